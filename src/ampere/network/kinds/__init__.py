@@ -1,0 +1,35 @@
+"""The table of layer kinds. A new kind is one entry here and one builder in each runtime."""
+
+from typing import Dict
+
+from ..layer import Layer
+from .convolution import CONVOLUTION
+from .kind import Kind, Work
+from .pointwise import EMBEDDING, GLUE, NORM_BATCH, NORM_LAYER, OPAQUE, SCALE
+from .products import ATTENTION, LINEAR, MATMUL
+from .recurrent import RECURRENT
+
+KINDS: Dict[str, Kind] = {
+    "conv": CONVOLUTION,
+    "conv_grouped": CONVOLUTION,
+    "conv_transposed": CONVOLUTION,
+    "linear": LINEAR,
+    "matmul": MATMUL,
+    "attention": ATTENTION,
+    "lstm": RECURRENT,
+    "gru": RECURRENT,
+    "rnn": RECURRENT,
+    "norm_batch": NORM_BATCH,
+    "norm_layer": NORM_LAYER,
+    "embedding": EMBEDDING,
+    "scale": SCALE,
+    "glue": GLUE,
+    "opaque": OPAQUE,
+}
+
+
+def work(layer: Layer) -> Work:
+    return KINDS[layer.kind].work(layer)
+
+
+__all__ = ["KINDS", "Kind", "Work", "work"]

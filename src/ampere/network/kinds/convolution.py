@@ -1,0 +1,78 @@
+"""Convolutions of 1, 2 and 3 dimensions: dense, grouped, depthwise, transposed.
+
+config: batch, size_in, kernel, stride, padding, dilation (tuples), bias, and for transposed ones
+output_padding. `groups` is the number of groups, or 0 for depthwise (a group for every input channel).
+"""
+
+from typing import Any, Tuple
+
+from ..layer import Layer
+from .kind import Kind, Shape, Work, padded, passes, product
+
+
+def size_out(layer: Layer) -> Tuple[int, ...]:
+    c: Any = layer.config
+    if layer.kind == "conv_transposed":
+        return tuple(
+            (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+            for n, k, s, p, d, o in zip(
+                c["size_in"], c["kernel"], c["stride"], c["padding"], c["dilation"], c["output_padding"]
+            )
+        )
+    return tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip(c["size_in"], c["kernel"], c["stride"], c["padding"], c["dilation"])
+    )
+
+
+def _groups(layer: Layer) -> Any:
+    return layer.config["groups"] or layer.channels_in
+
+
+def work(layer: Layer) -> Work:
+    c: Any = layer.config
+    places_in, places_out = product(c["size_in"]), product(size_out(layer))
+    places = places_in if layer.kind == "conv_transposed" else places_out
+    window = c["batch"] * places * product(c["kernel"]) * passes(layer)
+    cin, cout, groups = layer.channels_in, layer.channels_out, _groups(layer)
+    if layer.kind == "conv_grouped":
+        flops_padded = 2 * window * padded(cin) * cout // groups
+    else:
+        flops_padded = 2 * window * padded(cin) * padded(cout)
+    weights = product(c["kernel"]) * cin * cout // groups
+    return Work(
+        launches=1 + int(layer.backward),
+        flops=2 * window * cin * cout // groups,
+        padded_flops=flops_padded,
+        values=c["batch"] * (places_in * cin + places_out * cout) * passes(layer),
+        parameters=(weights + (cout if c["bias"] else 0)) * int(layer.trainable),
+        parameter_tensors=(1 + int(bool(c["bias"]))) * int(layer.trainable),
+    )
+
+
+def coordinates(layer: Layer) -> Tuple[Any, ...]:
+    c: Any = layer.config
+    cin, cout = layer.channels_in, layer.channels_out
+    return (
+        cin,
+        cout,
+        padded(cin) / cin,
+        padded(cout) / cout,
+        product(size_out(layer)),
+        product(c["kernel"]),
+        product(c["stride"]),
+        c["batch"],
+        passes(layer),
+    )
+
+
+def shape_in(layer: Layer) -> Shape:
+    c: Any = layer.config
+    return (c["batch"], layer.channels_in, *c["size_in"])
+
+
+def shape_out(layer: Layer) -> Shape:
+    return (layer.config["batch"], layer.channels_out, *size_out(layer))
+
+
+CONVOLUTION = Kind(work, coordinates, shape_in, shape_out)

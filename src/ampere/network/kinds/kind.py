@@ -1,0 +1,51 @@
+"""What a table entry says of a layer kind.
+
+All functions are plain arithmetic on the layer's numbers, so the same code serves one layer and,
+with arrays of channels in place of integers, a million of them at once.
+"""
+
+from typing import Any, Callable, NamedTuple, Tuple
+
+from ..layer import Layer
+
+VECTOR_WIDTH = 16  # float32 values in a 512-bit register; costs step at its multiples
+
+
+class Work(NamedTuple):
+    """What a layer asks of a device in one training step, forward and backward."""
+
+    launches: Any = 0  # operations started: each has a price, however small its tensors
+    flops: Any = 0  # a multiply-add is two
+    padded_flops: Any = 0  # the same with channels rounded up to the vector width
+    values: Any = 0  # activations and gradients read and written
+    parameters: Any = 0  # trainable values, which the optimiser visits
+    parameter_tensors: Any = 0
+
+
+Shape = Tuple[int, ...]
+
+
+class Kind(NamedTuple):
+    """One layer kind: its work, where it lies among its like, and the shapes that go in and out."""
+
+    work: Callable[[Layer], Work]
+    coordinates: Callable[[Layer], Tuple[Any, ...]]  # positive numbers; the surrogate takes logarithms
+    shape_in: Callable[[Layer], Shape]
+    shape_out: Callable[[Layer], Shape]
+
+
+def padded(channels: Any) -> Any:
+    """Channels as the vector unit sees them."""
+    return -(-channels // VECTOR_WIDTH) * VECTOR_WIDTH
+
+
+def passes(layer: Layer) -> int:
+    """How many products of the forward pass's size a step has: forward, gradient of input, of weight."""
+    return 1 + int(layer.input_grad) + int(layer.trainable)
+
+
+def product(values: "Tuple[Any, ...]") -> Any:
+    result: Any = 1
+    for value in values:
+        result = result * value
+    return result

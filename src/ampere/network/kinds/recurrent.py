@@ -1,0 +1,58 @@
+"""Recurrent layers. config: batch, length, layers, directions, bias; kind is lstm, gru or rnn."""
+
+from typing import Any, Tuple
+
+from ..layer import Layer
+from .kind import Kind, Shape, Work, padded
+
+GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+
+
+def work(layer: Layer) -> Work:
+    c: Any = layer.config
+    gates, hidden = GATES[layer.kind], layer.channels_out
+    steps, directions = c["length"], c["directions"]
+    back_steps = (2 * steps - 1) / steps if layer.trainable or layer.input_grad else 0
+    flops: Any = 0
+    flops_padded: Any = 0
+    parameters: Any = 0
+    width: Any = layer.channels_in
+    for depth in range(c["layers"]):
+        needs_input_grad = layer.input_grad if depth == 0 else layer.backward
+        input_passes = 1 + int(layer.trainable) + int(needs_input_grad)
+        state_passes = 1 + back_steps
+        per_step = 2 * c["batch"] * gates * hidden * directions * steps
+        flops = flops + per_step * (width * input_passes + hidden * state_passes)
+        flops_padded = flops_padded + 2 * c["batch"] * gates * padded(hidden) * directions * steps * (
+            padded(width) * input_passes + padded(hidden) * state_passes
+        )
+        parameters = parameters + directions * gates * hidden * (width + hidden + (2 if c["bias"] else 0))
+        width = hidden * directions
+    cells = c["layers"] * directions
+    return Work(
+        launches=cells * steps * (1 + int(layer.backward)),
+        flops=flops,
+        padded_flops=flops_padded,
+        values=c["batch"] * steps * (layer.channels_in + cells * hidden * (gates + 2)) * (1 + 2 * int(layer.backward)),
+        parameters=parameters * int(layer.trainable),
+        parameter_tensors=cells * (4 if c["bias"] else 2) * int(layer.trainable),
+    )
+
+
+def coordinates(layer: Layer) -> Tuple[Any, ...]:
+    c: Any = layer.config
+    cin, hidden = layer.channels_in, layer.channels_out
+    return (cin, hidden, padded(hidden) / hidden, c["length"], c["batch"], c["layers"], c["directions"])
+
+
+def shape_in(layer: Layer) -> Shape:
+    c: Any = layer.config
+    return (c["batch"], c["length"], layer.channels_in)
+
+
+def shape_out(layer: Layer) -> Shape:
+    c: Any = layer.config
+    return (c["batch"], c["length"], layer.channels_out * c["directions"])
+
+
+RECURRENT = Kind(work, coordinates, shape_in, shape_out)

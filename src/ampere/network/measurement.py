@@ -1,0 +1,65 @@
+"""What one experiment showed: raw, immutable, with every doubt attached."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Dict, Mapping, Tuple
+
+
+@dataclass(frozen=True)
+class Meter:
+    """Where joules come from. `measured` is False where they are computed from something else."""
+
+    name: str
+    measured: bool
+    scope: str = ""
+
+    def to_json(self) -> Dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Per training iteration, at the yardstick's nominal speed.
+
+    `ratio` is the iteration's cost in yardstick steps (the median over rounds); joules and
+    seconds are that ratio times the yardstick's nominal cost. `spread` is the relative standard
+    deviation of the rounds' ratios; of a single round it is None, not 0.
+    """
+
+    joules: float
+    seconds: float
+    cpu_seconds: float
+    ratio: float
+    iterations: int
+    rounds: Tuple[float, ...]
+    meter: Meter
+    allocator: str = "tuned"
+    conditions: Mapping[str, float] = field(default_factory=dict)
+    flags: Tuple[str, ...] = ()
+
+    @property
+    def spread(self) -> "float | None":
+        n = len(self.rounds)
+        if n < 2:
+            return None
+        mean = sum(self.rounds) / n
+        return float((sum((r - mean) ** 2 for r in self.rounds) / (n - 1)) ** 0.5 / mean)
+
+    def to_json(self) -> Dict[str, Any]:
+        record = asdict(self)
+        record["spread"] = self.spread
+        return record
+
+    @classmethod
+    def from_json(cls, record: Dict[str, Any]) -> "Measurement":
+        return cls(
+            joules=float(record["joules"]),
+            seconds=float(record["seconds"]),
+            cpu_seconds=float(record["cpu_seconds"]),
+            ratio=float(record["ratio"]),
+            iterations=int(record["iterations"]),
+            rounds=tuple(float(r) for r in record["rounds"]),
+            meter=Meter(**record["meter"]),
+            allocator=str(record["allocator"]),
+            conditions=dict(record.get("conditions", {})),
+            flags=tuple(map(str, record.get("flags", ()))),
+        )
