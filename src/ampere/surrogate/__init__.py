@@ -1,0 +1,1 @@
+"""Learning what layers cost from measurements of networks."""

@@ -1,0 +1,112 @@
+"""A layer as numbers: what it asks of a device (physics) and where it lies among its like (the residual)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ampere.network import KINDS, Layer, Network, work
+from ampere.network.layer import TAIL_CLASSES
+
+Array = NDArray[np.float64]
+
+PER_KIND = ("launches", "flops", "padded_flops", "values")
+# The price in seconds that a column is given before anything was measured: a slow laptop core.
+PRIOR_SECONDS = {"launches": 5e-6, "flops": 1.5e-11, "padded_flops": 1e-11, "values": 4e-10}
+TAIL_PRIOR_SECONDS = 6e-10
+
+COLUMNS: tuple[str, ...] = (
+    "step",
+    "tail.launches",
+    "update.parameters",
+    "update.tensors",
+    *(f"tail.{op}" for op in TAIL_CLASSES),
+    *(f"{kind}.{quantity}" for kind in KINDS for quantity in PER_KIND),
+)
+COLUMN = {name: index for index, name in enumerate(COLUMNS)}
+
+
+def _prior(column: str) -> float:
+    fixed = {"step": 1e-4, "tail.launches": 5e-6, "update.parameters": 1e-9, "update.tensors": 8e-6}
+    if column in fixed:
+        return fixed[column]
+    return TAIL_PRIOR_SECONDS if column.startswith("tail.") else PRIOR_SECONDS[column.split(".")[1]]
+
+
+PRIOR_PRICES: Array = np.array([_prior(column) for column in COLUMNS])
+
+
+def layer_columns(layer: Layer) -> dict[int, Any]:
+    """What one layer puts into each physics column; numbers, or arrays where its channels are arrays."""
+    asked = work(layer)
+    columns = {COLUMN[f"{layer.kind}.{quantity}"]: getattr(asked, quantity) for quantity in PER_KIND}
+    columns[COLUMN["update.parameters"]] = asked.parameters
+    columns[COLUMN["update.tensors"]] = asked.parameter_tensors
+    launches = 0
+    for tail in layer.tail:
+        passes = 1 + int(tail.backward)
+        column = COLUMN[f"tail.{tail.op}"]
+        columns[column] = columns.get(column, 0) + (tail.values_in + tail.values_out) * passes
+        launches += passes
+    columns[COLUMN["tail.launches"]] = launches
+    return columns
+
+
+@lru_cache(maxsize=65536)
+def layer_row(layer: Layer) -> Array:
+    row = np.zeros(len(COLUMNS))
+    for column, value in layer_columns(layer).items():
+        row[column] = value
+    return row
+
+
+@lru_cache(maxsize=65536)
+def layer_position(layer: Layer) -> Array:
+    """Octaves along each coordinate: cost changes with ratios of sizes, not with their differences."""
+    return np.log2(np.maximum(np.array(KINDS[layer.kind].coordinates(layer), dtype=float), 1e-9))
+
+
+@lru_cache(maxsize=65536)
+def is_waste(kind: str, coordinates: int) -> tuple[bool, ...]:
+    """Which coordinates tell how far the channels are from a multiple of the vector width."""
+    wasteful: dict[str, tuple[int, ...]] = {
+        "conv": (2, 3),
+        "conv_grouped": (2, 3),
+        "conv_transposed": (2, 3),
+        "linear": (2, 3),
+    }
+    wasteful.update({"lstm": (2,), "gru": (2,), "rnn": (2,)})
+    return tuple(index in wasteful.get(kind, ()) for index in range(coordinates))
+
+
+STEP: Array = np.eye(len(COLUMNS))[COLUMN["step"]]
+_FLOPS = np.array([c.endswith(".flops") for c in COLUMNS], dtype=float)
+_VALUES = np.array([c.endswith(".values") or (c in {f"tail.{t}" for t in TAIL_CLASSES}) for c in COLUMNS], dtype=float)
+
+
+@dataclass(frozen=True)
+class NetworkFeatures:
+    """A network as its distinct layers, how often each runs, and its place among whole networks."""
+
+    layers: tuple[Layer, ...]
+    counts: Array
+    row: Array  # physics columns of one step, the step itself included
+    position: Array
+
+
+@lru_cache(maxsize=16384)
+def network_features(network: Network) -> NetworkFeatures:
+    distinct = network.distinct
+    counts = np.array(list(distinct.values()), dtype=float)
+    rows = np.array([layer_row(layer) for layer in distinct]).reshape(-1, len(COLUMNS))
+    row = counts @ rows + STEP if len(counts) else STEP.copy()
+    return NetworkFeatures(tuple(distinct), counts, row, network_position(row, np.sum(counts)))
+
+
+def network_position(row: Array, depth: Any) -> Array:
+    """Octaves of arithmetic, of memory moved and of depth."""
+    return np.stack([np.log2(1e3 + row @ _FLOPS), np.log2(1e3 + row @ _VALUES), np.log2(1.0 + depth)], axis=-1)

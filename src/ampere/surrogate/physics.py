@@ -1,0 +1,38 @@
+"""The mean: every quantity a layer asks for has a price, and prices are never negative.
+
+y_i     measured cost of network i, in seconds        Phi_ip  how much of quantity p network i asks for
+beta_p  price of quantity p                           beta0_p its price before anything was measured
+s       how much slower this device is than the one beta0 speaks of
+
+beta = argmin_{beta >= 0}  sum_i ((Phi beta - y)_i / (w y_i))^2  +  sum_p ((beta_p - s beta0_p) / (t s beta0_p))^2
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import nnls
+
+from .features import PRIOR_PRICES, Array
+
+RELATIVE_ERROR = 0.05  # w: how far physics alone is from the truth, typically
+PRICE_FREEDOM = 3.0  # t: how far prices may stray from the prior, in multiples of it
+
+
+def device_speed(rows: Array, costs: Array) -> float:
+    """s: the median ratio of what was measured to what the prior prices say."""
+    return float(np.median(costs / (rows @ PRIOR_PRICES)))
+
+
+def fit_prices(rows: Array, costs: Array, weights: Array | None = None) -> Array:
+    if len(costs) == 0:
+        return PRIOR_PRICES.copy()
+    prior = device_speed(rows, costs) * PRIOR_PRICES
+    used = np.flatnonzero(np.any(rows > 0, axis=0))
+    scale = (1.0 if weights is None else np.sqrt(weights)) / (RELATIVE_ERROR * costs)
+    # Unknowns are prices in units of their prior, so that the problem is well conditioned.
+    data = rows[:, used] * prior[used] * scale[:, None]
+    ridge = np.eye(len(used)) / PRICE_FREEDOM
+    solution, _ = nnls(np.vstack([data, ridge]), np.concatenate([costs * scale, np.full(len(used), 1 / PRICE_FREEDOM)]))
+    prices = prior.copy()
+    prices[used] = solution * prior[used]
+    return prices
