@@ -15,6 +15,7 @@ teach one model through the same few matrix products.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,16 +23,14 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from ampere.network import Layer, Network
 
-from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, is_waste, layer_position, layer_row, network_features
+from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gp import kernel
 from .hyperparameters import Hyperparameters, fit_hyperparameters
 from .physics import device_speed, fit_prices
+from .stack import Stack, covariance, scale, whole_covariance
 
 PRICE_DOUBT = 0.25  # relative, for quantities that were measured
 UNMEASURED_DOUBT = 1.0
-ALLOCATOR_MEAN_DOUBT = 0.15
-NETWORK_OCTAVES = 3.0
-ALLOCATOR_OCTAVES = 2.0
 OUTLIER = 3.0  # standard deviations beyond which a measurement's noise is taken to be larger than it says
 LEAST_SHARE = 0.1  # a layer never costs less than this share of its physics
 
@@ -62,10 +61,9 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class _Known:
+class Known:
     """What the model says of one layer: kept, because networks repeat layers."""
 
-    row: Array
     physics: float
     mean: float
     whitened: Array  # covariance with the data, in the basis where the data is independent
@@ -78,165 +76,118 @@ class Additive:
 
     def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
         self.data, self.hyper = data, hyper
-        self._features = [network_features(network) for network in data.networks]
-        self._rows = np.array([f.row for f in self._features]).reshape(len(data), len(STEP))
-        self.prices = fit_prices(self._rows, data.costs) if prices is None else prices
-        self._index_layers()
-        self._doubt = self._price_doubt()
-        self._noise = data.noise.copy()
+        rows = np.array([network_features(n).row for n in data.networks]).reshape(len(data), len(STEP))
+        self.prices = fit_prices(rows, data.costs) if prices is None else prices
+        self.stack = Stack(data.networks, data.system, self.prices)
+        self.doubt = self._price_doubt()
+        self._residual = data.costs - self.stack.physics
         self._condition()
-        self._known: dict[Layer, _Known] = {}
-
-    # What was measured, as matrices.
-
-    def _index_layers(self) -> None:
-        self._slots: dict[str, dict[Layer, int]] = {}
-        for features in self._features:
-            for layer in features.layers:
-                slots = self._slots.setdefault(layer.kind, {})
-                slots.setdefault(layer, len(slots))
-        self._weights = {kind: np.zeros((len(self.data), len(slots))) for kind, slots in self._slots.items()}
-        for i, features in enumerate(self._features):
-            for layer, count in zip(features.layers, features.counts, strict=True):
-                physics = layer_row(layer) @ self.prices
-                self._weights[layer.kind][i, self._slots[layer.kind][layer]] += count * physics
-        self._positions = {k: np.array([layer_position(x) for x in slots]) for k, slots in self._slots.items()}
-        self._physics = self._rows @ self.prices
-        self._places = np.array([f.position for f in self._features]).reshape(len(self.data), 3)
+        self._known: dict[Layer, Known] = {}
+        self._step = self._ask_step()
 
     def _price_doubt(self) -> Array:
-        measured = np.any(self._rows > 0, axis=0)
-        speed = device_speed(self._rows, self.data.costs) if len(self.data) else 1.0
+        measured = np.any(self.stack.rows > 0, axis=0)
+        speed = device_speed(self.stack.rows, self.data.costs) if len(self.data) else 1.0
         known = PRICE_DOUBT * self.prices + 0.02 * speed * PRIOR_PRICES
         return np.where(measured, known, UNMEASURED_DOUBT * self.prices)
 
-    def _scale(self, kind: str, positions: Array, hyper: Hyperparameters) -> Array:
-        waste = np.array(is_waste(kind, positions.shape[-1]))
-        scaled: Array = positions / np.where(waste, hyper.waste_octaves, hyper.octaves)
-        return scaled
-
-    def _network_covariance(
-        self, a: Array, b: Array, system_a: Array, system_b: Array, hyper: Hyperparameters
-    ) -> Array:
-        """Relative covariance of what networks deviate as wholes."""
-        shared = hyper.network**2 * kernel(a / NETWORK_OCTAVES, b / NETWORK_OCTAVES)
-        allocator = ALLOCATOR_MEAN_DOUBT**2 + hyper.allocator**2 * kernel(a / ALLOCATOR_OCTAVES, b / ALLOCATOR_OCTAVES)
-        both: Array = shared + np.outer(system_a, system_b) * allocator
-        return both
-
-    def _covariance(self, hyper: Hyperparameters) -> Array:
-        """Of the measured costs, without noise."""
-        total = self._network_covariance(self._places, self._places, self.data.system, self.data.system, hyper)
-        total = total * np.outer(self._physics, self._physics)
-        doubted = self._rows * self._doubt
-        total += doubted @ doubted.T
-        for kind, weights in self._weights.items():
-            scaled = self._scale(kind, self._positions[kind], hyper)
-            total += hyper.residual**2 * (weights @ kernel(scaled, scaled) @ weights.T)
-        return total
-
-    def _with_noise(self, covariance: Array, hyper: Hyperparameters) -> Array:
-        variance = (self._noise + hyper.floor**2) * self.data.costs**2
-        noisy: Array = covariance + np.diag(variance)
-        return noisy
+    def _noisy(self, hyper: Hyperparameters) -> Array:
+        """Covariance of what was measured."""
+        variance = (self.data.noise + hyper.floor**2) * self.data.costs**2
+        return covariance(self.stack, self.stack, self.doubt, hyper) + np.diag(variance)
 
     def evidence(self, hyper: Hyperparameters) -> float:
-        """log p(costs | hyperparameters)."""
+        """log p(costs | hyperparameters), up to a constant."""
         try:
-            factor = cholesky(self._with_noise(self._covariance(hyper), hyper), lower=True, check_finite=False)
+            factor = cholesky(self._noisy(hyper), lower=True, check_finite=False)
         except np.linalg.LinAlgError:
             return -1e12
-        white = solve_triangular(factor, self.data.costs - self._physics, lower=True, check_finite=False)
+        white = solve_triangular(factor, self._residual, lower=True, check_finite=False)
         return float(-0.5 * white @ white - np.sum(np.log(np.diag(factor))))
 
     def _condition(self) -> None:
+        self._factor = cholesky(self._noisy(self.hyper), lower=True) if len(self.data) else np.zeros((0, 0))
+        self._solved = cho_solve((self._factor, True), self._residual) if len(self.data) else np.zeros(0)
+        self._price_shift = self.doubt**2 * (self.stack.rows.T @ self._solved)
+        self._alpha = {k: self.hyper.residual**2 * (w.T @ self._solved) for k, w in self.stack.weights.items()}
+
+    def _whiten(self, with_data: Array) -> Array:
         if len(self.data) == 0:
-            self._factor, self._white = np.zeros((0, 0)), np.zeros(0)
-            self._price_shift = np.zeros(len(STEP))
-            self._alpha: dict[str, Array] = {}
-            return
-        noisy = self._with_noise(self._covariance(self.hyper), self.hyper)
-        self._factor = cholesky(noisy, lower=True)
-        residual = self.data.costs - self._physics
-        self._white = solve_triangular(self._factor, residual, lower=True)
-        solved = cho_solve((self._factor, True), residual)
-        self._solved = solved
-        self._price_shift = self._doubt**2 * (self._rows.T @ solved)
-        self._alpha = {k: self.hyper.residual**2 * (w.T @ solved) for k, w in self._weights.items()}
+            return with_data
+        return solve_triangular(self._factor, with_data, lower=True, check_finite=False)
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Each measurement's error and standard deviation had it not been there (noise included), in seconds."""
         inverse = cho_solve((self._factor, True), np.eye(len(self.data)))
         precision = np.diag(inverse)
-        return (inverse @ (self.data.costs - self._physics)) / precision, 1.0 / np.sqrt(precision)
+        return (inverse @ self._residual) / precision, 1.0 / np.sqrt(precision)
 
-    # What the model says of layers and networks it may never have seen.
+    def joint(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
+        """Means and posterior covariance of several networks at once: what the planner thinks with."""
+        stack = Stack(networks, system, self.prices)
+        with_data = covariance(self.stack, stack, self.doubt, self.hyper)
+        whitened = self._whiten(with_data)
+        posterior = covariance(stack, stack, self.doubt, self.hyper) - whitened.T @ whitened
+        return np.maximum(stack.physics + with_data.T @ self._solved, LEAST_SHARE * stack.physics), posterior
 
-    def _know(self, layer: Layer) -> _Known:
+    def known(self, layer: Layer) -> Known:
         known = self._known.get(layer)
         if known is None:
             known = self._known[layer] = self._ask(layer)
         return known
 
-    def _ask(self, layer: Layer) -> _Known:
-        row = layer_row(layer)
+    def _ask(self, layer: Layer) -> Known:
+        row, kind, hyper = layer_row(layer), layer.kind, self.hyper
         physics = float(row @ self.prices)
-        position = self._scale(layer.kind, layer_position(layer), self.hyper)
-        covariance = (self._rows * self._doubt**2) @ row
+        position = scale(kind, layer_position(layer), hyper)
+        with_data = (self.stack.rows * self.doubt**2) @ row
         relative = 0.0
-        if layer.kind in self._positions:
-            others = self._scale(layer.kind, self._positions[layer.kind], self.hyper)
-            near = kernel(position[None, :], others)[0]
-            relative = float(near @ self._alpha[layer.kind])
-            covariance = covariance + self.hyper.residual**2 * physics * (self._weights[layer.kind] @ near)
+        if kind in self.stack.positions:
+            near = kernel(position[None, :], scale(kind, self.stack.positions[kind], hyper))[0]
+            relative = float(near @ self._alpha[kind])
+            with_data = with_data + hyper.residual**2 * physics * (self.stack.weights[kind] @ near)
         mean = max(physics * (1 + relative) + float(row @ self._price_shift), LEAST_SHARE * physics)
-        whitened = (
-            solve_triangular(self._factor, covariance, lower=True, check_finite=False) if len(self.data) else covariance
-        )
-        variance = float(np.sum((row * self._doubt) ** 2)) + (self.hyper.residual * physics) ** 2
-        return _Known(row, physics, mean, whitened, variance, position)
+        variance = float(np.sum((row * self.doubt) ** 2)) + (hyper.residual * physics) ** 2
+        return Known(physics, mean, self._whiten(with_data), variance, position)
+
+    def _ask_step(self) -> Known:
+        physics = float(STEP @ self.prices)
+        mean = max(float(STEP @ (self.prices + self._price_shift)), LEAST_SHARE * physics)
+        whitened = self._whiten((self.stack.rows * self.doubt**2) @ STEP)
+        return Known(physics, mean, whitened, float(np.sum((STEP * self.doubt) ** 2)), STEP)
 
     def answer(self, network: Network, system: bool = False) -> Answer:
         features = network_features(network)
-        known = [self._know(layer) for layer in features.layers]
-        step = self._step()
-        physics = float(features.row @ self.prices)
-        place, mode = features.position[None, :], np.array([float(system)])
-        shift, whitened, variance = self._as_a_whole(place, mode, physics)
+        known = [self.known(layer) for layer in features.layers]
         parts = np.array([k.mean for k in known])
-        total = float(features.counts @ parts) + step.mean
+        total = float(features.counts @ parts) + self._step.mean
+        shift, whitened, variance = self._as_a_whole(features, system)
+        for count, layer in zip(features.counts, known, strict=True):
+            whitened = whitened + count * layer.whitened
+        variance += self._joint_variance(features, known) - float(whitened @ whitened)
         factor = max(1.0 + shift / total, LEAST_SHARE)
-        whitened = whitened + step.whitened + (features.counts @ np.array([k.whitened for k in known]) if known else 0)
-        variance += self._joint_variance(features, known)
-        stddev = self._stddev(variance - float(whitened @ whitened), total * factor)
-        layer_stddevs = np.array(
-            [self._stddev(k.prior_variance - float(k.whitened @ k.whitened), k.mean) for k in known]
-        )
+        deviations = [self._stddev(k.prior_variance - float(k.whitened @ k.whitened), k.mean) for k in known]
         return Answer(
-            total * factor, stddev, features.layers, parts * factor, layer_stddevs * factor, step.mean * factor
+            total * factor,
+            self._stddev(variance, total * factor),
+            features.layers,
+            parts * factor,
+            np.array(deviations) * factor,
+            self._step.mean * factor,
         )
 
-    def _step(self) -> _Known:
-        covariance = (self._rows * self._doubt**2) @ STEP
-        mean = max(float(STEP @ (self.prices + self._price_shift)), LEAST_SHARE * float(STEP @ self.prices))
-        whitened = (
-            solve_triangular(self._factor, covariance, lower=True, check_finite=False) if len(self.data) else covariance
-        )
-        return _Known(STEP, mean, mean, whitened, float(np.sum((STEP * self._doubt) ** 2)), STEP)
+    def _as_a_whole(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
+        """How a network deviates from its layers' sum: seconds, whitened covariance (with the step's), prior variance."""
+        place, mode = features.position[None, :], np.array([float(system)])
+        physics = float(features.row @ self.prices)
+        own = float(whole_covariance(place, place, mode, mode, self.hyper)[0, 0]) * physics**2
+        relative = whole_covariance(place, self.stack.places, mode, self.data.system, self.hyper)[0]
+        with_data = relative * self.stack.physics * physics
+        return float(with_data @ self._solved), self._whiten(with_data) + self._step.whitened, own
 
-    def _as_a_whole(self, place: Array, mode: Array, physics: float) -> tuple[float, Array, float]:
-        """How the network deviates from the sum of its layers: seconds, whitened covariance, prior variance."""
-        own = float(self._network_covariance(place, place, mode, mode, self.hyper)[0, 0]) * physics**2
-        if len(self.data) == 0:
-            return 0.0, np.zeros(0), own
-        relative = self._network_covariance(place, self._places, mode, self.data.system, self.hyper)[0]
-        covariance = relative * self._physics * physics
-        whitened = solve_triangular(self._factor, covariance, lower=True, check_finite=False)
-        return float(covariance @ self._solved), whitened, own
-
-    def _joint_variance(self, features: NetworkFeatures, known: list[_Known]) -> float:
+    def _joint_variance(self, features: NetworkFeatures, known: list[Known]) -> float:
         """Prior variance of the sum: layers of a kind that lie close deviate together."""
-        variance = float(np.sum((features.row * self._doubt) ** 2))
+        variance = float(np.sum((features.row * self.doubt) ** 2))
         by_kind: dict[str, list[int]] = {}
         for index, layer in enumerate(features.layers):
             by_kind.setdefault(layer.kind, []).append(index)

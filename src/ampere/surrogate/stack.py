@@ -1,0 +1,64 @@
+"""Networks as matrices, and the prior covariance of their costs.
+
+    rows     (networks, quantities)   what each network asks for
+    weights  (networks, layers)       a kind's layers: how often they run times their physics cost
+    physics  (networks,)              rows . prices
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ampere.network import Layer, Network
+
+from .features import STEP, Array, is_waste, layer_position, layer_row, network_features
+from .gp import kernel
+from .hyperparameters import Hyperparameters
+
+ALLOCATOR_MEAN_DOUBT = 0.15
+NETWORK_OCTAVES = 3.0
+ALLOCATOR_OCTAVES = 2.0
+
+
+class Stack:
+    def __init__(self, networks: Sequence[Network], system: Array, prices: Array) -> None:
+        features = [network_features(network) for network in networks]
+        self.system = system
+        self.rows = np.array([f.row for f in features]).reshape(len(features), len(STEP))
+        self.places = np.array([f.position for f in features]).reshape(len(features), 3)
+        self.physics = self.rows @ prices
+        slots: dict[str, dict[Layer, int]] = {}
+        for f in features:
+            for layer in f.layers:
+                of_kind = slots.setdefault(layer.kind, {})
+                of_kind.setdefault(layer, len(of_kind))
+        self.positions = {k: np.array([layer_position(x) for x in of_kind]) for k, of_kind in slots.items()}
+        self.weights = {k: np.zeros((len(features), len(of_kind))) for k, of_kind in slots.items()}
+        for i, f in enumerate(features):
+            for layer, count in zip(f.layers, f.counts, strict=True):
+                self.weights[layer.kind][i, slots[layer.kind][layer]] = count * (layer_row(layer) @ prices)
+
+
+def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:
+    """Positions in units of the length scales."""
+    waste = np.array(is_waste(kind, positions.shape[-1]))
+    return positions / np.where(waste, hyper.waste_octaves, hyper.octaves)
+
+
+def whole_covariance(a: Array, b: Array, system_a: Array, system_b: Array, hyper: Hyperparameters) -> Array:
+    """Relative covariance of what networks deviate as wholes, and of what the system's allocator adds."""
+    shared = hyper.network**2 * kernel(a / NETWORK_OCTAVES, b / NETWORK_OCTAVES)
+    allocator = ALLOCATOR_MEAN_DOUBT**2 + hyper.allocator**2 * kernel(a / ALLOCATOR_OCTAVES, b / ALLOCATOR_OCTAVES)
+    return shared + np.outer(system_a, system_b) * allocator
+
+
+def covariance(a: Stack, b: Stack, doubt: Array, hyper: Hyperparameters) -> Array:
+    """Prior covariance between the costs of two stacks of networks, without noise."""
+    total = whole_covariance(a.places, b.places, a.system, b.system, hyper) * np.outer(a.physics, b.physics)
+    total += (a.rows * doubt) @ (b.rows * doubt).T
+    for kind in a.weights.keys() & b.weights.keys():
+        near = kernel(scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper))
+        total += hyper.residual**2 * (a.weights[kind] @ near @ b.weights[kind].T)
+    return total
