@@ -1,0 +1,120 @@
+"""From what the user writes to a model with inputs: `cnn5`, `file.py:function` or `package.module:function`."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ampere.errors import ModelError, RuntimeMissingError, UsageError
+
+from .general import SPACES
+from .space import Space
+from .user_code import find_function, guarded, is_file
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    Inputs = tuple[Any, ...] | dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model, what it is called with, and how to make it again."""
+
+    model: nn.Module
+    inputs: Inputs  # positional ones as a tuple, named ones as a dict
+    name: str
+    factory: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    space: Space | None = None
+
+
+def load_model(spec: str, /, input: str | None = None, **arguments: Any) -> LoadedModel:
+    _need_torch()
+    if ":" not in spec:
+        return load_from_space(find_space(spec), input, arguments)
+    source, _, function_name = spec.rpartition(":")
+    function, folder = find_function(source, function_name)
+    with guarded(f"{function_name} in {source}", folder):
+        built = function(**arguments)
+    model, inputs = _model_and_inputs(built, spec, input)
+    factory = f"{Path(source).expanduser().resolve()}:{function_name}" if is_file(source) else spec
+    return LoadedModel(model, inputs, _short(source, function_name), factory, arguments)
+
+
+def load_from_space(space: Space, input: str | None, changed: Mapping[str, Any]) -> LoadedModel:
+    unknown = sorted(set(changed) - set(space.default))
+    if unknown:
+        raise UsageError(f"{space.name} has no argument {unknown[0]!r}: it has {', '.join(space.default)}")
+    arguments = space.arguments(changed)
+    if not isinstance(arguments["batch"], int) or arguments["batch"] < 1:
+        raise UsageError(f"a batch of {arguments['batch']!r} trains nothing: give 1 or more")
+    source, _, function_name = space.factory.rpartition(":")
+    build = getattr(importlib.import_module(source), function_name)
+    with guarded(f"{space.name} with {dict(changed)}", Path.cwd()):
+        built = build(**arguments)
+    model, inputs = _model_and_inputs(built, space.name, input)
+    return LoadedModel(model, inputs, space.name, space.factory, arguments, space)
+
+
+def find_space(name: str) -> Space:
+    if name in SPACES:
+        return SPACES[name]
+    if is_file(name):
+        raise UsageError(f"{name} names no function: write {name}:NAME, the function that returns the model")
+    near = difflib.get_close_matches(name.lower(), SPACES, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"the families are {', '.join(SPACES)};"
+    raise UsageError(f"there is no model {name!r}: {hint} A model of your own is file.py:function")
+
+
+def _need_torch() -> None:
+    if importlib.util.find_spec("torch") is None:
+        raise RuntimeMissingError("PyTorch is not installed: pip install 'ampere-energy[torch]'")
+
+
+def _model_and_inputs(built: Any, spec: str, input: str | None) -> tuple[nn.Module, Inputs]:
+    from torch import nn
+
+    model, example = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+    if not isinstance(model, nn.Module):
+        raise ModelError(
+            f"{spec} returned {type(model).__name__}, not a model: return a torch.nn.Module or (module, example inputs)"
+        )
+    if input is not None:
+        example = _inputs_from_text(input)
+    if example is None:
+        raise ModelError(f"{spec} does not tell its input: give --input 10x1x28x28, or return (module, example inputs)")
+    return model, _checked(example, spec)
+
+
+def _inputs_from_text(text: str) -> Any:
+    from ampere.tracing.inputs import parse_input
+    from ampere.worker.runtimes.torch_inputs import make_inputs
+
+    return make_inputs(parse_input(text))
+
+
+def _checked(example: Any, spec: str) -> Inputs:
+    from torch import Tensor
+
+    inputs = (
+        example if isinstance(example, dict) else tuple(example) if isinstance(example, (list, tuple)) else (example,)
+    )
+    tensors: list[Tensor] = [
+        v for v in (inputs.values() if isinstance(inputs, dict) else inputs) if isinstance(v, Tensor)
+    ]
+    if not tensors:
+        raise ModelError(f"{spec} gives no tensor as input: return (module, tensor), or a tuple or dict of tensors")
+    if any(tensor.numel() == 0 for tensor in tensors):
+        raise ModelError(f"{spec} gives an empty input: its batch must be 1 or more")
+    return inputs
+
+
+def _short(source: str, function_name: str) -> str:
+    stem = Path(source).stem if is_file(source) else source.rpartition(".")[2]
+    return f"{stem}:{function_name}"

@@ -1,0 +1,97 @@
+"""Code of the user's: finding a function in a file or a module, and saying in one line what went wrong in it."""
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ampere.errors import AmpereError, ModelError, UsageError
+
+LONGEST_MESSAGE = 300
+
+
+@contextmanager
+def guarded(what: str, folder: Path) -> Iterator[None]:
+    """Run code of the user's as Python would from `folder`; what it raises becomes one line, what it prints a log."""
+    sys.path.insert(0, str(folder))
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except AmpereError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise ModelError(f"{what} raised {explain(error)}: try it in Python by itself first") from error
+    finally:
+        if str(folder) in sys.path:
+            sys.path.remove(str(folder))
+
+
+def explain(error: BaseException) -> str:
+    """`ValueError: too deep (net.py:12)`: the type, the message, and the innermost line that is not a library's."""
+    message = " ".join(str(error).split())[:LONGEST_MESSAGE]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_library(f.filename)]
+    where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {message}{where}" if message else f"{type(error).__name__}{where}"
+
+
+def _is_library(filename: str) -> bool:
+    libraries = (str(Path(__file__).parents[1]), str(Path(importlib.__file__).parents[1]))
+    return filename.startswith((*libraries, "<")) or "site-packages" in filename
+
+
+def find_function(source: str, name: str) -> tuple[Callable[..., Any], Path]:
+    """The function, and the folder that its imports start from."""
+    if is_file(source):
+        module, folder = _module_of_file(Path(source).expanduser()), Path(source).expanduser().resolve().parent
+    else:
+        module, folder = _module_by_name(source), Path.cwd()
+    function = getattr(module, name, None) if name else None
+    if not callable(function):
+        raise ModelError(f"{source} has no function {name!r}: write {source}:NAME with {_offer(module)}")
+    return function, folder
+
+
+def is_file(source: str) -> bool:
+    return source.endswith(".py") or "/" in source or "\\" in source
+
+
+def _module_of_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ModelError(f"{path} is not there: check the path, seen from {Path.cwd()}")
+    path = path.resolve()
+    name = f"ampere_user_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is no Python file: write file.py:function")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and annotations look themselves up there
+    with guarded(f"importing {path.name}", path.parent):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _module_by_name(name: str) -> ModuleType:
+    try:
+        with guarded(f"importing {name}", Path.cwd()):
+            return importlib.import_module(name)
+    except ModelError as error:
+        missing = error.__cause__
+        if isinstance(missing, ModuleNotFoundError) and missing.name and (name + ".").startswith(missing.name + "."):
+            raise ModelError(
+                f"there is no module {name}: install it, or name a file as in path/to/file.py:function"
+            ) from error
+        raise
+
+
+def _offer(module: ModuleType) -> str:
+    own = [
+        name
+        for name, value in vars(module).items()
+        if callable(value) and not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]
+    return f"NAME one of {', '.join(sorted(own))}" if own else "a function that returns the model, which it lacks yet"
