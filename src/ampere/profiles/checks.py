@@ -1,0 +1,88 @@
+"""What must hold of a network or measurement before it is stored or believed. Failures are ValueError."""
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..errors import ProfileError
+from ..network import KINDS, Layer, Measurement, Network, work
+
+MOST_LAYERS = 100_000
+LARGEST_SIZE = 10**15
+MOST_DIMENSIONS = 16
+DEEPEST_RECURRENT = 1_000
+LONGEST_TEXT = 10_000
+
+# A kind's arithmetic multiplies these, and a text or list times a number is a way to fill the memory.
+NUMBERS = {"batch", "rows", "heads", "queries", "keys", "length", "layers", "directions", "bias", "groups", "values"}
+NUMBERS |= {"launches", "flops", "parameters", "parameter_tensors"}
+SHAPES = {"size", "size_in", "kernel", "stride", "padding", "dilation", "output_padding", "lead"}
+
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+@contextmanager
+def believing(what: str) -> Iterator[None]:
+    """Whatever a malformed record makes of our code in this block is a ProfileError about `what`."""
+    try:
+        yield
+    except _MALFORMED as error:
+        why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ProfileError(f"{what} is malformed ({why[:200]}): make it again, or name another") from error
+
+
+def check_network(network: Network) -> None:
+    if len(network.layers) > MOST_LAYERS:
+        raise ValueError(f"it has more than {MOST_LAYERS:,} layers")
+    if not 1 <= network.batch <= LARGEST_SIZE:
+        raise ValueError(f"its batch size is {network.batch}")
+    for layer in network.distinct:
+        check_layer(layer)
+
+
+def check_layer(layer: Layer) -> None:
+    """Known, of plain values, and of finite work at a place the surrogate can take logarithms of."""
+    if layer.kind not in KINDS:
+        raise ValueError(f"no layer kind is called {layer.kind[:40]!r}; a newer Ampere may know it")
+    for key, value in layer.config.items():
+        if not _plain(key, value):
+            raise ValueError(f"a layer of kind {layer.kind} has a strange {key[:40]}")
+    try:
+        good = _within(work(layer), 0) and _within(KINDS[layer.kind].coordinates(layer), 1e-12)
+    except _MALFORMED as error:
+        raise ValueError(f"the work of a layer of kind {layer.kind} cannot be told: {error!r:.100}") from None
+    if not good:
+        raise ValueError(f"a layer of kind {layer.kind} would do negative or infinite work")
+
+
+def check_measurement(measurement: Measurement) -> None:
+    m = measurement
+    if not _within((m.joules, m.seconds, m.ratio, *m.rounds), 1e-300):
+        raise ValueError("joules, seconds and ratios must be positive and finite")
+    if not _within((m.cpu_seconds, m.iterations - 1), 0):
+        raise ValueError("CPU seconds must be finite and not negative, iterations 1 or more")
+    if not all(math.isfinite(value) for value in m.conditions.values()):
+        raise ValueError("a condition is not finite")
+
+
+def _within(numbers: Iterable[Any], least: float) -> bool:
+    return all(math.isfinite(n) and n >= least for n in numbers)
+
+
+def _plain(key: str, value: Any) -> bool:
+    if key in NUMBERS:
+        return _size(value) and not (key == "layers" and value > DEEPEST_RECURRENT)
+    if key in SHAPES:
+        return isinstance(value, tuple) and len(value) <= MOST_DIMENSIONS and all(map(_size, value))
+    return all(map(_simple, value)) if isinstance(value, tuple) else _simple(value)
+
+
+def _size(value: Any) -> bool:
+    return isinstance(value, (int, float)) and 0 <= value <= LARGEST_SIZE
+
+
+def _simple(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= LONGEST_TEXT
+    return value is None or (isinstance(value, (int, float)) and abs(value) <= LARGEST_SIZE)

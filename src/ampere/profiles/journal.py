@@ -1,0 +1,133 @@
+"""The journal: an append-only file in which a record counts once it is on the disk.
+
+    1c291ca3 12345                      whoever opens the journal to write leaves its process id
+    8d777f38 {"observation": ...}       a record
+
+A killed writer leaves at most one torn line, at the end, which was never acknowledged; opening cuts it.
+A damaged line elsewhere is counted and left where it is, and all lines around it still count.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ..errors import BusyError, ProfileError
+from .lines import Line, encoded, lines, read_records
+from .lock import lock
+from .storage import open_to_read, storing, sync_folder
+
+PATIENCE_SECONDS = 0.5
+
+_TORN_BEGINNING = re.compile(rb"[0-9a-f]{0,8}( [0-9]*)?|\0*")
+
+
+class Journal:
+    """Open for appending, which only one process may have at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self.damaged = 0  # lines that do not count any more, though good ones follow
+        self.cut_bytes = 0  # length of the torn tail that opening removed
+        with storing(self.path):
+            self._fd = _opened(self.path)
+        try:
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Returns once the record is on the disk; if it raises, the journal is as it was before."""
+        try:
+            line = encoded(record)
+        except ValueError as error:
+            raise ProfileError(f"a record is not stored in {self.path}: {error}") from None
+        self._write(line)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        return read_records(self.path)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def _begin(self) -> None:
+        with storing(self.path):
+            if not lock(self._fd, PATIENCE_SECONDS):
+                raise _busy(self.path)
+            self._end = self._repaired()
+        self._write(encoded(os.getpid()))
+        with storing(self.path):
+            sync_folder(self.path.parent)
+
+    def _repaired(self) -> int:
+        """Cuts what follows the last good line, and says where that ends."""
+        size = os.fstat(self._fd).st_size
+        good, self.damaged = _last_good(self.path)
+        if not good.end and size:
+            _refuse_foreign(self.path)
+        self.cut_bytes = size - good.end
+        os.ftruncate(self._fd, good.end)
+        return good.end if good.terminated else good.end + os.write(self._fd, b"\n")
+
+    def _write(self, line: bytes) -> None:
+        with storing(self.path):
+            if os.fstat(self._fd).st_size != self._end:  # what an earlier failure could not take back
+                os.ftruncate(self._fd, self._end)
+            try:
+                _write_whole(self._fd, line)
+            except BaseException:
+                with suppress(OSError):
+                    os.ftruncate(self._fd, self._end)
+                raise
+            self._end += len(line)
+
+
+def _opened(path: Path) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0), 0o666)
+
+
+def _write_whole(fd: int, line: bytes) -> None:
+    if os.write(fd, line) < len(line):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    os.fsync(fd)
+
+
+def _last_good(path: Path) -> tuple[Line, int]:
+    """The last line that counts, and how many damaged ones lie before it."""
+    last, damaged, bad = Line(0, None, True), 0, 0
+    with open_to_read(path) as file:
+        for line in lines(file):
+            if line.value is None:
+                bad += 1
+            else:
+                last, damaged = line, bad
+    return last, damaged
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Cutting is for journals: a file without one good line is somebody else's, unless it is a torn beginning."""
+    with open_to_read(path) as file:
+        if not _TORN_BEGINNING.fullmatch(file.read(64)):
+            raise ProfileError(f"{path} is not a journal of Ampere's, or wholly damaged: move it away, or name another")
+
+
+def _busy(path: Path) -> BusyError:
+    with open_to_read(path) as file:
+        pids = [line.value for line in lines(file) if isinstance(line.value, int)]
+    holder = f"process {pids[-1]}" if pids else "another process"
+    return BusyError(f"{path} is in use by {holder}: wait until it ends, or stop it; what it measured is kept")

@@ -1,0 +1,102 @@
+"""A profile: what is known of training on one device with one setup."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import ProfileError
+from ..network import Meter, TrainingSetup
+from .checks import believing
+from .files import read_document, write_document
+from .observation import LayerTable, Observation, layers_from_json
+
+KIND = "profile"
+FORMAT = 1
+
+__all__ = ["FORMAT", "Observation", "Profile", "check_device"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    device: Mapping[str, Any]  # the fingerprint; devices are the same if its "id" is
+    setup: TrainingSetup
+    meter: Meter
+    yardstick_seconds: float  # nominal cost of a yardstick step: the condition all measurements refer to
+    observations: tuple[Observation, ...] = ()
+    profiling_seconds: float = 0.0
+    spaces: tuple[str, ...] = ()  # what was profiled, for people
+    fit: Mapping[str, Any] = field(default_factory=dict)  # the surrogate's hyperparameters, as plain JSON
+
+    def __post_init__(self) -> None:
+        with believing("a profile"):
+            check_device_record(self.device)
+            if not (math.isfinite(self.yardstick_seconds) and self.yardstick_seconds > 0):
+                raise ValueError("the yardstick's seconds must be positive and finite")
+            if not (math.isfinite(self.profiling_seconds) and self.profiling_seconds >= 0):
+                raise ValueError("the profiling seconds must be finite and not negative")
+
+    @classmethod
+    def load(cls, path: Path) -> "Profile":
+        body = read_document(path, KIND, FORMAT)
+        with believing(str(path)):
+            return cls.from_json(body)
+
+    def save(self, path: Path) -> None:
+        write_document(path, KIND, FORMAT, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        table = LayerTable()
+        rows = [observation.to_row(table) for observation in self.observations]
+        return {
+            "device": dict(self.device),
+            "setup": self.setup.to_json(),
+            "meter": self.meter.to_json(),
+            "yardstick_seconds": self.yardstick_seconds,
+            "profiling_seconds": self.profiling_seconds,
+            "spaces": list(self.spaces),
+            "fit": dict(self.fit),
+            "layers": table.to_json(),
+            "observations": rows,
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Profile":
+        layers = layers_from_json(record["layers"])
+        return cls(
+            device=dict(record["device"]),
+            setup=TrainingSetup.from_json(record["setup"]),
+            meter=meter_from_json(record["meter"]),
+            yardstick_seconds=float(record["yardstick_seconds"]),
+            observations=tuple(Observation.from_row(row, layers) for row in record["observations"]),
+            profiling_seconds=float(record["profiling_seconds"]),
+            spaces=tuple(map(str, record["spaces"])),
+            fit=dict(record["fit"]),
+        )
+
+
+def meter_from_json(record: dict[str, Any]) -> Meter:
+    return Meter(str(record["name"]), bool(record["measured"]), str(record["scope"]))
+
+
+def check_device_record(device: Mapping[str, Any]) -> None:
+    if not isinstance(device.get("id"), str) or not device["id"]:
+        raise ValueError("its device has no id")
+
+
+class OfADevice(Protocol):
+    @property
+    def device(self) -> Mapping[str, Any]: ...
+
+
+def check_device(profile: OfADevice, fingerprint: Mapping[str, Any], insist: bool = False) -> None:
+    """Refuses what was measured elsewhere, unless the user insists."""
+    there, here = profile.device, fingerprint
+    if insist or there["id"] == here["id"]:
+        return
+    keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
+    shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in keys[:4])
+    raise ProfileError(
+        f"the profile is of another device ({shown}): make one here with `ampere profile`, or insist with --foreign"
+    )

@@ -1,0 +1,102 @@
+"""What a profiling run leaves in its journal, so that a killed run can go on from there.
+
+{"header": ...}  once: on which device, how, with which meter and yardstick
+{"observation": ..., "profiling_seconds": ...}  one a measurement; the seconds are those spent so far
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ProfileError
+from ..network import Meter, TrainingSetup
+from .checks import believing
+from .journal import Journal
+from .lines import read_records
+from .observation import Observation
+from .profile import Profile, check_device_record, meter_from_json
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Header:
+    device: Mapping[str, Any]
+    setup: TrainingSetup
+    meter: Meter
+    yardstick_seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "device": dict(self.device),
+            "setup": self.setup.to_json(),
+            "meter": self.meter.to_json(),
+            "yardstick_seconds": self.yardstick_seconds,
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Header":
+        check_device_record(record["device"])
+        setup, meter = TrainingSetup.from_json(record["setup"]), meter_from_json(record["meter"])
+        return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]))
+
+
+def record_header(journal: Journal, header: Header) -> None:
+    journal.append({"header": header.to_json()})
+
+
+def record_observation(journal: Journal, observation: Observation, profiling_seconds: float = 0.0) -> None:
+    journal.append({"observation": observation.to_json(), "profiling_seconds": profiling_seconds})
+
+
+def header_from(journal: Journal | Path) -> Header | None:
+    """The last header: a run that changes its yardstick says so with a new one."""
+    found = None
+    for record in _records(journal):
+        found = record.get("header", found)
+    if found is None:
+        return None
+    with believing(_name(journal)):
+        _refuse_newer(_name(journal), int(found["format"]))
+        return Header.from_json(found)
+
+
+def observations_from(journal: Journal | Path) -> Iterator[Observation]:
+    for record in _records(journal):
+        if "observation" in record:
+            with believing(_name(journal)):
+                observation = Observation.from_json(record["observation"])
+            yield observation
+
+
+def profiling_seconds_from(journal: Journal | Path) -> float:
+    return float(max((record.get("profiling_seconds", 0.0) for record in _records(journal)), default=0.0))
+
+
+def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mapping[str, Any] | None = None) -> Profile:
+    """All that a journal knows, as a profile."""
+    header = header_from(journal)
+    if header is None:
+        raise ProfileError(f"{_name(journal)} does not say on which device it was made: profile again")
+    observations, seconds = tuple(observations_from(journal)), profiling_seconds_from(journal)
+    return Profile(
+        **vars(header), observations=observations, profiling_seconds=seconds, spaces=tuple(spaces), fit=fit or {}
+    )
+
+
+def _records(journal: Journal | Path) -> Iterator[dict[str, Any]]:
+    return journal.records() if isinstance(journal, Journal) else read_records(journal)
+
+
+def _name(journal: Journal | Path) -> str:
+    return str(journal.path if isinstance(journal, Journal) else journal)
+
+
+def _refuse_newer(name: str, version: int) -> None:
+    if version > FORMAT:
+        raise ProfileError(
+            f"{name} was written by a newer Ampere (format {version}, this one reads up to {FORMAT}): "
+            "upgrade with pip install -U ampere-energy"
+        )
