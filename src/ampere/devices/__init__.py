@@ -1,0 +1,7 @@
+"""Devices: a device is a way to start a worker, or to stand in for one."""
+
+from .block import Block, Yardstick
+from .device import Device, VariantDied, VariantFailed
+from .local import LocalDevice
+
+__all__ = ["Block", "Device", "LocalDevice", "VariantDied", "VariantFailed", "Yardstick"]

@@ -1,0 +1,48 @@
+"""What a worker answers, as frozen records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ..errors import DeviceError
+
+
+@dataclass(frozen=True)
+class Block:
+    """One measured block; every figure is per iteration of the subject unless its name says otherwise."""
+
+    ratio: float  # CPU time in yardstick steps: the median over pairs
+    spread: float | None  # relative, of those ratios; None of a single pair
+    seconds: float
+    cpu_seconds: float
+    yardstick_seconds: float
+    joules: float
+    iterations: int
+    page_faults: float
+    parameters: int
+    loss: tuple[float | None, float | None]  # of the first and the last step; None where not finite
+    elapsed: float  # wall seconds of the whole block
+    conditions: Mapping[str, float]
+    flags: tuple[str, ...]
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Block:
+        try:
+            values = {field.name: record[field.name] for field in fields(cls)}
+            first, last = values["loss"]
+            return cls(**{**values, "loss": (first, last), "flags": tuple(values["flags"])})
+        except (KeyError, TypeError, ValueError) as problem:
+            raise DeviceError(f"the worker answered something else than a block ({problem}); update it") from None
+
+
+@dataclass(frozen=True)
+class Yardstick:
+    """The yardstick's nominal cost a step, run alone in a plain loop."""
+
+    cpu_seconds: float
+    seconds: float
+    cpu_seconds_p10: float
+    seconds_p10: float
+    steps: int

@@ -1,0 +1,18 @@
+"""Which device this is: what decides its costs, and nothing that names its owner."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+HARDWARE = ("cpu", "cores", "system", "machine")
+SOFTWARE = ("release", "python", "torch")
+
+
+def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
+    """`id` stays the same when only software is updated."""
+    hardware = {field: hello.get(field) for field in HARDWARE}
+    digest = hashlib.sha256(json.dumps(hardware, sort_keys=True).encode()).hexdigest()
+    return {"id": digest[:16], **hardware, **{field: hello.get(field) for field in SOFTWARE}}

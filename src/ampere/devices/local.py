@@ -1,0 +1,138 @@
+"""This machine as a device: a worker in a process of its own, watched, and started again when it dies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from ..errors import DeviceError, RuntimeMissingError
+from ..network import TrainingSetup
+from ..worker.meters import DEFAULT_WATTS_PER_CORE
+from .block import Block, Yardstick
+from .device import VariantDied, VariantFailed
+from .environment import worker_environment
+from .fingerprint import fingerprint
+from .process import WorkerGone, WorkerProcess
+
+ATTEMPTS = 2
+DEFAULT_SECONDS_LIMIT = 60.0
+
+
+class LocalDevice:
+    def __init__(
+        self,
+        allocator: str = "tuned",
+        watts_per_core: float = DEFAULT_WATTS_PER_CORE,
+        python: str = sys.executable,
+        grace_seconds: float = 30.0,
+    ) -> None:
+        """`grace_seconds` are given to a block beyond three times its own limit before it counts as hanging."""
+        self.allocator = allocator
+        self.watts_per_core = watts_per_core
+        self.restarts = 0
+        self._command = (python, "-m", "ampere.worker")
+        self._grace = grace_seconds
+        self._threads = 1
+        self._worker: WorkerProcess | None = None
+
+    def hello(self) -> dict[str, Any]:
+        return self._result({"do": "hello"}, self._grace)
+
+    def identity(self) -> dict[str, Any]:
+        return fingerprint(self.hello())
+
+    def block(
+        self,
+        subject: Mapping[str, Any],
+        setup: TrainingSetup | None = None,
+        *,
+        iterations: int = 10,
+        warmup: int = 4,
+        pairing: str = "step",
+        isolation: str = "inline",
+        seconds_limit: float = DEFAULT_SECONDS_LIMIT,
+    ) -> Block:
+        setup = setup or TrainingSetup()
+        self._use_threads(setup.threads)
+        request = {
+            "do": "block",
+            "subject": dict(subject),
+            "setup": setup.to_json(),
+            "iterations": iterations,
+            "warmup": warmup,
+            "pairing": pairing,
+            "isolation": isolation,
+            "seconds_limit": seconds_limit,
+        }
+        return Block.from_json(self._result(request, 3 * seconds_limit + self._grace))
+
+    def yardstick(self, seconds: float = 1.0, threads: int = 1) -> Yardstick:
+        self._use_threads(threads)
+        request = {"do": "yardstick", "seconds": seconds, "threads": threads}
+        return Yardstick(**self._result(request, 3 * seconds + self._grace))
+
+    def close(self) -> None:
+        if self._worker:
+            self._worker.close()
+        self._worker = None
+
+    def __enter__(self) -> LocalDevice:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def worker_pid(self) -> int | None:
+        return self._worker.pid if self._worker else None
+
+    def _result(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        cause = ""
+        for _ in range(ATTEMPTS):
+            try:
+                answer = self._started().ask({**request, "watts_per_core": self.watts_per_core}, seconds)
+            except WorkerGone as problem:
+                cause = str(problem)
+                continue
+            error = answer.get("error")
+            if error is None:
+                result: dict[str, Any] = answer["result"]
+                return result
+            if error["type"] != "variant_died":
+                raise _as_error(error["type"], error["message"])
+            cause = error["message"]
+        raise VariantDied(f"the worker died twice on the same request: {cause}; leave this variant out")
+
+    def _started(self) -> WorkerProcess:
+        if self._worker and self._worker.alive:
+            return self._worker
+        if self._worker:
+            self._worker.kill()
+            self.restarts += 1
+        environment = worker_environment(os.environ, self.allocator, self._threads)
+        try:
+            self._worker = WorkerProcess(self._command, environment)
+        except OSError as problem:
+            raise DeviceError(f"cannot start a worker with {self._command[0]} ({problem}); check the path") from None
+        return self._worker
+
+    def _use_threads(self, threads: int) -> None:
+        """A worker serves one number of threads: a pool of threads, once started, cannot be made anew."""
+        if threads != self._threads:
+            self.close()
+            self._threads = threads
+
+
+def _as_error(kind: str, message: str) -> Exception:
+    if kind == "runtime_missing":
+        return RuntimeMissingError(message)
+    if kind == "out_of_memory":
+        return VariantDied(f"out of memory ({message}); smaller channels or batches fit", out_of_memory=True)
+    if kind == "variant_failed":
+        return VariantFailed(f"a variant cannot be trained: {message}")
+    return DeviceError(f"the worker refused a request: {message}")

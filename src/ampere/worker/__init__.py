@@ -1,0 +1,6 @@
+"""The part that travels to a device: trains what it is asked to, measures it, answers in JSON lines.
+
+Standard library, `ampere.network` and the training runtime found on the device; Python 3.8 and later.
+"""
+
+PROTOCOL = 1

@@ -1,0 +1,43 @@
+"""What this machine is, and how busy it is."""
+
+import os
+import platform
+from typing import Any, Dict, Optional
+
+from . import PROTOCOL
+from .meters import choose_meter, watts_of
+from .runtimes import installed_version
+
+
+def hello(request: Dict[str, Any]) -> Dict[str, Any]:
+    return {
+        "protocol": PROTOCOL,
+        "python": platform.python_version(),
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "cpu": cpu_model(),
+        "cores": os.cpu_count() or 1,
+        "torch": installed_version("torch"),
+        "meter": choose_meter(watts_of(request)).describe(),
+    }
+
+
+def cpu_model() -> str:
+    return _cpuinfo("model name") or _cpuinfo("Model") or platform.processor() or platform.machine() or "unknown"
+
+
+def _cpuinfo(field: str) -> Optional[str]:
+    try:
+        with open("/proc/cpuinfo") as lines:
+            found = [line.split(":", 1)[1].strip() for line in lines if line.split(":")[0].strip() == field]
+    except OSError:
+        return None
+    return found[0] if found else None
+
+
+def conditions() -> Dict[str, float]:
+    """What may explain a strange figure later."""
+    if not hasattr(os, "getloadavg"):
+        return {}
+    return {"load_1min": os.getloadavg()[0], "cores": float(os.cpu_count() or 1)}

@@ -1,0 +1,87 @@
+"""Windows of training, interleaved with windows of the yardstick.
+
+    pairing "step"     y T y T y T y          every iteration between two yardstick steps
+    pairing "window"   yyyyy TTTT yyyyy TTTT yyyyy    a plain training loop, as a user would write it
+
+A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
+does to both (clock, throttling, neighbours) cancels.
+"""
+
+import math
+import time
+from typing import Any, Callable, List, NamedTuple, Tuple
+
+from .meters import Meter
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+WINDOW_SECONDS = 0.04
+LEAST_IN_WINDOW = 4
+YARDSTICKS_IN_WINDOW = 5
+
+Step = Callable[[], Any]
+
+
+class Window(NamedTuple):
+    iterations: int
+    seconds: float
+    cpu_seconds: float
+    joules: float
+    page_faults: int
+
+    @property
+    def cpu_per_iteration(self) -> float:
+        return self.cpu_seconds / self.iterations
+
+
+class Plan(NamedTuple):
+    targets: Tuple[int, ...]  # iterations of each window
+    yardsticks: int  # steps of each yardstick window
+
+
+def plan_steps(iterations: int) -> Plan:
+    return Plan((1,) * iterations, 1)
+
+
+def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:
+    """Windows of about 40 ms and at least 4 iterations, as even as the total allows."""
+    length = max(LEAST_IN_WINDOW, math.ceil(WINDOW_SECONDS / max(seconds_per_iteration, 1e-6)))
+    count = max(1, iterations // length)
+    return Plan(tuple((iterations + i) // count for i in range(count)), YARDSTICKS_IN_WINDOW)
+
+
+def measure(
+    plan: Plan, target: Step, yardstick: Step, meter: Meter, deadline: float
+) -> Tuple[List[Window], List[Window]]:
+    """Target windows and the yardstick windows around them: always one more of these. Past the deadline it stops."""
+    targets: List[Window] = []
+    yardsticks = [window(yardstick, plan.yardsticks, meter)]
+    for iterations in plan.targets:
+        targets.append(window(target, iterations, meter))
+        yardsticks.append(window(yardstick, plan.yardsticks, meter))
+        if time.monotonic() > deadline:
+            break
+    return targets, yardsticks
+
+
+def window(step: Step, iterations: int, meter: Meter) -> Window:
+    faults = page_faults()
+    meter.start()
+    wall, cpu = time.perf_counter_ns(), time.process_time_ns()
+    for _ in range(iterations):
+        step()
+    cpu, wall = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
+    joules = meter.stop()
+    return Window(iterations, wall * 1e-9, cpu * 1e-9, joules, page_faults() - faults)
+
+
+def ratios(targets: List[Window], yardsticks: List[Window]) -> List[float]:
+    costs = [max(y.cpu_per_iteration, 1e-9) for y in yardsticks]
+    return [2 * t.cpu_per_iteration / (a + b) for t, a, b in zip(targets, costs, costs[1:])]
+
+
+def page_faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if resource else 0

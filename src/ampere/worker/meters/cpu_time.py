@@ -1,0 +1,21 @@
+"""Joules modelled as the CPU seconds of this process times the watts of a busy core."""
+
+import time
+from typing import Any, Dict
+
+DEFAULT_WATTS_PER_CORE = 5.0  # between a phone's big core (2-4 W) and a server's (5-10 W)
+
+
+class CpuTimeMeter:
+    def __init__(self, watts_per_core: float = DEFAULT_WATTS_PER_CORE) -> None:
+        self._watts = watts_per_core
+        self._started = 0
+
+    def describe(self) -> Dict[str, Any]:
+        return {"name": "cpu-time", "measured": False, "scope": f"{self._watts:g} W per busy core"}
+
+    def start(self) -> None:
+        self._started = time.process_time_ns()
+
+    def stop(self) -> float:
+        return (time.process_time_ns() - self._started) * 1e-9 * self._watts

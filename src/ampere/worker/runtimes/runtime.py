@@ -1,0 +1,30 @@
+"""What a runtime does: make training steps out of what is asked for."""
+
+from typing import Any, Callable, Dict, NamedTuple, Protocol
+
+from ...network import TrainingSetup
+
+
+class Training(NamedTuple):
+    """One model, ready to be trained on its own made-up data."""
+
+    step: Callable[[], Any]  # zero the gradients, forward, loss, backward, update
+    last_loss: Callable[[], float]
+    parameters: int  # those that are updated
+
+
+class Runtime(Protocol):
+    def prepare(self, threads: int) -> None:
+        """Before each block: threads, denormals, seed."""
+
+    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+        """A subject of layers or of a factory, see DESIGN of requests in `ampere.worker.request`."""
+
+    def yardstick(self) -> Training:
+        """The fixed reference step, of a few milliseconds."""
+
+    def may_fork(self, threads: int) -> bool:
+        """Whether a forked child could train with so many threads."""
+
+    def preload(self, subject: Dict[str, Any]) -> None:
+        """Before a fork: whatever each child would otherwise load again."""

@@ -1,0 +1,71 @@
+"""A described network as a PyTorch module that is really trained: forward, backward and update of every layer."""
+
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from ...network import Network
+from ...network.kinds.kind import Shape
+from ..wiring import Fresh, Node, Wiring, wire
+from .torch_layers import build_layer
+from .torch_stand_in import training_loss
+from .torch_tails import tail_action
+
+
+class Call(NamedTuple):
+    """One operation, ready to run: which values it reads, how they are reshaped, which one it writes."""
+
+    action: Callable[..., Tensor]
+    reads: Tuple[Tuple[int, Optional[Shape]], ...]
+    writes: int
+    spread_arguments: bool  # layers take their tensors one by one, tail operations as a list
+
+
+class Chain(nn.Module):
+    def __init__(self, wiring: Wiring, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList()
+        self._calls = [self._call(node) for node in wiring.nodes]
+        self._dangling = wiring.dangling
+        self.to(dtype)
+        # Not buffers: converting those would cut them off from their gradients.
+        self._fresh: Dict[int, Tensor] = {fresh.index: _tensor(fresh, dtype) for fresh in wiring.fresh}
+
+    def forward(self) -> Tuple[Tensor, List[Tensor]]:
+        """The output, and what nothing reads."""
+        values = dict(self._fresh)
+        for action, reads, writes, spread_arguments in self._calls:
+            tensors = [values[i] if shape is None else values[i].reshape(shape) for i, shape in reads]
+            values[writes] = action(*tensors) if spread_arguments else action(tensors)
+        return values[self._calls[-1].writes], [values[i] for i in self._dangling]
+
+    def loss(self) -> Tensor:
+        for tensor in self._fresh.values():
+            tensor.grad = None
+        output, dangling = self.forward()
+        loss = training_loss(output)
+        for tensor in dangling:
+            loss = loss + tensor.square().mean().to(loss.dtype)
+        return loss
+
+    def _call(self, node: Node) -> Call:
+        reads = tuple((read.index, read.shape if read.reshaped else None) for read in node.reads)
+        if node.layer is None:
+            assert node.tail is not None
+            return Call(tail_action(node.tail), reads, node.writes, False)
+        module = build_layer(node.layer)
+        self.layers.append(module)
+        return Call(module, reads, node.writes, True)
+
+
+def build_chain(network: Network, dtype: torch.dtype) -> Chain:
+    if not network.layers:
+        raise ValueError("the network has no layers")
+    return Chain(wire(network), dtype).train()
+
+
+def _tensor(fresh: Fresh, dtype: torch.dtype) -> Tensor:
+    if fresh.tokens:
+        return torch.randint(0, fresh.tokens, fresh.shape)
+    return torch.randn(fresh.shape, dtype=dtype).requires_grad_(fresh.grad)

@@ -1,0 +1,90 @@
+"""Subjects that are a user's own code: `package.module:function` or `/folder/file.py:function`."""
+
+import importlib
+import importlib.util
+import os
+import sys
+from types import ModuleType
+from typing import Any, Callable, Dict, List, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from ..errors import WorkerError
+from .torch_stand_in import make_input, training_loss
+
+Arguments = Tuple[List[Any], Dict[str, Any]]
+
+
+def build_from_factory(subject: Dict[str, Any], dtype: torch.dtype) -> Tuple[nn.Module, Callable[[], Tensor]]:
+    """The model, or the part of it at `path`, and its loss on the inputs of the request or of the factory."""
+    made = find_factory(str(subject["factory"]))(**(subject.get("arguments") or {}))
+    model, example = made if isinstance(made, tuple) else (made, None)
+    if not isinstance(model, nn.Module):
+        raise _failed("{} made no torch.nn.Module".format(subject["factory"]))
+    if subject.get("path"):
+        model, example = model.get_submodule(subject["path"]), None
+    model = model.to(dtype).train()
+    positional, named = _arguments(subject, example, dtype)
+    return model, lambda: training_loss(model(*positional, **named))
+
+
+def find_factory(reference: str) -> Callable[..., Any]:
+    place, _, name = reference.rpartition(":")
+    if not place:
+        raise _failed(f"{reference!r} is not of the form module:function or file.py:function")
+    module = _from_file(place) if place.endswith(".py") else importlib.import_module(place)
+    factory = getattr(module, name, None)
+    if not callable(factory):
+        raise _failed(f"{place} has no function {name!r}")
+    found: Callable[..., Any] = factory
+    return found
+
+
+def _from_file(path: str) -> ModuleType:
+    """Imported once a worker: a user's file may import large libraries."""
+    path = os.path.abspath(path)
+    name = "ampere_subject_" + path
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not os.path.exists(path):
+        raise _failed(f"{path} is not there")
+    if os.path.dirname(path) not in sys.path:
+        sys.path.insert(0, os.path.dirname(path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _arguments(subject: Dict[str, Any], example: Any, dtype: torch.dtype) -> Arguments:
+    specs = subject.get("inputs")
+    if specs is None and example is None:
+        raise _failed("{} tells no example inputs; give their shapes".format(subject["factory"]))
+    inputs = _make(specs) if specs is not None else example
+    if isinstance(inputs, dict):
+        return [], {name: _ready(value, dtype, subject) for name, value in inputs.items()}
+    positional = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    return [_ready(value, dtype, subject) for value in positional], {}
+
+
+def _make(specs: Any) -> Any:
+    if isinstance(specs, dict):
+        return {name: make_input(spec) for name, spec in specs.items()}
+    return [make_input(spec) for spec in specs]
+
+
+def _ready(value: Any, dtype: torch.dtype, subject: Dict[str, Any]) -> Any:
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        return value
+    # A part in the middle of a model passes gradients on to what is before it.
+    return value.detach().to(dtype).requires_grad_(bool(subject.get("input_grad", False)))
+
+
+def _failed(message: str) -> WorkerError:
+    return WorkerError("variant_failed", message)

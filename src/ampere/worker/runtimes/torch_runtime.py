@@ -1,0 +1,79 @@
+"""Training with PyTorch."""
+
+from typing import Any, Callable, Dict, List
+
+import torch
+from torch import Tensor, nn
+
+from ...network import Network, TrainingSetup
+from .runtime import Training
+from .torch_chain import build_chain
+from .torch_factory import build_from_factory, find_factory
+from .torch_yardstick import yardstick_network
+
+SEED = 0
+
+# Small rates: a measured model must not diverge, whatever its loss.
+OPTIMIZERS: Dict[str, Callable[[List[nn.Parameter]], torch.optim.Optimizer]] = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-3),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
+    "adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-4),
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
+}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+class TorchRuntime:
+    def __init__(self) -> None:
+        self._preloaded = False
+        self._pool_started = False
+
+    def prepare(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+        torch.set_flush_denormal(True)
+        torch.manual_seed(SEED)
+        self._pool_started = self._pool_started or threads > 1
+
+    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+        dtype = DTYPES[setup.dtype]
+        if "layers" in subject:
+            chain = build_chain(Network.from_json(subject["layers"]), dtype)
+            return training(chain, chain.loss, setup.optimizer)
+        return training(*build_from_factory(subject, dtype), setup.optimizer)
+
+    def yardstick(self) -> Training:
+        return training(*yardstick_network(), "sgd")
+
+    def may_fork(self, threads: int) -> bool:
+        # OpenMP's pool does not survive a fork: a child that needed it would hang.
+        return threads == 1 or not self._pool_started
+
+    def preload(self, subject: Dict[str, Any]) -> None:
+        if not self._preloaded:
+            torch.set_num_threads(1)
+            step = self.yardstick().step
+            step(), step()
+            self._preloaded = True
+        if "factory" in subject:
+            find_factory(str(subject["factory"]))
+
+
+def training(model: nn.Module, loss_of: Callable[[], Tensor], optimizer_name: str) -> Training:
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    optimizer = OPTIMIZERS[optimizer_name](parameters) if parameters else None
+    last: List[Tensor] = []
+
+    def step() -> None:
+        if optimizer:
+            optimizer.zero_grad(set_to_none=True)
+        loss = loss_of()
+        if loss.requires_grad:
+            loss.backward()
+        if optimizer:
+            optimizer.step()
+        last[:] = [loss.detach()]
+
+    return Training(step, lambda: float(last[0]), sum(p.numel() for p in parameters))
+
+
+create = TorchRuntime

@@ -1,0 +1,52 @@
+"""A line in, a line out: whatever happens in between, every request gets one answer."""
+
+import json
+from typing import Any, Callable, Dict
+
+from .block import block, yardstick_alone
+from .channel import Channel
+from .errors import WorkerError, as_worker_error, bad_request
+from .machine import hello
+
+Request = Dict[str, Any]
+
+ACTIONS: Dict[str, Callable[[Request], Dict[str, Any]]] = {
+    "hello": hello,
+    "ping": lambda request: {},
+    "block": block,
+    "yardstick": yardstick_alone,
+}
+
+
+def serve(channel: Channel) -> None:
+    line = channel.receive()
+    while line is not None:
+        channel.send(answer(line))
+        line = channel.receive()
+
+
+def answer(line: bytes) -> Dict[str, Any]:
+    name = None
+    try:
+        request = _parse(line)
+        name = request.get("id")
+        return {"id": name, "result": _action(request)(request)}
+    except (Exception, SystemExit) as problem:
+        return {"id": name, "error": as_worker_error(problem).to_json()}
+
+
+def _parse(line: bytes) -> Request:
+    try:
+        request = json.loads(line.decode())
+    except (ValueError, RecursionError):
+        raise bad_request("the request is not a line of JSON") from None
+    if not isinstance(request, dict):
+        raise bad_request("the request is not a JSON object")
+    return request
+
+
+def _action(request: Request) -> Callable[[Request], Dict[str, Any]]:
+    action = ACTIONS.get(str(request.get("do")))
+    if action is None:
+        raise WorkerError("bad_request", "{!r} is none of {}".format(request.get("do"), ", ".join(ACTIONS)))
+    return action

@@ -1,0 +1,56 @@
+"""What a block showed, per iteration, with every doubt as a flag."""
+
+import math
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+from .machine import conditions
+from .measuring import Window, ratios
+from .medians import median, relative_spread
+from .request import BlockRequest
+
+LOADED_WALL_PER_CPU = 1.25
+NOISY_SPREAD = 0.25
+
+
+class Trial(NamedTuple):
+    targets: List[Window]
+    yardsticks: List[Window]
+    losses: Tuple[float, float]  # after the first step, and after the last
+    parameters: int
+    flags: Tuple[str, ...]
+
+
+def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
+    targets, yardsticks = trial.targets, trial.yardsticks
+    found = ratios(targets, yardsticks)
+    iterations = sum(w.iterations for w in targets)
+    return {
+        "ratio": median(found),
+        "spread": relative_spread(found),
+        "seconds": median([w.seconds / w.iterations for w in targets]),
+        "cpu_seconds": median([w.cpu_per_iteration for w in targets]),
+        "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]),
+        "joules": sum(w.joules for w in targets) / iterations,
+        "iterations": iterations,
+        "page_faults": sum(w.page_faults for w in targets) / iterations,
+        "parameters": trial.parameters,
+        "loss": [_finite(loss) for loss in trial.losses],
+        "conditions": conditions(),
+        "flags": [*trial.flags, *_flags(request, trial, relative_spread(found))],
+    }
+
+
+def _flags(request: BlockRequest, trial: Trial, spread: Optional[float]) -> List[str]:
+    everything = trial.targets + trial.yardsticks
+    wall, cpu = sum(w.seconds for w in everything), sum(w.cpu_seconds for w in everything)
+    doubts = {
+        "nonfinite_loss": any(_finite(loss) is None for loss in trial.losses),
+        "loaded": request.setup.threads == 1 and wall > LOADED_WALL_PER_CPU * cpu,
+        "noisy": spread is not None and spread > NOISY_SPREAD,
+        "short": sum(w.iterations for w in trial.targets) < request.iterations,
+    }
+    return [flag for flag, doubted in doubts.items() if doubted]
+
+
+def _finite(loss: float) -> Optional[float]:
+    return loss if math.isfinite(loss) else None

@@ -1,0 +1,117 @@
+"""How an operation of a layer's tail is carried out, given only what it reads and writes.
+
+    elementwise  relu, or a sum with an earlier tensor where twice as much is read as written
+    pool         max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
+    reduce       softmax where the size stays, else the mean over the dimensions that go
+    copy         a copy, a part, a concatenation, or a repetition
+    other        relu
+
+An operation that does not fit the tensor it follows is done elementwise on what is there.
+"""
+
+from itertools import combinations
+from typing import Callable, Dict, NamedTuple, Optional, Tuple
+
+from ..network import TailOp
+from ..network.kinds.kind import Shape, product
+
+TWO_OPERANDS = 1.75  # values read for each one written, from which on a second tensor must be among them
+
+
+class TailPlan(NamedTuple):
+    action: str
+    shape: Shape  # of the result
+    sizes: Tuple[int, ...] = ()  # kernel, dimensions or size: what the action needs to know
+    partner: Optional[Shape] = None  # of a second tensor
+
+
+def plan_tail(tail: TailOp, shape: Shape) -> TailPlan:
+    return PLANNERS.get(tail.op, _plan_elementwise)(tail, shape) or TailPlan("relu", shape)
+
+
+def _plan_elementwise(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
+    if tail.values_in < TWO_OPERANDS * tail.values_out or round(tail.values_out) != product(shape):
+        return None
+    return TailPlan("add", shape, partner=shape)
+
+
+def _plan_pool(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
+    spatial = shape[2:]
+    if not 1 <= len(spatial) <= 3 or not tail.values_out:
+        return None
+    kernel = max(1, round((tail.values_in / tail.values_out) ** (1 / len(spatial))))
+    pooled = (*shape[:2], *(n // kernel for n in spatial))
+    if kernel > 1 and product(pooled) == round(tail.values_out):
+        return TailPlan("max_pool", pooled, (kernel,))
+    if kernel == 1 and product(shape) == round(tail.values_out):
+        return TailPlan("max_pool_same", shape, (3,))
+    return _plan_adaptive(round(tail.values_out), shape)
+
+
+def _plan_adaptive(values: int, shape: Shape) -> Optional[TailPlan]:
+    places = values // max(1, shape[0] * shape[1])
+    edge = round(places ** (1 / len(shape[2:])))
+    pooled = (*shape[:2], *(edge for _ in shape[2:]))
+    if edge < 1 or product(pooled) != values or values > product(shape):
+        return None
+    return TailPlan("adaptive_pool", pooled, pooled[2:])
+
+
+def _plan_reduce(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
+    values = round(tail.values_out)
+    if values == product(shape):
+        return TailPlan("softmax", shape)
+    gone = dimensions_to_drop(shape, values)
+    return None if gone is None else TailPlan("mean", _without(shape, gone), gone)
+
+
+def _plan_copy(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
+    values, here = round(tail.values_out), product(shape)
+    if values == here:
+        return TailPlan("copy", shape)
+    if values < here:
+        gone = dimensions_to_drop(shape, values)
+        return TailPlan("copy", shape) if gone is None else TailPlan("last", _without(shape, gone), gone)
+    return _plan_repeat(tail, shape) or _plan_concat(values, shape) or TailPlan("copy", shape)
+
+
+def _plan_repeat(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
+    """More is written than was read: enlarging, as before a decoder's convolution."""
+    spatial = shape[2:]
+    if not 1 <= len(spatial) <= 3 or round(tail.values_in) > product(shape):
+        return None
+    factor = round((tail.values_out / product(shape)) ** (1 / len(spatial)))
+    larger = (*shape[:2], *(n * factor for n in spatial))
+    return TailPlan("repeat", larger, (factor,)) if product(larger) == round(tail.values_out) else None
+
+
+def _plan_concat(values: int, shape: Shape) -> Optional[TailPlan]:
+    if len(shape) < 2:
+        return None
+    slice_values = product(shape) // shape[1]
+    if values % slice_values:
+        return None
+    total = values // slice_values
+    partner = (shape[0], total - shape[1], *shape[2:])
+    return TailPlan("concat", (shape[0], total, *shape[2:]), partner=partner)
+
+
+def dimensions_to_drop(shape: Shape, values: int) -> Optional[Tuple[int, ...]]:
+    """The fewest dimensions, batch last of all, without which so many values remain."""
+    order = [*range(len(shape) - 1, 0, -1), 0] if shape else []
+    for count in range(1, len(shape) + 1):
+        for gone in combinations(order, count):
+            if product(_without(shape, gone)) == values:
+                return tuple(sorted(gone))
+    return None
+
+
+def _without(shape: Shape, gone: Tuple[int, ...]) -> Shape:
+    return tuple(n for i, n in enumerate(shape) if i not in gone)
+
+
+PLANNERS: Dict[str, Callable[[TailOp, Shape], Optional[TailPlan]]] = {
+    "pool": _plan_pool,
+    "reduce": _plan_reduce,
+    "copy": _plan_copy,
+}
