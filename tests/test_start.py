@@ -1,0 +1,97 @@
+"""start.py installs once, and again only when there is a reason."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def load(folder):
+    spec = importlib.util.spec_from_file_location("start", folder / "start.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """start.py as if cloned into an empty folder, with the installing itself written down instead of done."""
+    for name in ("start.py", "pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    module = load(tmp_path)
+    module.commands = []
+    monkeypatch.setattr(module, "make_venv", lambda: _pretend_venv(module))
+    monkeypatch.setattr(module, "follow", lambda command, what: module.commands.append(command))
+    monkeypatch.setattr(module, "cpu_wheels", list)
+    return module
+
+
+def _pretend_venv(module):
+    module.PROGRAMS.mkdir(parents=True)
+    module.PYTHON.touch()
+
+
+def test_it_installs_once(start):
+    start.install(start.RUN_EXTRAS)
+    start.install(start.RUN_EXTRAS)
+    assert len(start.commands) == 1
+
+
+def test_a_changed_file_installs_again(start):
+    start.install(start.RUN_EXTRAS)
+    (start.ROOT / "constraints.txt").write_text("torch==2.12.0")
+    start.install(start.RUN_EXTRAS)
+    assert len(start.commands) == 2
+
+
+def test_tests_add_to_what_a_run_has_and_a_run_is_content_with_what_tests_have(start):
+    start.install(start.RUN_EXTRAS)
+    start.install(start.TEST_EXTRAS)
+    start.install(start.RUN_EXTRAS)
+    assert len(start.commands) == 2
+
+
+def test_an_install_that_failed_is_tried_again(start, monkeypatch):
+    monkeypatch.setattr(start, "follow", lambda command, what: sys.exit("installing failed"))
+    for _ in range(2):
+        with pytest.raises(SystemExit, match="installing failed"):
+            start.install(start.RUN_EXTRAS)
+    assert not start.STAMP.exists()
+
+
+def test_a_failed_command_shows_the_end_of_its_log(tmp_path, monkeypatch, capsys):
+    module = load(ROOT)
+    monkeypatch.setattr(module, "LOG", tmp_path / "log")
+    with pytest.raises(SystemExit, match=r"no space left(.|\n)*the whole log is"):
+        module.follow([sys.executable, "-c", "print('no space left'); raise SystemExit(1)"], "installing")
+    assert "installing ..." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("platform", "settings", "expected"),
+    [("linux", "", "--find-links"), ("linux", "global.find-links='/wheels'", None), ("darwin", "", None)],
+)
+def test_the_cpu_build_is_looked_for_where_pip_was_told_nothing(monkeypatch, platform, settings, expected):
+    module = load(ROOT)
+    monkeypatch.setattr(module.sys, "platform", platform)
+    monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, stdout=settings))
+    assert (module.cpu_wheels() or [None])[0] == expected
+
+
+def test_checks_stop_at_the_first_failure(start, monkeypatch):
+    ran = []
+    monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[2]) or int(command[2] == "mypy"))
+    assert start.main(["test"]) == 1
+    assert ran == ["ruff", "ruff", "mypy"]
+
+
+def test_arguments_replace_the_first_estimate(start, monkeypatch):
+    ran = []
+    monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[1:]) or 0)
+    start.main([])
+    start.main(["estimate", "resnet"])
+    assert ran == [["estimate", "cnn5"], ["estimate", "resnet"]]
