@@ -6,13 +6,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..errors import ProfileError
-from ..network import KINDS, Layer, Measurement, Network, work
+from ..network import KINDS, Layer, Measurement, Meter, Network, work
+from ..network.layer import TAIL_CLASSES
 
 MOST_LAYERS = 100_000
 LARGEST_SIZE = 10**15
 MOST_DIMENSIONS = 16
 DEEPEST_RECURRENT = 1_000
 LONGEST_TEXT = 10_000
+SMALLEST = 1e-300  # what is above it has a logarithm and an inverse
 
 # A kind's arithmetic multiplies these, and a text or list times a number is a way to fill the memory.
 NUMBERS = {"batch", "rows", "heads", "queries", "keys", "length", "layers", "directions", "bias", "groups", "values"}
@@ -27,18 +29,24 @@ def believing(what: str) -> Iterator[None]:
     """Whatever a malformed record makes of our code in this block is a ProfileError about `what`."""
     try:
         yield
+    except ProfileError as error:
+        raise ProfileError(f"{what}: {error}") from error
     except _MALFORMED as error:
         why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ProfileError(f"{what} is malformed ({why[:200]}): make it again, or name another") from error
 
 
 def check_network(network: Network) -> None:
+    check_extent(network)
+    for layer in network.distinct:
+        check_layer(layer)
+
+
+def check_extent(network: Network) -> None:
     if len(network.layers) > MOST_LAYERS:
         raise ValueError(f"it has more than {MOST_LAYERS:,} layers")
     if not 1 <= network.batch <= LARGEST_SIZE:
         raise ValueError(f"its batch size is {network.batch}")
-    for layer in network.distinct:
-        check_layer(layer)
 
 
 def check_layer(layer: Layer) -> None:
@@ -48,6 +56,8 @@ def check_layer(layer: Layer) -> None:
     for key, value in layer.config.items():
         if not _plain(key, value):
             raise ValueError(f"a layer of kind {layer.kind} has a strange {key[:40]}")
+    if not all(map(_size, _sizes(layer))) or any(tail.op not in TAIL_CLASSES for tail in layer.tail):
+        raise ValueError(f"a layer of kind {layer.kind} has strange channels or a strange tail")
     try:
         good = _within(work(layer), 0) and _within(KINDS[layer.kind].coordinates(layer), 1e-12)
     except _MALFORMED as error:
@@ -58,12 +68,31 @@ def check_layer(layer: Layer) -> None:
 
 def check_measurement(measurement: Measurement) -> None:
     m = measurement
-    if not _within((m.joules, m.seconds, m.ratio, *m.rounds), 1e-300):
+    if not _within((m.joules, m.seconds, m.ratio, *m.rounds), SMALLEST):
         raise ValueError("joules, seconds and ratios must be positive and finite")
     if not _within((m.cpu_seconds, m.iterations - 1), 0):
         raise ValueError("CPU seconds must be finite and not negative, iterations 1 or more")
     if not all(math.isfinite(value) for value in m.conditions.values()):
         raise ValueError("a condition is not finite")
+    check_meter(m.meter)
+
+
+def check_meter(meter: Meter) -> None:
+    if not (isinstance(meter.name, str) and isinstance(meter.measured, bool) and isinstance(meter.scope, str)):
+        raise ValueError("its meter is not described as meters are")
+
+
+def check_positive(what: str, number: float) -> None:
+    if not _within((number,), SMALLEST):
+        raise ValueError(f"{what} must be positive and finite")
+
+
+def _sizes(layer: Layer) -> list[float]:
+    return [
+        layer.channels_in,
+        layer.channels_out,
+        *(n for tail in layer.tail for n in (tail.values_in, tail.values_out)),
+    ]
 
 
 def _within(numbers: Iterable[Any], least: float) -> bool:

@@ -50,16 +50,14 @@ def _sealed(path: Path, kind: str, version: int, body: Any) -> bytes:
     except ValueError as error:
         raise ProfileError(f"{path} is not written: {error}") from None
     if len(text) > LARGEST - 200:
-        raise ProfileError(
-            f"{path} is not written: it would be larger than {LARGEST / 1e6:.0f} MB; profile less in one"
-        )
+        raise ProfileError(f"{path} is not written: it would be larger than {LARGEST / 1e6:.0f} MB; divide it")
     seal = sha256(text).hexdigest()
     return b'{"ampere":"%b","format":%d,"sha256":"%b","body":%b}\n' % (kind.encode(), version, seal.encode(), text)
 
 
 def _replace(path: Path, raw: bytes) -> None:
     """The new bytes are on the disk under another name before the old ones give up theirs."""
-    fresh = path.with_name(f".{path.name[:200]}.{token_hex(4)}.tmp")
+    fresh = path.with_name(f".ampere-{token_hex(8)}.tmp")
     try:
         with open(fresh, "xb") as file:
             file.write(raw)

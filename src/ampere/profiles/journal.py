@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from types import TracebackType
 from typing import Any
 
@@ -33,6 +34,8 @@ class Journal:
         self.path = Path(path)
         self.damaged = 0  # lines that do not count any more, though good ones follow
         self.cut_bytes = 0  # length of the torn tail that opening removed
+        self._writing = Lock()
+        self._torn_at: int | None = None
         with storing(self.path):
             self._fd = _opened(self.path)
         try:
@@ -67,32 +70,39 @@ class Journal:
         with storing(self.path):
             if not lock(self._fd, PATIENCE_SECONDS):
                 raise _busy(self.path)
-            self._end = self._repaired()
+            self._repair()
         self._write(encoded(os.getpid()))
         with storing(self.path):
             sync_folder(self.path.parent)
 
-    def _repaired(self) -> int:
-        """Cuts what follows the last good line, and says where that ends."""
+    def _repair(self) -> None:
+        """Cuts what follows the last good line."""
         size = os.fstat(self._fd).st_size
         good, self.damaged = _last_good(self.path)
         if not good.end and size:
             _refuse_foreign(self.path)
         self.cut_bytes = size - good.end
         os.ftruncate(self._fd, good.end)
-        return good.end if good.terminated else good.end + os.write(self._fd, b"\n")
+        if not good.terminated:
+            os.write(self._fd, b"\n")
 
     def _write(self, line: bytes) -> None:
-        with storing(self.path):
-            if os.fstat(self._fd).st_size != self._end:  # what an earlier failure could not take back
-                os.ftruncate(self._fd, self._end)
+        with storing(self.path), self._writing:
+            self._take_back()
+            self._torn_at = os.fstat(self._fd).st_size
             try:
                 _write_whole(self._fd, line)
             except BaseException:
-                with suppress(OSError):
-                    os.ftruncate(self._fd, self._end)
+                with suppress(OSError):  # then the next write takes it back first
+                    self._take_back()
                 raise
-            self._end += len(line)
+            self._torn_at = None
+
+    def _take_back(self) -> None:
+        """Removes what a failed write left, or the next record would be glued to it and lost."""
+        if self._torn_at is not None:
+            os.ftruncate(self._fd, self._torn_at)
+            self._torn_at = None
 
 
 def _opened(path: Path) -> int:

@@ -4,12 +4,11 @@ Observations share most of their layers, so files hold each different layer once
 is the numbers of its layers there, with the layers' names.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..network import Layer, Measurement, Network
-from .checks import believing, check_layer, check_measurement, check_network
+from .checks import believing, check_extent, check_layer, check_measurement
 
 PURPOSES = ("layer", "variant", "network", "opaque", "run")
 
@@ -17,6 +16,7 @@ PURPOSES = ("layer", "variant", "network", "opaque", "run")
 class LayerTable:
     def __init__(self) -> None:
         self._numbers: dict[Layer, int] = {}
+        self._named: dict[tuple[int, str], Layer] = {}
 
     def number(self, layer: Layer) -> int:
         return self._numbers.setdefault(layer, len(self._numbers))
@@ -24,12 +24,19 @@ class LayerTable:
     def to_json(self) -> list[dict[str, Any]]:
         return [replace(layer, name="").to_json() for layer in self._numbers]
 
+    @classmethod
+    def from_json(cls, records: list[dict[str, Any]]) -> "LayerTable":
+        table = cls()
+        for number, record in enumerate(records):
+            layer = Layer.from_json(record)
+            check_layer(layer)
+            table._named[number, ""] = layer
+        return table
 
-def layers_from_json(records: Iterable[dict[str, Any]]) -> list[Layer]:
-    layers = [Layer.from_json(record) for record in records]
-    for layer in layers:
-        check_layer(layer)
-    return layers
+    def layer(self, number: int, name: str) -> Layer:
+        if (number, name) not in self._named:
+            self._named[number, name] = replace(self._named[number, ""], name=name)
+        return self._named[number, name]
 
 
 @dataclass(frozen=True)
@@ -52,7 +59,7 @@ class Observation:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Observation":
-        return cls.from_row(record, layers_from_json(record["layers"]))
+        return cls.from_row(record, LayerTable.from_json(record["layers"]))
 
     def to_row(self, table: LayerTable) -> dict[str, Any]:
         network = self.network
@@ -68,15 +75,13 @@ class Observation:
         }
 
     @classmethod
-    def from_row(cls, record: dict[str, Any], layers: list[Layer]) -> "Observation":
-        network = _network(record["network"], layers)
+    def from_row(cls, record: dict[str, Any], table: LayerTable) -> "Observation":
+        network = _network(record["network"], table)
         return cls(network, Measurement.from_json(record["measurement"]), str(record["purpose"]))
 
 
-def _network(record: dict[str, Any], table: list[Layer]) -> Network:
-    if any(number < 0 for number, _ in record["layers"]):
-        raise ValueError("a layer's number is negative")
-    layers = tuple(replace(table[number], name=str(name)) for number, name in record["layers"])
+def _network(record: dict[str, Any], table: LayerTable) -> Network:
+    layers = tuple(table.layer(number, str(name)) for number, name in record["layers"])
     network = Network(layers, int(record["batch"]), str(record["name"]), tuple(map(str, record["notes"])))
-    check_network(network)
+    check_extent(network)
     return network

@@ -1,6 +1,5 @@
 """A profile: what is known of training on one device with one setup."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,9 +7,9 @@ from typing import Any, Protocol
 
 from ..errors import ProfileError
 from ..network import Meter, TrainingSetup
-from .checks import believing
+from .checks import believing, check_meter, check_positive
 from .files import read_document, write_document
-from .observation import LayerTable, Observation, layers_from_json
+from .observation import LayerTable, Observation
 
 KIND = "profile"
 FORMAT = 1
@@ -32,10 +31,9 @@ class Profile:
     def __post_init__(self) -> None:
         with believing("a profile"):
             check_device_record(self.device)
-            if not (math.isfinite(self.yardstick_seconds) and self.yardstick_seconds > 0):
-                raise ValueError("the yardstick's seconds must be positive and finite")
-            if not (math.isfinite(self.profiling_seconds) and self.profiling_seconds >= 0):
-                raise ValueError("the profiling seconds must be finite and not negative")
+            check_meter(self.meter)
+            check_positive("the yardstick's seconds", self.yardstick_seconds)
+            check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
@@ -63,21 +61,17 @@ class Profile:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Profile":
-        layers = layers_from_json(record["layers"])
+        table = LayerTable.from_json(record["layers"])
         return cls(
             device=dict(record["device"]),
             setup=TrainingSetup.from_json(record["setup"]),
-            meter=meter_from_json(record["meter"]),
+            meter=Meter(**record["meter"]),
             yardstick_seconds=float(record["yardstick_seconds"]),
-            observations=tuple(Observation.from_row(row, layers) for row in record["observations"]),
+            observations=tuple(Observation.from_row(row, table) for row in record["observations"]),
             profiling_seconds=float(record["profiling_seconds"]),
             spaces=tuple(map(str, record["spaces"])),
             fit=dict(record["fit"]),
         )
-
-
-def meter_from_json(record: dict[str, Any]) -> Meter:
-    return Meter(str(record["name"]), bool(record["measured"]), str(record["scope"]))
 
 
 def check_device_record(device: Mapping[str, Any]) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 from ..errors import ProfileError
 from ..network import Meter, TrainingSetup
-from .checks import believing
+from .checks import believing, check_meter, check_positive
 from .journal import Journal
 from .lines import read_records
 from .observation import Observation
-from .profile import Profile, check_device_record, meter_from_json
+from .profile import Profile, check_device_record
 
 FORMAT = 1
 
@@ -26,6 +26,12 @@ class Header:
     setup: TrainingSetup
     meter: Meter
     yardstick_seconds: float
+
+    def __post_init__(self) -> None:
+        with believing("a journal's header"):
+            check_device_record(self.device)
+            check_meter(self.meter)
+            check_positive("the yardstick's seconds", self.yardstick_seconds)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -38,8 +44,7 @@ class Header:
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Header":
-        check_device_record(record["device"])
-        setup, meter = TrainingSetup.from_json(record["setup"]), meter_from_json(record["meter"])
+        setup, meter = TrainingSetup.from_json(record["setup"]), Meter(**record["meter"])
         return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]))
 
 
@@ -55,16 +60,17 @@ def header_from(journal: Journal | Path) -> Header | None:
     """The last header: a run that changes its yardstick says so with a new one."""
     found = None
     for record in _records(journal):
+        _refuse_newer(_name(journal), record)
         found = record.get("header", found)
     if found is None:
         return None
     with believing(_name(journal)):
-        _refuse_newer(_name(journal), int(found["format"]))
         return Header.from_json(found)
 
 
 def observations_from(journal: Journal | Path) -> Iterator[Observation]:
     for record in _records(journal):
+        _refuse_newer(_name(journal), record)
         if "observation" in record:
             with believing(_name(journal)):
                 observation = Observation.from_json(record["observation"])
@@ -72,7 +78,8 @@ def observations_from(journal: Journal | Path) -> Iterator[Observation]:
 
 
 def profiling_seconds_from(journal: Journal | Path) -> float:
-    return float(max((record.get("profiling_seconds", 0.0) for record in _records(journal)), default=0.0))
+    with believing(_name(journal)):
+        return float(max((record.get("profiling_seconds", 0.0) for record in _records(journal)), default=0.0))
 
 
 def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mapping[str, Any] | None = None) -> Profile:
@@ -94,8 +101,9 @@ def _name(journal: Journal | Path) -> str:
     return str(journal.path if isinstance(journal, Journal) else journal)
 
 
-def _refuse_newer(name: str, version: int) -> None:
-    if version > FORMAT:
+def _refuse_newer(name: str, record: dict[str, Any]) -> None:
+    version = record["header"].get("format") if isinstance(record.get("header"), dict) else None
+    if isinstance(version, int) and version > FORMAT:
         raise ProfileError(
             f"{name} was written by a newer Ampere (format {version}, this one reads up to {FORMAT}): "
             "upgrade with pip install -U ampere-energy"
