@@ -4,7 +4,7 @@
 `channels_out` say where that function is evaluated.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Dict, Mapping, Tuple
 
 
@@ -32,19 +32,6 @@ class Layer:
     name: str = ""  # module path, for people; not part of what the layer is
     trainable: bool = True
     input_grad: bool = True  # whether backward goes on to what is before this layer
-    _key: Tuple[Any, ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        same = (
-            self.kind,
-            tuple(sorted(self.config.items())),
-            self.channels_in,
-            self.channels_out,
-            self.tail,
-            self.trainable,
-            self.input_grad,
-        )
-        object.__setattr__(self, "_key", (hash(same), same))
 
     @property
     def backward(self) -> bool:
@@ -55,11 +42,29 @@ class Layer:
         """What stays the same when only channels change: the paper's layer kind."""
         return (self.kind, tuple(sorted(self.config.items())), tuple(t.op for t in self.tail))
 
+    @property
+    def identity(self) -> Tuple[Any, ...]:
+        """What makes two layers the same; kept, because layers are looked up often."""
+        known = self.__dict__.get("_identity")
+        if known is None:
+            same = (
+                self.kind,
+                tuple(sorted(self.config.items())),
+                self.channels_in,
+                self.channels_out,
+                self.tail,
+                self.trainable,
+                self.input_grad,
+            )
+            known = (hash(same), same)
+            object.__setattr__(self, "_identity", known)
+        return known
+
     def __hash__(self) -> int:
-        return int(self._key[0])
+        return int(self.identity[0])
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layer) and self._key == other._key
+        return self is other or (isinstance(other, Layer) and self.identity == other.identity)
 
     def with_channels(self, channels_in: Any, channels_out: Any) -> "Layer":
         """The same layer elsewhere on its surface; the tail grows with the channels it works on."""

@@ -83,7 +83,7 @@ class Additive:
         self._residual = data.costs - self.stack.physics
         self._condition()
         self._known: dict[Layer, Known] = {}
-        self._step = self._ask_step()
+        self.step = self._ask_step()
 
     def _price_doubt(self) -> Array:
         measured = np.any(self.stack.rows > 0, axis=0)
@@ -107,11 +107,11 @@ class Additive:
 
     def _condition(self) -> None:
         self._factor = cholesky(self._noisy(self.hyper), lower=True) if len(self.data) else np.zeros((0, 0))
-        self._solved = cho_solve((self._factor, True), self._residual) if len(self.data) else np.zeros(0)
-        self._price_shift = self.doubt**2 * (self.stack.rows.T @ self._solved)
-        self._alpha = {k: self.hyper.residual**2 * (w.T @ self._solved) for k, w in self.stack.weights.items()}
+        self.solved = cho_solve((self._factor, True), self._residual) if len(self.data) else np.zeros(0)
+        self.price_shift = self.doubt**2 * (self.stack.rows.T @ self.solved)
+        self.alpha = {k: self.hyper.residual**2 * (w.T @ self.solved) for k, w in self.stack.weights.items()}
 
-    def _whiten(self, with_data: Array) -> Array:
+    def whiten(self, with_data: Array) -> Array:
         if len(self.data) == 0:
             return with_data
         return solve_triangular(self._factor, with_data, lower=True, check_finite=False)
@@ -126,9 +126,9 @@ class Additive:
         """Means and posterior covariance of several networks at once: what the planner thinks with."""
         stack = Stack(networks, system, self.prices)
         with_data = covariance(self.stack, stack, self.doubt, self.hyper)
-        whitened = self._whiten(with_data)
+        whitened = self.whiten(with_data)
         posterior = covariance(stack, stack, self.doubt, self.hyper) - whitened.T @ whitened
-        return np.maximum(stack.physics + with_data.T @ self._solved, LEAST_SHARE * stack.physics), posterior
+        return np.maximum(stack.physics + with_data.T @ self.solved, LEAST_SHARE * stack.physics), posterior
 
     def known(self, layer: Layer) -> Known:
         known = self._known.get(layer)
@@ -144,23 +144,23 @@ class Additive:
         relative = 0.0
         if kind in self.stack.positions:
             near = kernel(position[None, :], scale(kind, self.stack.positions[kind], hyper))[0]
-            relative = float(near @ self._alpha[kind])
+            relative = float(near @ self.alpha[kind])
             with_data = with_data + hyper.residual**2 * physics * (self.stack.weights[kind] @ near)
-        mean = max(physics * (1 + relative) + float(row @ self._price_shift), LEAST_SHARE * physics)
+        mean = max(physics * (1 + relative) + float(row @ self.price_shift), LEAST_SHARE * physics)
         variance = float(np.sum((row * self.doubt) ** 2)) + (hyper.residual * physics) ** 2
-        return Known(physics, mean, self._whiten(with_data), variance, position)
+        return Known(physics, mean, self.whiten(with_data), variance, position)
 
     def _ask_step(self) -> Known:
         physics = float(STEP @ self.prices)
-        mean = max(float(STEP @ (self.prices + self._price_shift)), LEAST_SHARE * physics)
-        whitened = self._whiten((self.stack.rows * self.doubt**2) @ STEP)
+        mean = max(float(STEP @ (self.prices + self.price_shift)), LEAST_SHARE * physics)
+        whitened = self.whiten((self.stack.rows * self.doubt**2) @ STEP)
         return Known(physics, mean, whitened, float(np.sum((STEP * self.doubt) ** 2)), STEP)
 
     def answer(self, network: Network, system: bool = False) -> Answer:
         features = network_features(network)
         known = [self.known(layer) for layer in features.layers]
         parts = np.array([k.mean for k in known])
-        total = float(features.counts @ parts) + self._step.mean
+        total = float(features.counts @ parts) + self.step.mean
         shift, whitened, variance = self._as_a_whole(features, system)
         for count, layer in zip(features.counts, known, strict=True):
             whitened = whitened + count * layer.whitened
@@ -173,17 +173,17 @@ class Additive:
             features.layers,
             parts * factor,
             np.array(deviations) * factor,
-            self._step.mean * factor,
+            self.step.mean * factor,
         )
 
     def _as_a_whole(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
-        """How a network deviates from its layers' sum: seconds, whitened covariance (with the step's), prior variance."""
+        """How a network deviates from its layers' sum: seconds, whitened covariance with the step, prior variance."""
         place, mode = features.position[None, :], np.array([float(system)])
         physics = float(features.row @ self.prices)
         own = float(whole_covariance(place, place, mode, mode, self.hyper)[0, 0]) * physics**2
         relative = whole_covariance(place, self.stack.places, mode, self.data.system, self.hyper)[0]
         with_data = relative * self.stack.physics * physics
-        return float(with_data @ self._solved), self._whiten(with_data) + self._step.whitened, own
+        return float(with_data @ self.solved), self.whiten(with_data) + self.step.whitened, own
 
     def _joint_variance(self, features: NetworkFeatures, known: list[Known]) -> float:
         """Prior variance of the sum: layers of a kind that lie close deviate together."""

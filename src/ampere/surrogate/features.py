@@ -84,8 +84,8 @@ def is_waste(kind: str, coordinates: int) -> tuple[bool, ...]:
 
 
 STEP: Array = np.eye(len(COLUMNS))[COLUMN["step"]]
-_FLOPS = np.array([c.endswith(".flops") for c in COLUMNS], dtype=float)
-_VALUES = np.array([c.endswith(".values") or (c in {f"tail.{t}" for t in TAIL_CLASSES}) for c in COLUMNS], dtype=float)
+FLOPS = np.array([c.endswith(".flops") for c in COLUMNS], dtype=float)
+VALUES = np.array([c.endswith(".values") or (c in {f"tail.{t}" for t in TAIL_CLASSES}) for c in COLUMNS], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -109,4 +109,4 @@ def network_features(network: Network) -> NetworkFeatures:
 
 def network_position(row: Array, depth: Any) -> Array:
     """Octaves of arithmetic, of memory moved and of depth."""
-    return np.stack([np.log2(1e3 + row @ _FLOPS), np.log2(1e3 + row @ _VALUES), np.log2(1.0 + depth)], axis=-1)
+    return np.stack([np.log2(1e3 + row @ FLOPS), np.log2(1e3 + row @ VALUES), np.log2(1.0 + depth)], axis=-1)

@@ -1,8 +1,8 @@
 """Networks as matrices, and the prior covariance of their costs.
 
-    rows     (networks, quantities)   what each network asks for
-    weights  (networks, layers)       a kind's layers: how often they run times their physics cost
-    physics  (networks,)              rows . prices
+rows     (networks, quantities)   what each network asks for
+weights  (networks, layers)       a kind's layers: how often they run times their physics cost
+physics  (networks,)              rows . prices
 """
 
 from __future__ import annotations

@@ -1,0 +1,169 @@
+"""Profile + Network -> Estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ampere.fitting import fit
+from ampere.network import Layer, Meter, Network
+from ampere.profiles.profile import Profile
+from ampere.surrogate.additive import Additive
+from ampere.surrogate.features import layer_position
+
+Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
+OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
+COVERS = "the training step: forward, loss, backward, optimiser; not loading data, evaluation or checkpoints"
+
+
+@dataclass(frozen=True)
+class LayerShare:
+    name: str
+    kind: str
+    joules: float
+    stddev: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of one training iteration. The layers, and what a step costs besides, sum to the total."""
+
+    network: str
+    joules: float
+    stddev: float
+    seconds: float
+    by_layer: tuple[LayerShare, ...]
+    unprofiled: tuple[str, ...]  # layers of kinds that were never measured: priced by physics alone
+    extrapolated: tuple[str, ...]  # layers far outside the sizes that were measured
+    meter: Meter
+    allocator: str
+    condition: float = 1.0  # how much dearer a step is now than in the reference condition
+
+    @property
+    def interval90(self) -> tuple[float, float]:
+        return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
+
+    def total_joules(self, iterations: float) -> float:
+        return self.joules * iterations
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "network": self.network,
+            "joules_per_iteration": self.joules,
+            "joules_stddev": self.stddev,
+            "joules_interval90": list(self.interval90),
+            "seconds_per_iteration": self.seconds,
+            "layers": [vars(share) for share in self.by_layer],
+            "unprofiled": list(self.unprofiled),
+            "extrapolated": list(self.extrapolated),
+            "meter": self.meter.to_json(),
+            "allocator": self.allocator,
+            "condition": self.condition,
+            "covers": COVERS,
+        }
+
+
+class Estimator:
+    """A profile made ready: fitted once, asked often."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.model: Additive = fit(profile)
+        self._watts, self._wall = _median_power(profile), _wall_per_cpu(profile)
+        self._ranges = _measured_ranges(profile)
+
+    @property
+    def watts(self) -> float:
+        """Joules a CPU second, as the meter saw or modelled them."""
+        return self._watts
+
+    def estimate(self, network: Network, allocator: str = "system", condition: float = 1.0) -> Estimate:
+        answer = self.model.answer(network, allocator == "system")
+        joules = self._watts * condition
+        place = {layer: index for index, layer in enumerate(answer.layers)}
+        shares = []
+        for layer in network.layers:
+            index = place[layer]
+            cost, doubt = float(answer.layer_seconds[index]) * joules, float(answer.layer_stddevs[index]) * joules
+            shares.append(LayerShare(layer.name, layer.kind, cost, doubt))
+        shares.append(LayerShare("(step)", "step", answer.step_seconds * joules, 0.0))
+        unprofiled, extrapolated = self._doubts(network)
+        return Estimate(
+            network=network.name,
+            joules=answer.seconds * joules,
+            stddev=answer.stddev * joules,
+            seconds=answer.seconds * self._wall * condition,
+            by_layer=tuple(shares),
+            unprofiled=unprofiled,
+            extrapolated=extrapolated,
+            meter=self.profile.meter,
+            allocator=allocator,
+            condition=condition,
+        )
+
+    def _doubts(self, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        unprofiled, extrapolated = [], []
+        for layer in network.layers:
+            measured = self._ranges.get(_family(layer))
+            if measured is None:
+                unprofiled.append(layer.name or layer.kind)
+            elif not _within(layer, measured):
+                extrapolated.append(layer.name or layer.kind)
+        return tuple(unprofiled), tuple(extrapolated)
+
+
+def _family(layer: Layer) -> tuple[str, str]:
+    """What shares a range: a kind; an opaque module only with itself."""
+    return layer.kind, str(layer.config.get("class", "")) if layer.kind == "opaque" else ""
+
+
+def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, Any]]:
+    positions: dict[tuple[str, str], list[Any]] = {("glue", ""): []}
+    for observation in profile.observations:
+        for layer in observation.network.layers:
+            positions.setdefault(_family(layer), []).append(layer_position(layer))
+    return {k: (np.min(p, axis=0), np.max(p, axis=0)) if p else (0, 0) for k, p in positions.items()}
+
+
+def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
+    if layer.kind == "glue":
+        return True
+    position = layer_position(layer)
+    low, high = measured
+    return bool(np.all(position >= low - OCTAVES_BEYOND) and np.all(position <= high + OCTAVES_BEYOND))
+
+
+def _median_power(profile: Profile) -> float:
+    ratios = [o.measurement.joules / o.measurement.cpu_seconds for o in profile.observations]
+    return float(np.median(ratios)) if ratios else 1.0
+
+
+def _wall_per_cpu(profile: Profile) -> float:
+    """Wall seconds a CPU second on a machine that has nothing else to do: the quieter quarter of what was seen."""
+    ratios = [o.measurement.seconds / o.measurement.cpu_seconds for o in profile.observations]
+    return float(np.quantile(ratios, 0.25)) if ratios else 1.0
+
+
+def estimate(network: Network, profile: Profile, allocator: str = "system", condition: float = 1.0) -> Estimate:
+    return Estimator(profile).estimate(network, allocator, condition)
+
+
+def joules_in(battery: str) -> float:
+    """`15Wh`, `54kJ` or `54000J` as joules."""
+    from ampere.errors import UsageError
+
+    units = {"wh": 3600.0, "mwh": 3.6, "kwh": 3.6e6, "j": 1.0, "kj": 1e3, "mj": 1e6}
+    text = battery.strip().lower()
+    for unit in sorted(units, key=len, reverse=True):
+        if text.endswith(unit):
+            try:
+                joules = float(text[: -len(unit)]) * units[unit]
+            except ValueError:
+                break
+            if np.isfinite(joules) and joules > 0:
+                return joules
+            break
+    raise UsageError(f"battery {battery!r} is no positive amount of energy: write it as 15Wh, 54kJ or 54000J")

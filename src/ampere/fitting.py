@@ -1,0 +1,54 @@
+"""From what was observed to a fitted surrogate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ampere.profiles.profile import Observation, Profile
+from ampere.surrogate.additive import Additive, Data, learn
+from ampere.surrogate.hyperparameters import Hyperparameters
+
+TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # of one round around the median of many, relative
+PRIOR_ROUNDS = 3.0  # how many rounds' worth of belief the typical spread has against a measurement's own
+FLAGGED = 4.0  # a flagged measurement's variance counts this many times
+VARIANT_DOUBT = 0.02  # a variant is wired a little differently from the network it stands for
+
+
+def data_of(observations: Sequence[Observation], yardstick_seconds: float) -> Data:
+    typical = {allocator: _pooled_spread(observations, allocator) for allocator in TYPICAL_SPREAD}
+    return Data(
+        networks=tuple(o.network for o in observations),
+        costs=np.array([o.measurement.ratio * yardstick_seconds for o in observations]),
+        noise=np.array([_noise(o, typical[o.measurement.allocator]) for o in observations]),
+        system=np.array([float(o.measurement.allocator == "system") for o in observations]),
+    )
+
+
+def _pooled_spread(observations: Sequence[Observation], allocator: str) -> float:
+    spreads = [o.measurement.spread for o in observations if o.measurement.allocator == allocator]
+    known = [s for s in spreads if s is not None]
+    if len(known) < 5:
+        return TYPICAL_SPREAD[allocator]
+    return float(np.clip(np.sqrt(np.median(np.square(known)) * 1.5), 0.003, 0.3))
+
+
+def _noise(observation: Observation, typical: float) -> float:
+    """Relative variance of the median ratio."""
+    measurement = observation.measurement
+    rounds = len(measurement.rounds)
+    own = measurement.spread or 0.0
+    single = (PRIOR_ROUNDS * typical**2 + (rounds - 1) * own**2) / (PRIOR_ROUNDS + rounds - 1)
+    variance = single / rounds * (FLAGGED if measurement.flags else 1.0)
+    return variance + (VARIANT_DOUBT**2 if observation.purpose in ("layer", "variant") else 0.0)
+
+
+def fit(profile: Profile, evaluations: int = 0) -> Additive:
+    """With `evaluations` the hyperparameters are learnt anew; without, they are the stored ones."""
+    data = data_of(profile.observations, profile.yardstick_seconds)
+    start = Hyperparameters.from_json(profile.fit) if profile.fit else Hyperparameters()
+    if evaluations == 0 and profile.fit:
+        return Additive(data, start)
+    whole = np.array([o.purpose == "network" for o in profile.observations], dtype=bool)
+    return learn(data, start, evaluations, whole)

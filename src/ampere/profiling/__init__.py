@@ -1,0 +1,1 @@
+"""Choosing what to train, training it on a device, and keeping what was seen."""

@@ -1,0 +1,61 @@
+"""One thing that could be trained and measured: what the surrogate sees, and what the worker builds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from ampere.network import KINDS, Layer, Network, TailOp
+
+Subject = Mapping[str, Any]  # how the worker builds it: from layers, or with a factory
+
+
+@dataclass(frozen=True)
+class Experiment:
+    network: Network
+    subject: Subject
+    purpose: str  # layer, variant, network, opaque
+    allocator: str = "tuned"
+
+    @property
+    def system(self) -> bool:
+        return self.allocator == "system"
+
+    def under(self, allocator: str) -> Experiment:
+        return replace(self, allocator=allocator)
+
+
+def of_layers(layers: Sequence[Layer], batch: int) -> Experiment:
+    """A small network of a few layers, trained on the mean square of its output."""
+    purpose = "layer" if len(layers) == 1 else "variant"
+    subject = {"layers": Network(tuple(layers), batch).to_json()}
+    return Experiment(Network(with_loss(layers), batch), subject, purpose)
+
+
+def with_loss(layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The layers as they run in a variant: the last one's output is squared and averaged."""
+    last = layers[-1]
+    values = float(last.tail[-1].values_out if last.tail else _values(KINDS[last.kind].shape_out(last)))
+    loss = (TailOp("elementwise", values, values), TailOp("reduce", values, 1.0))
+    return (*layers[:-1], replace(last, tail=last.tail + loss))
+
+
+def _values(shape: Sequence[int]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def slices(network: Network, rng: Random, count: int) -> list[Experiment]:
+    """One, two or three layers in a row, as the paper's variants have them."""
+    found = []
+    for _ in range(count):
+        length = rng.choice((1, 1, 2, 3))
+        start = rng.randrange(max(1, len(network.layers) - length + 1))
+        layers = network.layers[start : start + length]
+        if all(layer.kind not in ("opaque", "glue") for layer in layers) and any(layer.trainable for layer in layers):
+            found.append(of_layers(layers, network.batch))
+    return found

@@ -1,0 +1,192 @@
+"""The profiling loop.
+
+sample networks -> plan (what teaches most a second) -> train in shuffled rounds -> journal -> refit
+      ^                                                                                      |
+      +--------------------- until the target error or the time budget <---------------------+
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+from ampere.devices import Device
+from ampere.errors import DeviceError
+from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, data_of
+from ampere.network import Meter, TrainingSetup
+from ampere.profiles.profile import Observation
+from ampere.surrogate.additive import Additive, learn
+from ampere.surrogate.hyperparameters import Hyperparameters
+
+from .experiment import Experiment, slices
+from .merging import merged
+from .observing import block_seconds, observation, request
+from .planner import plan
+from .sources import Source
+
+ROUNDS = 2
+BATCHES = 4  # how often a run stops to think
+SAMPLING_SHARE = 0.02  # of the budget, spent on sampling networks before each batch
+NETWORKS_AT_MOST = 24
+TARGETS = 12
+REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
+
+
+@dataclass(frozen=True)
+class Goal:
+    seconds: float = 15.0
+    target: float = 0.0  # mean relative error to stop at
+
+
+@dataclass(frozen=True)
+class Progress:
+    elapsed: float
+    seconds: float
+    experiments: int
+    expected_error: float | None
+    doing: str
+
+
+@dataclass
+class Outcome:
+    observations: tuple[Observation, ...]
+    model: Additive
+    expected_error: float
+    thinking_seconds: float
+    refused: list[str]
+
+
+class Profiling:
+    """One run. Every block is recorded before the next one starts, so a killed run loses at most one."""
+
+    def __init__(
+        self,
+        source: Source,
+        devices: Mapping[str, Device],
+        setup: TrainingSetup,
+        meter: Meter,
+        yardstick_seconds: float,
+        record: Callable[[Observation], None],
+        known: tuple[Observation, ...] = (),
+        hyper: Hyperparameters | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._source, self._devices, self._setup = source, devices, setup
+        self._meter, self._yardstick, self._record = meter, yardstick_seconds, record
+        self._seen: list[Observation] = list(known)
+        self._rng = Random(seed)
+        self._pool: list[Experiment] = []
+        self._targets: list[Experiment] = []
+        self._refused: list[str] = []
+        self._too_large = float("inf")
+        self._thinking = 0.0
+        self._model = self._fit(hyper, 0)
+
+    def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Outcome:
+        """`began` is when the clock started (time.monotonic): starting the device counts."""
+        error = float("inf")
+        for batch in range(BATCHES * 4):
+            elapsed = time.monotonic() - began
+            left = goal.seconds - elapsed - 0.03 * goal.seconds  # the last fit needs its time too
+            if left <= 0.02 * goal.seconds:
+                break
+            chosen, error = self._think(goal, min(left, goal.seconds / BATCHES))
+            if error < goal.target and batch > 1:
+                break
+            report = Progress(elapsed, goal.seconds, len(self._seen), error, "")
+            self._train(chosen, began + goal.seconds * 0.97, report, on_progress, began)
+            self._model = self._fit(self._model.hyper, REFIT_EVALUATIONS)
+        self._model = self._fit(self._model.hyper, LAST_EVALUATIONS)
+        _, error = self._think(goal, 0.0)
+        return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused)
+
+    def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
+        started = time.monotonic()
+        observations = merged(self._seen)
+        whole = [o.purpose == "network" for o in observations]
+        data = data_of(observations, self._yardstick)
+        model = learn(data, hyper, evaluations if len(data) > 8 else 0, _mask(whole))
+        self._thinking += time.monotonic() - started
+        return model
+
+    def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
+        started = time.monotonic()
+        self._sample(started + SAMPLING_SHARE * goal.seconds)
+        candidates = self._candidates()
+        planned = plan(self._model, candidates, self._targets, self._seconds_of, _noise_of, seconds)
+        self._thinking += time.monotonic() - started
+        return planned.chosen, planned.expected_error
+
+    def _sample(self, until: float) -> None:
+        if not self._targets:
+            original = self._source.original()
+            wanted = [original, *(self._source.sample(self._rng) for _ in range(TARGETS))]
+            self._targets = [e.under(a) for e in wanted for a in self._devices]
+            self._pool.append(original)
+        fresh = 0
+        while fresh < NETWORKS_AT_MOST and (fresh < 4 or time.monotonic() < until):
+            self._pool.append(self._source.sample(self._rng))
+            fresh += 1
+
+    def _candidates(self) -> list[Experiment]:
+        found: list[Experiment] = []
+        for whole in self._pool[-2 * NETWORKS_AT_MOST :]:
+            found += [whole.under(allocator) for allocator in self._devices]
+            found += slices(whole.network, self._rng, 2)
+        return [e for e in found if _size(e) < self._too_large]
+
+    def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
+        return ROUNDS * block_seconds(experiment.allocator, step_seconds, self._yardstick)
+
+    def _train(
+        self,
+        chosen: list[Experiment],
+        deadline: float,
+        report: Progress,
+        on_progress: Callable[[Progress], None],
+        began: float,
+    ) -> None:
+        for _ in range(ROUNDS):
+            self._rng.shuffle(chosen)
+            for experiment in list(chosen):
+                now = time.monotonic()
+                if now > deadline:
+                    return
+                doing = f"{experiment.purpose} of {len(experiment.network.layers)} layers"
+                on_progress(replace(report, elapsed=now - began, experiments=len(self._seen), doing=doing))
+                self._observe(experiment, chosen)
+
+    def _observe(self, experiment: Experiment, chosen: list[Experiment]) -> None:
+        guess = self._model.answer(experiment.network, experiment.system).seconds
+        try:
+            asked = request(experiment, self._setup, guess)
+            block = self._devices[experiment.allocator].block(**asked)
+        except DeviceError as error:
+            chosen.remove(experiment)
+            self._refused.append(f"{experiment.purpose} of {experiment.network.name or self._source.name}: {error}")
+            if "memory" in str(error):
+                self._too_large = min(self._too_large, _size(experiment))
+            return
+        seen = observation(experiment, block, self._meter, self._yardstick)
+        if seen is not None:
+            self._record(seen)
+            self._seen.append(seen)
+
+
+def _size(experiment: Experiment) -> float:
+    from ampere.network import work
+
+    return float(sum(work(layer).values + work(layer).parameters for layer in experiment.network.layers))
+
+
+def _noise_of(experiment: Experiment) -> float:
+    variant = 0.0 if experiment.purpose == "network" else VARIANT_DOUBT**2
+    return TYPICAL_SPREAD[experiment.allocator] ** 2 / ROUNDS + variant + 0.01**2
+
+
+def _mask(values: list[bool]):  # type: ignore[no-untyped-def]
+    import numpy as np
+
+    return np.array(values, dtype=bool)

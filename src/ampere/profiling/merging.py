@@ -1,0 +1,38 @@
+"""Rounds of the same experiment, taken together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from statistics import median
+
+from ampere.network import Measurement
+from ampere.profiles.profile import Observation
+
+
+def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
+    """One observation for each network, purpose and allocator, with all its rounds, in order of first sight."""
+    together: dict[tuple[object, ...], list[Observation]] = {}
+    for o in observations:
+        together.setdefault((o.network, o.purpose, o.measurement.allocator), []).append(o)
+    return tuple(replace(same[0], measurement=_median([o.measurement for o in same])) for same in together.values())
+
+
+def _median(measurements: list[Measurement]) -> Measurement:
+    if len(measurements) == 1:
+        return measurements[0]
+    rounds = tuple(r for m in measurements for r in m.rounds)
+    flagged = [flag for m in measurements for flag in m.flags]
+    kept = tuple(sorted({flag for flag in flagged if 2 * flagged.count(flag) > len(measurements)}))
+    first = measurements[0]
+    scale = median(rounds) / first.ratio  # all figures of one measurement share the yardstick's nominal cost
+    return replace(
+        measurements[-1],
+        joules=first.joules * scale,
+        seconds=median(m.seconds / m.ratio for m in measurements) * median(rounds),
+        cpu_seconds=first.cpu_seconds * scale,
+        ratio=median(rounds),
+        iterations=sum(m.iterations for m in measurements),
+        rounds=rounds,
+        flags=kept,
+    )

@@ -1,0 +1,65 @@
+"""From one block on a device to a record that counts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ampere.devices.block import Block
+from ampere.network import Measurement, Meter, TrainingSetup
+from ampere.profiles.profile import Observation
+
+from .experiment import Experiment
+
+# A quiet block pairs every step with the yardstick; a plain one is a loop as a user writes it, from a fresh start.
+QUIET = {"pairing": "step", "isolation": "inline"}
+PLAIN = {"pairing": "window", "isolation": "fork"}
+QUIET_SECONDS, PLAIN_SECONDS = 0.06, 0.20
+BUILD_SECONDS = {"tuned": 0.012, "system": 0.06}
+
+
+def iterations_of(allocator: str, step_seconds: float) -> tuple[int, int]:
+    """How many steps to measure and how many to warm up: short blocks, but never too few steps."""
+    if allocator == "system":
+        return max(8, min(40, round(PLAIN_SECONDS / step_seconds))), 4
+    return max(4, min(10, round(QUIET_SECONDS / step_seconds))), 3
+
+
+def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float) -> float:
+    """What a block costs, so that the planner can weigh it."""
+    iterations, warmup = iterations_of(allocator, step_seconds)
+    pairs = iterations if allocator == "tuned" else 0.4 * iterations
+    return BUILD_SECONDS[allocator] + (iterations + warmup) * step_seconds + (pairs + warmup) * yardstick_seconds
+
+
+def request(experiment: Experiment, setup: TrainingSetup, step_seconds: float) -> dict[str, Any]:
+    iterations, warmup = iterations_of(experiment.allocator, step_seconds)
+    how = PLAIN if experiment.system else QUIET
+    return {"subject": experiment.subject, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
+
+
+def observation(experiment: Experiment, block: Block, meter: Meter, yardstick_seconds: float) -> Observation | None:
+    """One round of a measurement at the yardstick's nominal speed; None where the block has no usable figure."""
+    if not (math.isfinite(block.ratio) and block.ratio > 0 and block.cpu_seconds > 0):
+        return None
+    cpu_seconds = block.ratio * yardstick_seconds
+    power = block.joules / block.cpu_seconds
+    conditions: Mapping[str, float] = {
+        **block.conditions,
+        "yardstick_seconds": block.yardstick_seconds,
+        "page_faults": block.page_faults,
+    }
+    measurement = Measurement(
+        joules=cpu_seconds * power,
+        seconds=cpu_seconds * block.seconds / block.cpu_seconds,
+        cpu_seconds=cpu_seconds,
+        ratio=block.ratio,
+        iterations=block.iterations,
+        rounds=(block.ratio,),
+        meter=meter,
+        allocator=experiment.allocator,
+        conditions=conditions,
+        flags=tuple(block.flags),
+    )
+    return Observation(experiment.network, measurement, experiment.purpose)

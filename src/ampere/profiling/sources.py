@@ -1,0 +1,89 @@
+"""Where whole networks come from: a family or general space, or one model and its narrower likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Protocol
+
+from ampere.models.space import Space
+from ampere.network import Layer, Network
+
+from .experiment import Experiment, Subject
+
+NARROWEST = 1 / 8
+FIXED_WIDTHS = ("scale", "glue", "opaque", "attention", "matmul")
+
+
+class Source(Protocol):
+    """What a profile is made for."""
+
+    name: str
+
+    def original(self) -> Experiment: ...
+
+    def sample(self, rng: Random) -> Experiment: ...
+
+
+class SpaceSource:
+    """Networks that a factory builds from sampled arguments."""
+
+    def __init__(self, space: Space, trace: Callable[[str, dict[str, Any]], Network]) -> None:
+        self.name, self._space, self._trace = space.name, space, trace
+
+    def of(self, arguments: dict[str, Any]) -> Experiment:
+        network = self._trace(self._space.factory, arguments)
+        return Experiment(network, {"factory": self._space.factory, "arguments": arguments}, "network")
+
+    def original(self) -> Experiment:
+        return self.of(dict(self._space.default))
+
+    def sample(self, rng: Random) -> Experiment:
+        return self.of(self._space.sample(rng))
+
+
+class ModelSource:
+    """A user's model: itself, and networks of its layers with every width between a fraction and its own."""
+
+    def __init__(self, name: str, network: Network, subject: Subject) -> None:
+        self.name, self._network, self._subject = name, network, subject
+
+    def original(self) -> Experiment:
+        return Experiment(self._network, self._subject, "network")
+
+    def sample(self, rng: Random) -> Experiment:
+        narrowed = narrow(self._network, rng)
+        return Experiment(narrowed, {"layers": narrowed.to_json()}, "network")
+
+
+def narrow(network: Network, rng: Random) -> Network:
+    """The same layers with other widths: equal widths stay equal, what goes in and comes out stays as it is."""
+    layers = [layer for layer in network.layers if layer.kind != "opaque"]
+    kept = {layers[0].channels_in, layers[-1].channels_out} if layers else set()
+    widths = {w for x in layers if x.kind not in FIXED_WIDTHS for w in (x.channels_in, x.channels_out)} - kept
+    factors = {w: rng.uniform(NARROWEST, 1.0) for w in sorted(widths)}
+    narrowed, before, after = [], 0, 0
+    for layer in layers:
+        changed = _narrowed(layer, factors, before, after)
+        narrowed.append(changed)
+        before, after = layer.channels_out, changed.channels_out
+    return Network(tuple(narrowed), network.batch, network.name)
+
+
+def _narrowed(layer: Layer, factors: dict[int, float], before: int, after: int) -> Layer:
+    if layer.kind in FIXED_WIDTHS:
+        return layer
+    groups = layer.config.get("groups", 1)
+
+    def new(width: int) -> int:
+        if before and width > before and width % before == 0 and layer.kind == "linear":
+            return width // before * after  # flattened: so many places of each channel
+        return max(1, round(width * factors.get(width, 1.0)))
+
+    if layer.kind == "embedding":
+        return layer.with_channels(layer.channels_in, new(layer.channels_out))
+    if groups == 0 or layer.kind.startswith("norm"):
+        width = new(layer.channels_in)
+        return layer.with_channels(width, width * (layer.channels_out // layer.channels_in))
+    rounded = [max(1, w // groups) * groups for w in (new(layer.channels_in), new(layer.channels_out))]
+    return layer.with_channels(*rounded)
