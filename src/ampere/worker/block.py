@@ -53,7 +53,7 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     runtime.prepare(threads)
     step, meter = runtime.yardstick().step, choose_meter(DEFAULT_WATTS_PER_CORE)
     window(step, YARDSTICK_WARMUP, meter)
-    deadline, windows = time.monotonic() + seconds, []
+    deadline, windows = time.monotonic() + seconds, [window(step, 1, meter)]
     while time.monotonic() < deadline or len(windows) < YARDSTICKS_AT_LEAST:
         windows.append(window(step, 1, meter))
     cpu, wall = [w.cpu_seconds for w in windows], [w.seconds for w in windows]

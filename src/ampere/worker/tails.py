@@ -39,6 +39,8 @@ def _plan_pool(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
     spatial = shape[2:]
     if not 1 <= len(spatial) <= 3 or not tail.values_out:
         return None
+    if tail.values_out > tail.values_in:
+        return _plan_repeat(tail, shape)
     kernel = max(1, round((tail.values_in / tail.values_out) ** (1 / len(spatial))))
     pooled = (*shape[:2], *(n // kernel for n in spatial))
     if kernel > 1 and product(pooled) == round(tail.values_out):

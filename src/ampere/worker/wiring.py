@@ -17,14 +17,14 @@ FREE_OF_PARAMETERS = ("matmul", "attention", "glue")
 class Fresh(NamedTuple):
     """A tensor that no layer produces: random numbers, or token numbers below `tokens`."""
 
-    index: int
+    value: int
     shape: Shape
     grad: bool
     tokens: int
 
 
 class Read(NamedTuple):
-    index: int
+    value: int
     shape: Shape  # as the reader wants it
     reshaped: bool
 
@@ -92,7 +92,7 @@ class _Wirer:
     def _add_node(
         self, shape: Shape, grad: bool, reads: Tuple[Read, ...], layer: Optional[Layer], tail: Optional[TailPlan]
     ) -> int:
-        self.read.update(read.index for read in reads)
+        self.read.update(read.value for read in reads)
         index = self._add_value(shape, grad)
         self.nodes.append(Node(index, reads, layer, tail))
         return index
@@ -120,7 +120,7 @@ class _Wirer:
 
     def _fits(self, index: int, grad: bool, taken: Sequence[Read]) -> bool:
         tokens = index in self.fresh and self.fresh[index].tokens
-        return self.grads[index] == grad and not tokens and all(index != read.index for read in taken)
+        return self.grads[index] == grad and not tokens and all(index != read.value for read in taken)
 
 
 def operand_shapes(layer: Layer) -> Tuple[Shape, ...]:
@@ -147,10 +147,9 @@ def _tokens(layer: Layer) -> int:
 
 
 def without_loss(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:
-    """The last layer's reductions to one value are the loss, which the runtime computes itself."""
+    """The last layer's reduction to one value ends the loss, which the runtime computes itself."""
     if not tail or tail[-1].op != "reduce" or tail[-1].values_out > 1:
         return tail
-    kept = len(tail)
-    while kept and tail[kept - 1].op == "reduce":
-        kept -= 1
-    return tail[:kept]
+    # Before it comes a softmax (cross entropy) or a square (mean of squares).
+    before = tail[:-1]
+    return before[:-1] if before and before[-1].op in ("reduce", "elementwise") else before

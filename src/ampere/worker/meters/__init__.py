@@ -1,4 +1,4 @@
-"""Meters: each reads, or models, the joules of a span of time. A new one is a file here and a line in `choose_meter`."""
+"""Meters: each reads, or models, the joules of a span of time. A new one is a file here, chosen in `choose_meter`."""
 
 from typing import Any, Dict
 

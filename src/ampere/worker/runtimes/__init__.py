@@ -1,4 +1,4 @@
-"""Runtimes: each trains with one library. A new one is a file here, an entry in `RUNTIMES`, and the conformance suite."""
+"""Runtimes: each trains with one library. A new one is a file and an entry here, and passes the conformance suite."""
 
 import importlib
 from typing import Dict, Optional

@@ -18,7 +18,7 @@ class Runtime(Protocol):
         """Before each block: threads, denormals, seed."""
 
     def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
-        """A subject of layers or of a factory, see DESIGN of requests in `ampere.worker.request`."""
+        """A subject is {"layers": ...}, a described network, or {"factory": ...}, a user's own code."""
 
     def yardstick(self) -> Training:
         """The fixed reference step, of a few milliseconds."""

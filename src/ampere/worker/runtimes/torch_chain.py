@@ -9,7 +9,7 @@ from ...network import Network
 from ...network.kinds.kind import Shape
 from ..wiring import Fresh, Node, Wiring, wire
 from .torch_layers import build_layer
-from .torch_stand_in import training_loss
+from .torch_loss import training_loss
 from .torch_tails import tail_action
 
 
@@ -30,7 +30,7 @@ class Chain(nn.Module):
         self._dangling = wiring.dangling
         self.to(dtype)
         # Not buffers: converting those would cut them off from their gradients.
-        self._fresh: Dict[int, Tensor] = {fresh.index: _tensor(fresh, dtype) for fresh in wiring.fresh}
+        self._fresh: Dict[int, Tensor] = {fresh.value: _tensor(fresh, dtype) for fresh in wiring.fresh}
 
     def forward(self) -> Tuple[Tensor, List[Tensor]]:
         """The output, and what nothing reads."""
@@ -44,13 +44,13 @@ class Chain(nn.Module):
         for tensor in self._fresh.values():
             tensor.grad = None
         output, dangling = self.forward()
-        loss = training_loss(output)
+        loss: Tensor = training_loss(output) if output.requires_grad else output.square().mean()
         for tensor in dangling:
-            loss = loss + tensor.square().mean().to(loss.dtype)
+            loss = loss + tensor.square().mean()
         return loss
 
     def _call(self, node: Node) -> Call:
-        reads = tuple((read.index, read.shape if read.reshaped else None) for read in node.reads)
+        reads = tuple((read.value, read.shape if read.reshaped else None) for read in node.reads)
         if node.layer is None:
             assert node.tail is not None
             return Call(tail_action(node.tail), reads, node.writes, False)

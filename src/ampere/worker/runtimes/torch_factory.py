@@ -2,16 +2,18 @@
 
 import importlib
 import importlib.util
-import os
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 from torch import Tensor, nn
 
+from ...network.inputs import InputSpec
 from ..errors import WorkerError
-from .torch_stand_in import make_input, training_loss
+from .torch_inputs import tensors_of
+from .torch_loss import training_loss
 
 Arguments = Tuple[List[Any], Dict[str, Any]]
 
@@ -41,17 +43,17 @@ def find_factory(reference: str) -> Callable[..., Any]:
     return found
 
 
-def _from_file(path: str) -> ModuleType:
+def _from_file(place: str) -> ModuleType:
     """Imported once a worker: a user's file may import large libraries."""
-    path = os.path.abspath(path)
-    name = "ampere_subject_" + path
+    path = Path(place).resolve()
+    name = f"ampere_subject_{path}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not os.path.exists(path):
+    if spec is None or spec.loader is None or not path.exists():
         raise _failed(f"{path} is not there")
-    if os.path.dirname(path) not in sys.path:
-        sys.path.insert(0, os.path.dirname(path))
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -66,17 +68,17 @@ def _arguments(subject: Dict[str, Any], example: Any, dtype: torch.dtype) -> Arg
     specs = subject.get("inputs")
     if specs is None and example is None:
         raise _failed("{} tells no example inputs; give their shapes".format(subject["factory"]))
-    inputs = _make(specs) if specs is not None else example
+    inputs = tensors_of(_specs(specs)) if specs is not None else example
     if isinstance(inputs, dict):
         return [], {name: _ready(value, dtype, subject) for name, value in inputs.items()}
     positional = inputs if isinstance(inputs, (list, tuple)) else [inputs]
     return [_ready(value, dtype, subject) for value in positional], {}
 
 
-def _make(specs: Any) -> Any:
-    if isinstance(specs, dict):
-        return {name: make_input(spec) for name, spec in specs.items()}
-    return [make_input(spec) for spec in specs]
+def _specs(records: Any) -> Any:
+    if isinstance(records, dict):
+        return {name: InputSpec.from_json(record) for name, record in records.items()}
+    return [InputSpec.from_json(record) for record in records]
 
 
 def _ready(value: Any, dtype: torch.dtype, subject: Dict[str, Any]) -> Any:

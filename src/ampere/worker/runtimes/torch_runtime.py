@@ -68,7 +68,7 @@ def training(model: nn.Module, loss_of: Callable[[], Tensor], optimizer_name: st
             optimizer.zero_grad(set_to_none=True)
         loss = loss_of()
         if loss.requires_grad:
-            loss.backward()
+            torch.autograd.backward(loss)
         if optimizer:
             optimizer.step()
         last[:] = [loss.detach()]

@@ -1,6 +1,6 @@
 """The operations between parametric layers, as `ampere.worker.tails` planned them."""
 
-from typing import Callable, Dict, List
+from typing import Any, Callable, Dict, List
 
 import torch
 from torch import Tensor
@@ -29,7 +29,7 @@ def _max_pool_same(plan: TailPlan) -> Action:
 
 
 def _adaptive_pool(plan: TailPlan) -> Action:
-    pool = ADAPTIVE_POOLS[len(plan.shape) - 2]
+    pool: Any = ADAPTIVE_POOLS[len(plan.shape) - 2]
     return lambda tensors: pool(tensors[0], plan.sizes)
 
 
