@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from ampere.devices import Device
-from ampere.errors import DeviceError
+import numpy as np
+
+from ampere.devices import Device, VariantDied, VariantFailed
 from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, data_of
-from ampere.network import Meter, TrainingSetup
+from ampere.network import Meter, TrainingSetup, work
 from ampere.profiles.profile import Observation
 from ampere.surrogate.additive import Additive, learn
 from ampere.surrogate.hyperparameters import Hyperparameters
@@ -107,7 +108,7 @@ class Profiling:
         observations = merged(self._seen)
         whole = [o.purpose == "network" for o in observations]
         data = data_of(observations, self._yardstick)
-        model = learn(data, hyper, evaluations if len(data) > 8 else 0, _mask(whole))
+        model = learn(data, hyper, evaluations if len(data) > 8 else 0, np.array(whole, dtype=bool))
         self._thinking += time.monotonic() - started
         return model
 
@@ -131,7 +132,7 @@ class Profiling:
             fresh += 1
 
     def _candidates(self) -> list[Experiment]:
-        found: list[Experiment] = []
+        found = self._source.opaque()
         for whole in self._pool[-2 * NETWORKS_AT_MOST :]:
             found += [whole.under(allocator) for allocator in self._devices]
             found += slices(whole.network, self._rng, 2)
@@ -163,30 +164,26 @@ class Profiling:
         try:
             asked = request(experiment, self._setup, guess)
             block = self._devices[experiment.allocator].block(**asked)
-        except DeviceError as error:
+        except (VariantDied, VariantFailed) as error:
+            self._refuse(experiment, error)
             chosen.remove(experiment)
-            self._refused.append(f"{experiment.purpose} of {experiment.network.name or self._source.name}: {error}")
-            if "memory" in str(error):
-                self._too_large = min(self._too_large, _size(experiment))
             return
         seen = observation(experiment, block, self._meter, self._yardstick)
         if seen is not None:
             self._record(seen)
             self._seen.append(seen)
 
+    def _refuse(self, experiment: Experiment, error: VariantDied | VariantFailed) -> None:
+        self._refused.append(f"{experiment.purpose} of {experiment.network.name or self._source.name}: {error}")
+        self._pool = [e for e in self._pool if e.network != experiment.network]
+        if isinstance(error, VariantDied) and error.out_of_memory:
+            self._too_large = min(self._too_large, _size(experiment))
+
 
 def _size(experiment: Experiment) -> float:
-    from ampere.network import work
-
     return float(sum(work(layer).values + work(layer).parameters for layer in experiment.network.layers))
 
 
 def _noise_of(experiment: Experiment) -> float:
     variant = 0.0 if experiment.purpose == "network" else VARIANT_DOUBT**2
     return TYPICAL_SPREAD[experiment.allocator] ** 2 / ROUNDS + variant + 0.01**2
-
-
-def _mask(values: list[bool]):  # type: ignore[no-untyped-def]
-    import numpy as np
-
-    return np.array(values, dtype=bool)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from random import Random
 from typing import Any, Protocol
 
+from ampere.models.loading import LoadedModel
 from ampere.models.space import Space
 from ampere.network import Layer, Network
 
-from .experiment import Experiment, Subject
+from .experiment import Experiment, Subject, with_loss
 
 NARROWEST = 1 / 8
 FIXED_WIDTHS = ("scale", "glue", "opaque", "attention", "matmul")
@@ -24,16 +25,21 @@ class Source(Protocol):
 
     def sample(self, rng: Random) -> Experiment: ...
 
+    def opaque(self) -> list[Experiment]: ...
+
 
 class SpaceSource:
     """Networks that a factory builds from sampled arguments."""
 
-    def __init__(self, space: Space, trace: Callable[[str, dict[str, Any]], Network]) -> None:
-        self.name, self._space, self._trace = space.name, space, trace
+    def __init__(self, space: Space) -> None:
+        self.name, self._space = space.name, space
 
     def of(self, arguments: dict[str, Any]) -> Experiment:
-        network = self._trace(self._space.factory, arguments)
-        return Experiment(network, {"factory": self._space.factory, "arguments": arguments}, "network")
+        subject = {"factory": self._space.factory, "arguments": arguments}
+        return Experiment(traced(self._space.factory, arguments), subject, "network")
+
+    def opaque(self) -> list[Experiment]:
+        return []
 
     def original(self) -> Experiment:
         return self.of(dict(self._space.default))
@@ -47,6 +53,16 @@ class ModelSource:
 
     def __init__(self, name: str, network: Network, subject: Subject) -> None:
         self.name, self._network, self._subject = name, network, subject
+
+    def opaque(self) -> list[Experiment]:
+        """Modules that no table knows, each trained alone as it is."""
+        layers = {layer.config["path"]: layer for layer in self._network.layers if layer.kind == "opaque"}
+        return [self._alone(layer) for layer in layers.values()]
+
+    def _alone(self, layer: Layer) -> Experiment:
+        spec = {"shape": list(layer.config["shape_in"]), "dtype": "float32", "high": None}
+        subject = {**self._subject, "path": layer.config["path"], "inputs": [spec]}
+        return Experiment(Network(with_loss([layer]), self._network.batch), subject, "opaque")
 
     def original(self) -> Experiment:
         return Experiment(self._network, self._subject, "network")
@@ -87,3 +103,29 @@ def _narrowed(layer: Layer, factors: dict[int, float], before: int, after: int) 
         return layer.with_channels(width, width * (layer.channels_out // layer.channels_in))
     rounded = [max(1, w // groups) * groups for w in (new(layer.channels_in), new(layer.channels_out))]
     return layer.with_channels(*rounded)
+
+
+def traced(factory: str, arguments: dict[str, Any]) -> Network:
+    """The network that a factory of ours builds, without its weights."""
+    import torch
+
+    from ampere.tracing import trace
+
+    module, _, function = factory.rpartition(":")
+    with torch.device("meta"):
+        model, inputs = getattr(importlib.import_module(module), function)(**arguments)
+    return trace(model, inputs)
+
+
+def source_of(loaded: LoadedModel) -> Source:
+    """A family's space where the model is the family's own; else the model and its narrower likes."""
+    if loaded.space is not None and dict(loaded.arguments) == dict(loaded.space.default):
+        return SpaceSource(loaded.space)
+    from ampere.tracing import trace
+    from ampere.worker.runtimes.torch_inputs import specs_of
+
+    network = trace(loaded.model, loaded.inputs, name=loaded.name)
+    specs = specs_of(loaded.inputs)
+    inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
+    subject = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
+    return ModelSource(loaded.name, network, subject)

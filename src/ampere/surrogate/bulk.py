@@ -59,7 +59,10 @@ class Bulk:
         if variables[0] == variables[1]:
             variables[1] = None
         sizes = [1 if v is None else template.largest[v] for v in variables]
-        a, b = (g.ravel() for g in np.meshgrid(np.arange(1, sizes[0] + 1), np.arange(1, sizes[1] + 1), indexing="ij"))
+        a, b = (
+            g.ravel().astype(float)
+            for g in np.meshgrid(np.arange(1.0, sizes[0] + 1), np.arange(1.0, sizes[1] + 1), indexing="ij")
+        )
         first = _on_grid(cin, variables, a, b)
         second = _on_grid(cout, variables, a, b)
         parts = [self._surface(layer, first[i : i + CHUNK], second[i : i + CHUNK]) for i in range(0, len(a), CHUNK)]

@@ -1,0 +1,141 @@
+"""A profiling run from start to file: devices opened, journal locked, loop run, profile written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ampere.devices import Device, LocalDevice
+from ampere.devices.fingerprint import fingerprint
+from ampere.errors import ProfileError
+from ampere.network import Meter, TrainingSetup
+from ampere.profiles.journal import Journal
+from ampere.profiles.places import default_path, journal_path
+from ampere.profiles.profile import Profile, check_device
+from ampere.profiles.recording import (
+    Header,
+    header_from,
+    observations_from,
+    profiling_seconds_from,
+    record_header,
+    record_observation,
+)
+from ampere.surrogate.hyperparameters import Hyperparameters
+from ampere.worker.machine import hello
+
+from .loop import Goal, Outcome, Profiling, Progress
+from .merging import merged
+from .sources import Source
+
+YARDSTICK_SECONDS = 0.4
+LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
+
+
+@dataclass(frozen=True)
+class Made:
+    """A profile, where it is, and how it came about."""
+
+    profile: Profile
+    path: Path
+    expected_error: float
+    thinking_seconds: float
+    refused: tuple[str, ...]
+    resumed: bool
+
+
+def this_device(watts_per_core: float) -> tuple[dict[str, object], Meter]:
+    """Fingerprint and meter of this machine, without starting a worker."""
+    here = hello({"watts_per_core": watts_per_core})
+    return fingerprint(here), Meter(**here["meter"])
+
+
+@contextmanager
+def open_devices(watts_per_core: float) -> Iterator[dict[str, Device]]:
+    """One worker with a quiet allocator and one with the system's, started at the same time."""
+    devices: dict[str, Device] = {a: LocalDevice(a, watts_per_core) for a in ("tuned", "system")}
+    try:
+        yield devices
+    finally:
+        for device in devices.values():
+            device.close()
+
+
+def make_profile(
+    source: Callable[[], Source],
+    setup: TrainingSetup,
+    goal: Goal,
+    watts_per_core: float,
+    path: Path | None = None,
+    seed: int = 0,
+    foreign: bool = False,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Made:
+    began = time.monotonic()
+    device, meter = this_device(watts_per_core)
+    path = path or default_path(device, setup)
+    old = Profile.load(path) if path.exists() else None
+    with Journal(journal_path(path)) as journal, open_devices(watts_per_core) as devices:
+        with ThreadPoolExecutor(2) as starting:
+            quiet = starting.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads)
+            plain = starting.submit(devices["system"].yardstick, 0.05, setup.threads)
+            asked = source()  # importing torch and tracing here while the workers start
+            nominal = quiet.result().cpu_seconds
+            plain.result()
+        header = _header(journal, old, Header(device, setup, meter, nominal), foreign)
+        known = merged(observations_from(journal))
+        spent, before = profiling_seconds_from(journal), old.profiling_seconds if old else 0.0
+        unfinished = max(0.0, spent - before)
+        left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
+        profiling = Profiling(
+            asked,
+            devices,
+            setup,
+            header.meter,
+            header.yardstick_seconds,
+            lambda seen: record_observation(journal, seen, spent + time.monotonic() - began),
+            known,
+            Hyperparameters.from_json(old.fit) if old and old.fit else None,
+            seed + len(known),
+        )
+        outcome = profiling.run(Goal(left, goal.target), began, on_progress)
+        profile = _profile(header, outcome, old, asked.name, spent + time.monotonic() - began)
+        profile.save(path)
+    return Made(profile, path, outcome.expected_error, outcome.thinking_seconds, tuple(outcome.refused), unfinished > 0)
+
+
+def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool) -> Header:
+    """What the journal already stands for; a new one begins with what is here now."""
+    known = header_from(journal)
+    if known is None and old is not None:
+        known = Header(old.device, old.setup, old.meter, old.yardstick_seconds)
+        record_header(journal, known)
+        for observation in old.observations:
+            record_observation(journal, observation, old.profiling_seconds)
+    if known is None:
+        record_header(journal, fresh)
+        return fresh
+    check_device(known, fresh.device, foreign)
+    if known.setup != fresh.setup:
+        raise ProfileError(
+            f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
+            "choose another file with --out, or the same setup"
+        )
+    return known
+
+
+def _profile(header: Header, outcome: Outcome, old: Profile | None, name: str, seconds: float) -> Profile:
+    spaces = tuple(dict.fromkeys([*(old.spaces if old else ()), name]))
+    return Profile(
+        header.device,
+        header.setup,
+        header.meter,
+        header.yardstick_seconds,
+        outcome.observations,
+        seconds,
+        spaces,
+        outcome.model.hyper.to_json(),
+    )
