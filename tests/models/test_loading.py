@@ -92,6 +92,22 @@ def test_a_space_with_changed_arguments():
     assert loaded.factory == "ampere.models.cnn5:build"
 
 
+def test_an_input_given_as_text(file):
+    loaded = load_model(f"{file}:model_only", input="5x8")
+    assert loaded.model(*loaded.inputs).shape == (5, 4)
+
+
+def test_an_input_given_as_text_replaces_the_factorys(file):
+    assert load_model(f"{file}:with_tensor", input="5x8").inputs[0].shape == (5, 8)
+
+
+@pytest.mark.parametrize("text", ["5xx8", "", "0x8", "900000000x900000000"])
+def test_an_input_that_makes_no_sense_is_one_line(file, text):
+    with pytest.raises(UsageError) as caught:
+        load_model(f"{file}:model_only", input=text)
+    assert "\n" not in str(caught.value)
+
+
 FAILURES = [
     ("cnn6", UsageError, "did you mean .*cnn5"),
     ("zzz", UsageError, "lenet5, cnn5"),

@@ -94,9 +94,12 @@ def _model_and_inputs(built: Any, spec: str, input: str | None) -> tuple[nn.Modu
 
 def _inputs_from_text(text: str) -> Any:
     from ampere.tracing.inputs import parse_input
-    from ampere.worker.runtimes.torch_inputs import make_inputs
+    from ampere.worker.runtimes.torch_inputs import tensors_of
 
-    return make_inputs(parse_input(text))
+    try:
+        return tensors_of(parse_input(text))
+    except (RuntimeError, MemoryError) as error:
+        raise UsageError(f"an input of {text} does not fit into memory: give a smaller batch") from error
 
 
 def _checked(example: Any, spec: str) -> Inputs:
