@@ -1,0 +1,163 @@
+"""What may import what, and what source code may not hold. Each rule is a table; the code is read, not run."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+FILES = sorted((SRC / "ampere").rglob("*.py"))
+
+# From the top down. A unit imports units of lower levels only; the exceptions within a level are below.
+LEVELS = (
+    ("__init__", "__main__"),
+    ("cli", "web", "reporting", "plotting"),
+    ("pruning", "search", "evaluation", "fleet", "validation"),
+    ("estimation", "baselines"),
+    ("profiling",),
+    ("fitting",),
+    ("surrogate", "devices", "models", "tracing", "profiles"),
+    ("worker",),
+    ("network",),
+    ("errors",),
+)
+NEIGHBOURS = {
+    "cli": {"web", "reporting", "plotting"},
+    "models": {"tracing"},  # reads --input 10x1x28x28
+}
+
+# What travels to a device: nothing there but Python 3.8 and a training runtime.
+TRAVELLING = {
+    "network": {"ampere.network"},
+    "worker": {"ampere.network", "ampere.worker", "torch"},
+}
+
+TORCH_AT_IMPORT = ("tracing/", "models/", "worker/runtimes/")
+FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile"}
+MACHINE_PATHS = ("/home/", "/root", "/work/", "/tmp/", "/Users/", "/mnt/", "C:\\")
+
+# Since 3.9 or later, and not seen by a parser set to 3.8.
+NEWER_METHODS = {"removeprefix", "removesuffix", "pairwise", "is_relative_to", "bit_count"}
+NEWER_KEYWORDS = {("zip", "strict"), ("dataclass", "slots"), ("dataclass", "kw_only")}
+NEWER_GENERICS = {"list", "dict", "tuple", "set", "frozenset", "type"}
+
+
+class Import(NamedTuple):
+    module: str
+    at_import: bool  # runs when the file is imported
+
+    @property
+    def unit(self) -> str:
+        return [*self.module.split("."), "__init__"][1]
+
+
+def unit_of(path: Path) -> str:
+    return path.relative_to(SRC / "ampere").parts[0].removesuffix(".py")
+
+
+def label(path: Path) -> str:
+    return path.relative_to(SRC / "ampere").as_posix()
+
+
+def imports_of(path: Path) -> Iterator[Import]:
+    package = path.relative_to(SRC).with_suffix("").parts[:-1]
+    yield from _imports(ast.parse(path.read_text()), package, at_import=True)
+
+
+def _imports(node: ast.AST, package: tuple[str, ...], at_import: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, at_import) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            yield from _imports_from(child, package, at_import)
+        else:
+            later = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) or _for_types(child)
+            yield from _imports(child, package, at_import and not later)
+
+
+def _imports_from(node: ast.ImportFrom, package: tuple[str, ...], at_import: bool) -> Iterator[Import]:
+    base = package[: len(package) - node.level + 1] if node.level else ()
+    module = ".".join([*base, *([node.module] if node.module else [])])
+    if module == "ampere":  # from ampere import network
+        yield from (Import(f"ampere.{alias.name}", at_import) for alias in node.names)
+    else:
+        yield Import(module, at_import)
+
+
+def _for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+
+
+def level_of(unit: str) -> int:
+    for depth, units in enumerate(LEVELS):
+        if unit in units:
+            return depth
+    raise AssertionError(f"{unit} has no place: add it to LEVELS")
+
+
+EVERY_FILE = pytest.mark.parametrize("path", FILES, ids=label)
+TRAVELLING_FILES = pytest.mark.parametrize("path", [f for f in FILES if unit_of(f) in TRAVELLING], ids=label)
+
+
+@EVERY_FILE
+def test_imports_point_downwards(path):
+    unit = unit_of(path)
+    for target in {i.unit for i in imports_of(path) if i.module.split(".")[0] == "ampere"} - {unit}:
+        lower = level_of(target) > level_of(unit)
+        assert lower or target in NEIGHBOURS.get(unit, ()), f"{unit} may not import {target}"
+
+
+@TRAVELLING_FILES
+def test_what_travels_imports_only_what_is_there(path):
+    allowed = TRAVELLING[unit_of(path)]
+    for module in {i.module for i in imports_of(path)}:
+        own = any(module == root or module.startswith(root + ".") for root in allowed)
+        assert own or module.split(".")[0] in sys.stdlib_module_names, f"{module} is not on every device"
+
+
+@TRAVELLING_FILES
+def test_what_travels_parses_as_python_3_8(path):
+    ast.parse(path.read_text(), feature_version=(3, 8))
+
+
+@TRAVELLING_FILES
+def test_what_travels_uses_nothing_newer_than_python_3_8(path):
+    tree = ast.parse(path.read_text())
+    quoted = {id(n) for a in _unevaluated_annotations(tree) for n in ast.walk(a)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            assert node.attr not in NEWER_METHODS
+        if isinstance(node, ast.Call):
+            assert not {(ast.unparse(node.func), k.arg) for k in node.keywords} & NEWER_KEYWORDS
+        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and id(node) not in quoted:
+            assert node.value.id not in NEWER_GENERICS, f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def _unevaluated_annotations(tree: ast.Module) -> Iterator[ast.expr]:
+    if "from __future__ import annotations" not in ast.unparse(tree):
+        return
+    for node in ast.walk(tree):
+        yield from (a for a in (getattr(node, "annotation", None), getattr(node, "returns", None)) if a is not None)
+
+
+@EVERY_FILE
+def test_torch_is_imported_late(path):
+    if not label(path).startswith(TORCH_AT_IMPORT):
+        assert not [i.module for i in imports_of(path) if i.at_import and i.module.split(".")[0] == "torch"]
+
+
+@EVERY_FILE
+def test_nothing_that_is_read_is_run(path):
+    assert not {i.module.split(".")[0] for i in imports_of(path)} & FORBIDDEN_MODULES
+    calls = [n.func for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+    assert not {c.id for c in calls if isinstance(c, ast.Name)} & FORBIDDEN_CALLS
+
+
+@EVERY_FILE
+def test_no_path_of_one_machine(path):
+    constants = [n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)]
+    assert not [c for c in constants if isinstance(c, str) and c.startswith(MACHINE_PATHS)]

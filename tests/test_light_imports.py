@@ -1,0 +1,51 @@
+"""What must start quickly starts without torch, and what travels starts on the oldest Python promised."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+LIGHT = {
+    "ampere": "import ampere",
+    "ampere/models": "import ampere.models",
+    "ampere/worker": "import ampere.worker",
+    "ampere/cli": "import ampere.cli\ntry: ampere.cli.main(['--help'])\nexcept SystemExit: pass",
+}
+HEAVY = ("torch", "transformers", "matplotlib")
+HOST_ONLY = ("numpy", "scipy", "rich", "ampere.devices", "ampere.profiling", "ampere.models")
+
+
+def loaded_of(code, heavy):
+    """Which of the heavy modules a fresh Python has loaded after running the code."""
+    code += f"\nimport sys\nprint('\\n', *[m for m in {heavy!r} if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()[-1].split()
+
+
+@pytest.mark.parametrize("place", [place for place in LIGHT if (SRC / place).is_dir()])
+def test_it_starts_without_torch(place):
+    assert loaded_of(LIGHT[place], HEAVY) == []
+
+
+def test_a_device_needs_nothing_of_the_host():
+    assert loaded_of("import ampere.worker, ampere.network", HOST_ONLY) == []
+
+
+def python_3_8():
+    candidates = [shutil.which("python3.8"), *sorted(Path.home().glob(".pyenv/versions/3.8*/bin/python"))]
+    for candidate in filter(None, candidates):
+        if subprocess.run([candidate, "--version"], capture_output=True, check=False).returncode == 0:
+            return str(candidate)
+    return None
+
+
+def test_what_travels_starts_on_python_3_8():
+    python = python_3_8()
+    if python is None:
+        pytest.skip("no Python 3.8 on this machine")
+    code = f"import sys; sys.path.insert(0, {str(SRC)!r}); import ampere.network, ampere.worker, ampere.worker.serving"
+    ran = subprocess.run([python, "-B", "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
