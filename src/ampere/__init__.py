@@ -1,0 +1,58 @@
+"""How many joules training a neural network will cost on a device, before anyone trains it.
+
+Everything public is listed here and loaded when it is first used, so that importing costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ampere.api import estimate, load_model, measure, profile, trace, validate
+    from ampere.errors import AmpereError
+    from ampere.estimation import Estimate, Estimator
+    from ampere.network import Layer, Measurement, Meter, Network, TrainingSetup
+    from ampere.profiles.profile import Profile
+
+_HOMES = {
+    "AmpereError": "ampere.errors",
+    "Estimate": "ampere.estimation",
+    "Estimator": "ampere.estimation",
+    "Layer": "ampere.network",
+    "Measurement": "ampere.network",
+    "Meter": "ampere.network",
+    "Network": "ampere.network",
+    "Profile": "ampere.profiles.profile",
+    "TrainingSetup": "ampere.network",
+    "estimate": "ampere.api",
+    "load_model": "ampere.api",
+    "measure": "ampere.api",
+    "profile": "ampere.api",
+    "trace": "ampere.api",
+    "validate": "ampere.api",
+}
+
+__version__ = "0.1.0"
+__all__ = [
+    "AmpereError",
+    "Estimate",
+    "Estimator",
+    "Layer",
+    "Measurement",
+    "Meter",
+    "Network",
+    "Profile",
+    "TrainingSetup",
+    "__version__",
+    "estimate",
+    "load_model",
+    "measure",
+    "profile",
+    "trace",
+    "validate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ampere' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

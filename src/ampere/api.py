@@ -1,0 +1,171 @@
+"""What users call: load, trace, profile, estimate, measure, validate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ampere.errors import ProfileError, UsageError
+from ampere.estimation import Estimate, Estimator
+from ampere.models.loading import LoadedModel, find_space, load_model
+from ampere.network import Measurement, Network, TrainingSetup
+from ampere.network.setup import ALLOCATORS
+from ampere.profiles.places import default_path
+from ampere.profiles.profile import Profile, check_device
+from ampere.profiling.loop import Goal, Progress
+from ampere.profiling.measuring import MeasureProgress, measure_experiment
+from ampere.profiling.running import Made, make_profile, open_devices, this_device
+from ampere.profiling.sources import Source, SpaceSource, source_of
+from ampere.validation import Validation, compare, measure_twice, unseen
+from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Model = "str | LoadedModel | Network"
+
+__all__ = [
+    "estimate",
+    "load_model",
+    "measure",
+    "network_of",
+    "present_condition",
+    "profile",
+    "trace",
+    "validate",
+]
+
+
+def trace(model: nn.Module, inputs: Any, *, loss: Callable[[Any], Any] | None = None, name: str = "") -> Network:
+    """The layers of one training step of a model, without training it and without touching it."""
+    from ampere.tracing import trace as trace_model
+
+    return trace_model(model, inputs, loss=loss, name=name)
+
+
+def network_of(model: str | LoadedModel | Network, input: str | None = None) -> Network:
+    """The traced network of a family, a `file.py:function`, a stored network file or a loaded model."""
+    if isinstance(model, Network):
+        return model
+    if isinstance(model, str) and model.endswith(".json"):
+        from ampere.profiles.networks import load_network
+
+        return load_network(Path(model))
+    loaded = load_model(model, input) if isinstance(model, str) else model
+    return trace(loaded.model, loaded.inputs, name=loaded.name)
+
+
+def _source(model: str | LoadedModel, input: str | None) -> Callable[[], Source]:
+    """Names are checked at once; what needs torch waits until the workers are starting."""
+    if isinstance(model, str) and ":" not in model and input is None:
+        space = find_space(model)
+        return lambda: SpaceSource(space)
+    return lambda: source_of(load_model(model, input) if isinstance(model, str) else model)
+
+
+def profile(
+    model: str | LoadedModel,
+    *,
+    seconds: float = 15.0,
+    target: float = 0.0,
+    out: Path | str | None = None,
+    setup: TrainingSetup | None = None,
+    watts_per_core: float = DEFAULT_WATTS_PER_CORE,
+    input: str | None = None,
+    seed: int = 0,
+    foreign: bool = False,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> Made:
+    """Trains small variants and networks like the model on this device, and keeps what was learnt."""
+    if not seconds > 0:
+        raise UsageError(f"{seconds:g} seconds are no time to profile in: give a positive number, such as 15")
+    if not 0 <= target < 1:
+        raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
+    if not watts_per_core > 0:
+        raise UsageError(f"{watts_per_core:g} watts a core make no sense: give a positive number")
+    path = Path(out) if out else None
+    goal = Goal(seconds, target)
+    return make_profile(
+        _source(model, input), setup or TrainingSetup(), goal, watts_per_core, path, seed, foreign, on_progress
+    )
+
+
+def stored_profile(
+    path: Path | str | None = None, setup: TrainingSetup | None = None, foreign: bool = False
+) -> Profile | None:
+    """The profile at a path, or this device's own; None where there is none of its own yet."""
+    device, _ = this_device(DEFAULT_WATTS_PER_CORE)
+    if path is None:
+        place = default_path(device, setup or TrainingSetup())
+        return Profile.load(place) if place.exists() else None
+    found = Profile.load(Path(path))
+    check_device(found, device, foreign)
+    return found
+
+
+def estimate(
+    model: str | LoadedModel | Network,
+    profile: Profile | Estimator | None = None,
+    *,
+    allocator: str = "system",
+    condition: float = 1.0,
+    input: str | None = None,
+) -> Estimate:
+    """What one training iteration will cost, by layer, with its standard deviation."""
+    if allocator not in ALLOCATORS:
+        raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
+    known = profile if profile is not None else stored_profile()
+    if known is None:
+        raise ProfileError(
+            "this device has no profile yet: make one with `ampere profile MODEL` or ampere.profile(...)"
+        )
+    estimator = known if isinstance(known, Estimator) else Estimator(known)
+    return estimator.estimate(network_of(model, input), allocator, condition)
+
+
+def present_condition(profile: Profile, seconds: float = 1.0) -> float:
+    """How much dearer a yardstick step is now than when the device was profiled."""
+    with open_devices(DEFAULT_WATTS_PER_CORE) as devices:
+        return devices["tuned"].yardstick(seconds, profile.setup.threads).cpu_seconds / profile.yardstick_seconds
+
+
+def measure(
+    model: str | LoadedModel,
+    *,
+    seconds: float = 10.0,
+    setup: TrainingSetup | None = None,
+    allocator: str = "system",
+    watts_per_core: float = DEFAULT_WATTS_PER_CORE,
+    input: str | None = None,
+    yardstick_seconds: float | None = None,
+    on_progress: Callable[[MeasureProgress], None] = lambda _: None,
+) -> Measurement:
+    """Trains the model itself, in processes of its own, and tells what an iteration costs: the truth."""
+    if allocator not in ALLOCATORS:
+        raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
+    original = _source(model, input)().original().under(allocator)
+    return measure_experiment(
+        original, setup or TrainingSetup(), seconds, watts_per_core, yardstick_seconds, on_progress
+    )
+
+
+def validate(
+    model: str | LoadedModel,
+    profile: Profile,
+    *,
+    networks: int = 60,
+    seed: int = 0,
+    allocator: str = "tuned",
+    input: str | None = None,
+    watts_per_core: float = DEFAULT_WATTS_PER_CORE,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Validation:
+    """Really trains random networks like the model that were not profiled, and compares every method."""
+    if networks < 1:
+        raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
+    source = _source(model, input)()
+    experiments = [e.under(allocator) for e in unseen(source, profile, networks, seed)]
+    with open_devices(watts_per_core) as devices:
+        pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress)
+    return compare(source.name, pairs, profile, allocator)
