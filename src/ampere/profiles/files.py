@@ -1,6 +1,6 @@
 """Documents: JSON files that are either whole or refused, and replaced at once or not at all.
 
-    {"ampere":"profile","format":1,"sha256":"<of the body's bytes>","body":{...}}
+    {"ampere":"profile","format":1,"sha256":"<of all the rest>","body":{...}}
 
 The envelope's spelling is fixed, so the checksum is taken over the bytes as they lie in the file, before
 anything is parsed: a flipped bit anywhere is noticed, also where JSON would read the same value.
@@ -37,9 +37,9 @@ def write_document(path: Path, kind: str, version: int, body: Any) -> None:
 def read_document(path: Path, kind: str, newest_version: int) -> Any:
     path = Path(path)
     raw = read_at_most(path, LARGEST)
-    sealed = _checked_head(path, raw, kind, newest_version)
+    head = _checked_head(path, raw, kind, newest_version)
     try:
-        return strict_json.loads(_unsealed(path, sealed).decode("ascii"))
+        return strict_json.loads(_unsealed(path, raw, head).decode("ascii"))
     except ValueError as error:
         raise ProfileError(f"{path} was not written by Ampere: {error}") from None
 
@@ -51,8 +51,14 @@ def _sealed(path: Path, kind: str, version: int, body: Any) -> bytes:
         raise ProfileError(f"{path} is not written: {error}") from None
     if len(text) > LARGEST - 200:
         raise ProfileError(f"{path} is not written: it would be larger than {LARGEST / 1e6:.0f} MB; divide it")
-    seal = sha256(text).hexdigest()
-    return b'{"ampere":"%b","format":%d,"sha256":"%b","body":%b}\n' % (kind.encode(), version, seal.encode(), text)
+    head = b'{"ampere":"%b","format":%d,' % (kind.encode(), version)
+    return b'%b"sha256":"%b","body":%b}\n' % (head, _seal(head, text), text)
+
+
+def _seal(head: bytes, body: bytes) -> bytes:
+    checksum = sha256(head)
+    checksum.update(body)
+    return checksum.hexdigest().encode()
 
 
 def _replace(path: Path, raw: bytes) -> None:
@@ -85,14 +91,14 @@ def _checked_head(path: Path, raw: bytes, kind: str, newest_version: int) -> byt
             f"{path} was written by a newer Ampere (format {version}, this one reads up to {newest_version}): "
             "upgrade with pip install -U ampere-energy"
         )
-    return raw[head.end() :]
+    return head[0]
 
 
-def _unsealed(path: Path, sealed: bytes) -> bytes:
-    seal = _SEAL.match(sealed)
-    if not seal or not sealed.endswith(_END):
+def _unsealed(path: Path, raw: bytes, head: bytes) -> bytes:
+    seal = _SEAL.match(raw, len(head))
+    if not seal or not raw.endswith(_END):
         raise ProfileError(f"{path} is cut short or damaged: restore a copy, or make it again")
-    body = sealed[seal.end() : -len(_END)]
-    if sha256(body).hexdigest().encode() != seal[1]:
+    body = raw[seal.end() : -len(_END)]
+    if _seal(head, body) != seal[1]:
         raise ProfileError(f"{path} is damaged (its checksum is wrong): restore a copy, or make it again")
     return body

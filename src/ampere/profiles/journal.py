@@ -112,7 +112,10 @@ def _opened(path: Path) -> int:
 
 
 def _write_whole(fd: int, line: bytes) -> None:
-    if os.write(fd, line) < len(line):
+    written = os.write(fd, line)
+    if written < len(line):  # there was no room; asking once more makes the system say why
+        written += os.write(fd, line[written:])
+    if written < len(line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     os.fsync(fd)
 

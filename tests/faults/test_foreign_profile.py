@@ -1,0 +1,83 @@
+"""A profile of another device or of a newer Ampere is refused; profiles of every released format still load."""
+
+from pathlib import Path
+
+import pytest
+
+from ampere.errors import ProfileError
+from ampere.network import Meter, TrainingSetup
+from ampere.profiles import (
+    Journal,
+    Profile,
+    check_device,
+    header_from,
+    load_network,
+    observations_from,
+    save_network,
+    write_document,
+)
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+PROFILE = Profile.load(FIXTURES / "profile-format-1.json")
+
+
+@pytest.mark.parametrize("path", sorted(FIXTURES.glob("profile-format-*.json")), ids=lambda path: path.stem)
+def test_every_released_format_loads(path):
+    assert Profile.load(path).observations
+
+
+def test_format_1_says_what_it_said():
+    assert PROFILE.device["id"] == "x86_64-4f1c09ab"
+    assert PROFILE.setup == TrainingSetup("torch", "sgd", "float32", 1)
+    assert PROFILE.meter == Meter("modelled-cpu", False, "busy cores")
+    assert [o.purpose for o in PROFILE.observations] == ["network", "layer", "variant"]
+    first = PROFILE.observations[0]
+    assert [layer.name for layer in first.network.layers] == ["input", "features.0", "classifier"]
+    assert first.network.layers[1].config["size_in"] == (28, 28)
+    assert first.measurement.joules == pytest.approx(0.024125)
+    assert PROFILE.observations[2].measurement.flags == ("short window",)
+    assert PROFILE.fit["noise"] == 0.011
+
+
+def test_it_is_written_as_it_was(tmp_path):
+    PROFILE.save(tmp_path / "p.json")
+    assert (tmp_path / "p.json").read_bytes() == (FIXTURES / "profile-format-1.json").read_bytes()
+
+
+def test_another_device_is_refused_and_told_apart():
+    here = {**PROFILE.device, "id": "arm-1", "cpu": "Other CPU"}
+    with pytest.raises(ProfileError, match=r"cpu Reference CPU, here Other CPU.*--foreign"):
+        check_device(PROFILE, here)
+
+
+def test_the_same_device_and_an_insisting_user_are_not_refused():
+    check_device(PROFILE, {**PROFILE.device, "system": "Linux 7"})
+    check_device(PROFILE, {"id": "arm-1"}, insist=True)
+
+
+def test_a_newer_format_says_upgrade(tmp_path):
+    write_document(tmp_path / "p.json", "profile", 7, {"unheard": "of"})
+    with pytest.raises(ProfileError, match=r"newer Ampere \(format 7, this one reads up to 1\): upgrade with pip"):
+        Profile.load(tmp_path / "p.json")
+
+
+def test_a_newer_envelope_says_upgrade_too(tmp_path):
+    (tmp_path / "p.json").write_text('{"ampere":"profile","format":9,"sealed":"otherwise"}\n')
+    with pytest.raises(ProfileError, match="upgrade"):
+        Profile.load(tmp_path / "p.json")
+
+
+def test_a_newer_journal_says_upgrade(tmp_path):
+    with Journal(tmp_path / "j") as journal:
+        journal.append({"header": {"format": 2}})
+    for reading in (header_from, lambda path: list(observations_from(path))):
+        with pytest.raises(ProfileError, match="upgrade"):
+            reading(tmp_path / "j")
+
+
+def test_one_kind_of_file_is_not_taken_for_another(tmp_path):
+    save_network(PROFILE.observations[0].network, tmp_path / "n.json")
+    with pytest.raises(ProfileError, match="is a network, not a profile"):
+        Profile.load(tmp_path / "n.json")
+    with pytest.raises(ProfileError, match="is a profile, not a network"):
+        load_network(FIXTURES / "profile-format-1.json")
