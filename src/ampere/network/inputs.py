@@ -12,7 +12,7 @@ class InputSpec:
 
     def __str__(self) -> str:
         kind = "" if self.dtype == "float32" else ":" + self.dtype
-        limit = "" if self.high is None else "<{}".format(self.high)
+        limit = "" if self.high is None else f"<{self.high}"
         return "x".join(map(str, self.shape)) + kind + limit
 
     def to_json(self) -> Dict[str, Any]:

@@ -29,7 +29,12 @@ KINDS: Dict[str, Kind] = {
 
 
 def work(layer: Layer) -> Work:
-    return KINDS[layer.kind].work(layer)
+    """A layer that shares parameters, or has others than its kind, says in its config how many are its own."""
+    told = KINDS[layer.kind].work(layer)
+    if "parameters" not in layer.config:
+        return told
+    own, tensors = layer.config["parameters"], layer.config["parameter_tensors"]
+    return told._replace(parameters=own, parameter_tensors=tensors)
 
 
 __all__ = ["KINDS", "Kind", "Work", "work"]

@@ -1,7 +1,7 @@
 """Layers without products: norms, embeddings, parameters that scale or shift, and what the input goes through first.
 
-norm_batch  config: batch, size (places per channel), groups of statistics are the channels
-norm_layer  config: lead; layer and root-mean-square norms, group norms
+norm_batch  config: batch, size (places per channel), bias; groups of statistics are the channels
+norm_layer  config: lead, bias; layer and root-mean-square norms, group norms (with `groups`)
 embedding   config: lead (tokens); channels_in is the vocabulary
 scale       config: values; a product or sum with a parameter that has channels_out values
 glue        config: batch; no parameters: operations before the first parametric one, all of them in the tail
@@ -14,14 +14,18 @@ from ..layer import Layer
 from .kind import Kind, Shape, Work, passes, product
 
 
+def _affine(layer: Layer) -> int:
+    return 1 + int(bool(layer.config.get("bias", True)))
+
+
 def norm_batch_work(layer: Layer) -> Work:
     c: Any = layer.config
     values = c["batch"] * product(c["size"]) * layer.channels_out
     return Work(
         launches=1 + int(layer.backward),
         values=values * (2 + 3 * int(layer.backward)),
-        parameters=2 * layer.channels_out * int(layer.trainable),
-        parameter_tensors=2 * int(layer.trainable),
+        parameters=_affine(layer) * layer.channels_out * int(layer.trainable),
+        parameter_tensors=_affine(layer) * int(layer.trainable),
     )
 
 
@@ -44,8 +48,8 @@ def norm_layer_work(layer: Layer) -> Work:
     return Work(
         launches=1 + int(layer.backward),
         values=values * (2 + 3 * int(layer.backward)),
-        parameters=2 * layer.channels_out * int(layer.trainable),
-        parameter_tensors=2 * int(layer.trainable),
+        parameters=_affine(layer) * layer.channels_out * int(layer.trainable),
+        parameter_tensors=_affine(layer) * int(layer.trainable),
     )
 
 

@@ -1,8 +1,10 @@
 """Matrix products: linear layers, products of two activations, attention.
 
 linear     config: lead (the dimensions before the features), bias
-matmul     config: batch, rows; channels are the inner and the last dimension; no parameters
-attention  config: batch, heads, queries, keys; channels are the width of a head
+matmul     config: batch, rows; channels are the inner and the last dimension; no parameters; `gradients`: 1 where
+           only one of the two factors gets a gradient
+attention  config: batch, heads, queries, keys; channels are a head's width in queries and keys, and in values;
+           `causal` and `dropout` where True
 """
 
 from typing import Any, Tuple
@@ -45,7 +47,7 @@ LINEAR = Kind(
 
 def matmul_work(layer: Layer) -> Work:
     c: Any = layer.config
-    products = 1 + 2 * int(layer.input_grad)
+    products = 1 + c.get("gradients", 2) * int(layer.input_grad)
     inner, last = layer.channels_in, layer.channels_out
     return Work(
         launches=products,
@@ -75,14 +77,14 @@ MATMUL = Kind(matmul_work, matmul_coordinates, _matmul_in, _matmul_out)
 
 def attention_work(layer: Layer) -> Work:
     c: Any = layer.config
-    products = 2 * (1 + 2 * int(layer.input_grad))
+    products = 1 + 2 * int(layer.input_grad)
     pairs = c["batch"] * c["heads"] * c["queries"] * c["keys"]
-    width = layer.channels_in
+    widths = layer.channels_in + layer.channels_out
     return Work(
         launches=1 + int(layer.input_grad),
-        flops=2 * pairs * width * products,
-        padded_flops=2 * pairs * padded(width) * products,
-        values=(c["batch"] * c["heads"] * (c["queries"] + c["keys"]) * width * 2 + pairs) * passes(layer),
+        flops=2 * pairs * widths * products,
+        padded_flops=2 * pairs * (padded(layer.channels_in) + padded(layer.channels_out)) * products,
+        values=(c["batch"] * c["heads"] * (c["queries"] + c["keys"]) * widths + pairs) * passes(layer),
     )
 
 
@@ -91,9 +93,14 @@ def attention_coordinates(layer: Layer) -> Tuple[Any, ...]:
     return (layer.channels_in, c["batch"] * c["heads"], c["queries"], c["keys"], passes(layer))
 
 
-def _attention_shape(layer: Layer) -> Shape:
+def _attention_in(layer: Layer) -> Shape:
     c: Any = layer.config
     return (c["batch"], c["heads"], c["queries"], layer.channels_in)
 
 
-ATTENTION = Kind(attention_work, attention_coordinates, _attention_shape, _attention_shape)
+def _attention_out(layer: Layer) -> Shape:
+    c: Any = layer.config
+    return (c["batch"], c["heads"], c["queries"], layer.channels_out)
+
+
+ATTENTION = Kind(attention_work, attention_coordinates, _attention_in, _attention_out)

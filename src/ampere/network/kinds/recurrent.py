@@ -1,4 +1,7 @@
-"""Recurrent layers. config: batch, length, layers, directions, bias; kind is lstm, gru or rnn."""
+"""Recurrent layers. kind is lstm, gru or rnn.
+
+config: batch, length, layers, directions, bias; `state_grad` where a gradient flows on to the first state.
+"""
 
 from typing import Any, Tuple
 
@@ -8,11 +11,18 @@ from .kind import Kind, Shape, Work, padded
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
+def _back_steps(layer: Layer) -> int:
+    """Products with the state's weights in backward: one a step for the weights, and one for the state before it."""
+    c: Any = layer.config
+    of_state = c["length"] - 1 + int(bool(c.get("state_grad")))
+    return int(layer.trainable) * int(c["length"]) + int(layer.backward) * of_state
+
+
 def work(layer: Layer) -> Work:
     c: Any = layer.config
     gates, hidden = GATES[layer.kind], layer.channels_out
     steps, directions = c["length"], c["directions"]
-    back_steps = (2 * steps - 1) / steps if layer.trainable or layer.input_grad else 0
+    back_steps = _back_steps(layer) / steps
     flops: Any = 0
     flops_padded: Any = 0
     parameters: Any = 0

@@ -1,0 +1,64 @@
+"""A copy of the user's model that may be hooked and run, while his own stays as it is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+Replace = Callable[[Tensor], Tensor]
+
+
+def meta_copy(model: nn.Module) -> nn.Module:
+    """Structure and shapes only: no weight is read or held."""
+    return _copy(model, lambda t: torch.empty_like(t.data, device="meta"))
+
+
+def real_copy(model: nn.Module) -> nn.Module:
+    return _copy(model, _on_cpu)
+
+
+def _on_cpu(tensor: Tensor) -> Tensor:
+    return filled(tensor) if tensor.is_meta else tensor.data.cpu().clone()
+
+
+def filled(tensor: Tensor) -> Tensor:
+    """Values for a tensor that has only a shape; zeros are valid token ids in any vocabulary."""
+    if tensor.is_floating_point() or tensor.is_complex():
+        return torch.randn(tensor.shape, dtype=tensor.dtype) * 0.1
+    return torch.zeros(tensor.shape, dtype=tensor.dtype)
+
+
+def _copy(model: nn.Module, replace: Replace) -> nn.Module:
+    memo: dict[int, Any] = {}
+    for tensor in _tensors(model):
+        if id(tensor) not in memo:
+            memo[id(tensor)] = _like(tensor, replace(tensor))
+    copied = copy.deepcopy(model, memo)
+    if not copied.training:
+        copied.train()
+    return copied
+
+
+def _like(tensor: Tensor, new: Tensor) -> Tensor:
+    if isinstance(tensor, nn.Parameter):
+        return nn.Parameter(new, requires_grad=tensor.requires_grad)
+    return new.requires_grad_(tensor.requires_grad) if tensor.is_leaf else new
+
+
+def _tensors(model: nn.Module) -> Iterator[Tensor]:
+    for module in model.modules():
+        yield from _held(list(module.__dict__.values()), 2)
+
+
+def _held(values: list[Any], depth: int) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif depth and isinstance(value, (list, tuple)):
+            yield from _held(list(value), depth - 1)
+        elif depth and isinstance(value, dict):
+            yield from _held(list(value.values()), depth - 1)

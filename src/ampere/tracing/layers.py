@@ -1,0 +1,111 @@
+"""From operations to layers: each begins with a parametric operation, and what follows is its tail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from torch import nn
+
+from ampere.network import Layer, TailOp, work
+
+from .calls import Call
+from .opaque import find_opaque, opaque_layer
+from .ops import UNKNOWN
+from .record import Cost, Operation
+
+
+@dataclass
+class Group:
+    """The operations of one layer: its own (several if it is opaque) and its tail's."""
+
+    own: list[Operation]
+    opaque: Call | None = None
+    tail: list[Operation] = field(default_factory=list)
+
+
+class Layers:
+    def __init__(self, batch: int, names: dict[nn.Parameter, str]) -> None:
+        self.batch = batch
+        self.names = names
+        self.counted: set[nn.Parameter] = set()
+
+    def build(self, operations: Iterable[Operation]) -> list[Layer]:
+        return [self._layer(group) for group in grouped(list(operations))]
+
+    def _layer(self, group: Group) -> Layer:
+        values, tensors = self._parameters(group.own)
+        if group.opaque is not None:
+            layer = opaque_layer(group.opaque, group.own, values, tensors)
+        elif group.own:
+            layer = with_parameters(self._drafted(group.own[0]), values, tensors)
+        else:
+            layer = Layer("glue", {"batch": self.batch}, 1, 1, trainable=False, input_grad=False)
+        return replace(layer, tail=tuple(map(_tail, group.tail)))
+
+    def _drafted(self, operation: Operation) -> Layer:
+        layer = drafted(operation)
+        return replace(layer, name=self._name(operation))
+
+    def _name(self, operation: Operation) -> str:
+        if not operation.parameters:
+            return operation.call.path or operation.name
+        module, _, attribute = self.names[operation.parameters[-1]].rpartition(".")
+        if attribute in ("weight", "bias") or len(operation.parameters) > 2:
+            return module or attribute
+        return f"{module}.{attribute}" if module else attribute
+
+    def _parameters(self, operations: list[Operation]) -> tuple[int, int]:
+        """How many parameters these operations are the first to train: the optimiser visits each once."""
+        used = [p for o in operations if o.backward for p in o.parameters if p.requires_grad]
+        new = [p for p in dict.fromkeys(used) if p not in self.counted]
+        self.counted.update(new)
+        return sum(p.numel() for p in new), len(new)
+
+
+def drafted(operation: Operation) -> Layer:
+    draft = operation.draft
+    assert draft is not None
+    trainable, input_grad = draft.trainable and operation.backward, draft.input_grad and operation.backward
+    channels = draft.channels_in, draft.channels_out
+    return Layer(draft.kind, draft.config, *channels, trainable=trainable, input_grad=input_grad)
+
+
+def with_parameters(layer: Layer, values: int, tensors: int) -> Layer:
+    """Says in the layer's config how many parameters it has where the table would count others."""
+    told = work(layer)
+    if (told.parameters, told.parameter_tensors) == (values, tensors):
+        return layer
+    return replace(layer, config={**layer.config, "parameters": values, "parameter_tensors": tensors})
+
+
+def grouped(operations: list[Operation]) -> list[Group]:
+    groups = [Group([])]
+    covering = find_opaque(operations)
+    by_call: dict[Call, Group] = {}
+    for operation in operations:
+        call = covering.get(operation)
+        if call is not None and call in by_call:
+            by_call[call].own.append(operation)
+        elif call is not None:
+            by_call[call] = Group([operation], call)
+            groups.append(by_call[call])
+        elif operation.draft is not None:
+            groups.append(Group([operation]))
+        else:
+            groups[-1].tail.append(operation)
+    return groups if groups[0].tail else groups[1:]
+
+
+def _tail(operation: Operation) -> TailOp:
+    name = "other" if operation.op_class == UNKNOWN else operation.op_class
+    return TailOp(name, operation.values_in, operation.values_out, operation.backward)
+
+
+def settle(operations: list[Operation], reached: dict[int, bool], cost_of_node: dict[int, Cost]) -> None:
+    """Brings backward to the operations it belongs to."""
+    for operation in operations:
+        nodes = [n for n in operation.nodes if n in reached and (reached[n] or not operation.in_function)]
+        operation.backward = bool(nodes)
+        for node in nodes:
+            operation.cost.add(cost_of_node.pop(node, Cost()))

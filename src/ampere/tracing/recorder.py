@@ -1,0 +1,143 @@
+"""Sees every operation of a step, forward and backward, and notes what it is and where it runs.
+
+forward    operation ------------> Operation(class, module call, operands, node)
+              |  autograd gives each differentiable operation a node with a sequence number
+backward   node n runs its operations --> cost_of_node[n]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .calls import CallTracker
+from .flops import flops_of
+from .ops import FREE, LOOKUP, NORM, PRODUCT, UNKNOWN, op_class
+from .ownership import Ownership
+from .recognise import RECOGNISERS, Draft
+from .record import Cost, Operation
+from .standins import stand_in
+
+_sequence_number = torch._C._autograd._get_sequence_nr
+_current_node = torch._C._current_autograd_node
+_GATHERS = ("index", "gather", "index_select", "embedding", "take", "_unsafe_index")
+
+
+class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, model: nn.Module, calls: CallTracker) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.calls = calls
+        self.owned = Ownership(model)
+        self.operations: list[Operation] = []
+        self.cost_of_node: dict[int, Cost] = {}
+        self.scope: Operation | None = None
+        self.paused = False
+        self._last_node = _sequence_number()
+        self._function_node = -1
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        with torch._C.DisableTorchFunction():
+            out = _run(func, args, kwargs or {})
+            if not self.paused:
+                self._note(func, args, kwargs or {}, out)
+        return out
+
+    def _note(self, func: Any, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> None:
+        node = _current_node()
+        group, name = op_class(func)
+        # Gradients are on inside backward only where a checkpoint runs forward again.
+        if node is not None and not torch.is_grad_enabled():
+            if group != FREE:
+                self._backward(node, func, args, out)
+            return
+        nodes, in_function = self._new_nodes()
+        if group == FREE:
+            return
+        tensors, outputs = tensors_in((args, kwargs)), tensors_in(out)
+        operation = self._operation(name, group, func, args, tensors, outputs, out)
+        operation.nodes, operation.in_function = nodes, in_function
+        if self.scope is not None:
+            self._absorb(operation)
+        elif not (len(tensors) == 1 and id(tensors[0]) in self.owned.counters):
+            self._begin(operation, args, tensors)
+            self.operations.append(operation)
+            self.owned.derive(tensors, outputs)
+
+    def _new_nodes(self) -> tuple[list[int], bool]:
+        """The node that autograd has just made for this operation, if any."""
+        number = _sequence_number()
+        advanced, self._last_node = number != self._last_node, number
+        if torch.is_grad_enabled():
+            return ([number - 1] if advanced else []), False
+        if advanced:
+            self._function_node = number
+        return ([number - 1], True) if self._function_node == number else ([], False)
+
+    def _operation(
+        self, name: str, group: str, func: Any, args: Any, tensors: list[Tensor], outputs: list[Tensor], out: Any
+    ) -> Operation:
+        values_out = sum(t.numel() for t in outputs)
+        values_in = values_out if name in _GATHERS else sum(t.numel() for t in tensors)
+        cost = Cost(1, flops_of(func, args, out), values_in + values_out)
+        parameters = self.owned.parameters(tensors)
+        return Operation(name, group, self.calls.current, values_in, values_out, cost, parameters=parameters)
+
+    def _begin(self, operation: Operation, args: Sequence[Any], tensors: list[Tensor]) -> None:
+        """Makes the operation the beginning of a layer if a kind fits it."""
+        if operation.op_class == UNKNOWN:
+            return
+        recogniser = RECOGNISERS.get(operation.name)
+        draft = recogniser(args, self.owned.owns) if recogniser else None
+        if draft is None and operation.parameters:
+            draft = self._scale(operation, tensors)
+        if draft is not None:
+            draft.settle()
+        elif operation.op_class in (PRODUCT, NORM, LOOKUP):
+            operation.op_class = "copy" if operation.op_class == LOOKUP else UNKNOWN
+        operation.draft = draft
+
+    def _scale(self, operation: Operation, tensors: list[Tensor]) -> Draft:
+        size = sum(p.numel() for p in operation.parameters)
+        weights = tuple(t for t in tensors if self.owned.owns(t))
+        sources = tuple(t for t in tensors if not self.owned.owns(t))
+        return Draft("scale", {"values": operation.values_out}, size, size, weights, sources)
+
+    def _absorb(self, operation: Operation) -> None:
+        assert self.scope is not None
+        self.scope.cost.add(operation.cost)
+        self.scope.nodes += operation.nodes
+        self.scope.parameters += [p for p in operation.parameters if p not in self.scope.parameters]
+
+    def _backward(self, node: Any, func: Any, args: Sequence[Any], out: Any) -> None:
+        values = sum(t.numel() for t in tensors_in(args)) + sum(t.numel() for t in tensors_in(out))
+        cost = self.cost_of_node.setdefault(node._sequence_nr(), Cost())
+        cost.add(Cost(1, flops_of(func, args, out), values))
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        self.paused = True
+        try:
+            yield
+        finally:
+            self.paused = False
+            self._last_node = _sequence_number()
+
+
+def _run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    out = stand_in(func, args) if args else None
+    return func(*args, **kwargs) if out is None else out
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for part in value if not isinstance(part, (int, float)) for t in tensors_in(part)]
+    if isinstance(value, dict):
+        return tensors_in(list(value.values()))
+    return []
