@@ -101,6 +101,11 @@ def test_an_input_given_as_text_replaces_the_factorys(file):
     assert load_model(f"{file}:with_tensor", input="5x8").inputs[0].shape == (5, 8)
 
 
+def test_a_family_with_another_input_is_a_model_of_the_users():
+    loaded = load_model("cnn5", input="3x1x28x28")
+    assert (loaded.inputs[0].shape[0], loaded.space) == (3, None)
+
+
 @pytest.mark.parametrize("text", ["5xx8", "", "0x8", "900000000x900000000"])
 def test_an_input_that_makes_no_sense_is_one_line(file, text):
     with pytest.raises(UsageError) as caught:

@@ -59,7 +59,8 @@ def load_from_space(space: Space, input: str | None, changed: Mapping[str, Any])
     with guarded(f"{space.name} with {dict(changed)}", Path.cwd()):
         built = build(**arguments)
     model, inputs = _model_and_inputs(built, space.name, input)
-    return LoadedModel(model, inputs, space.name, space.factory, arguments, space)
+    # With inputs of the user's own it is no longer the network that the space samples around.
+    return LoadedModel(model, inputs, space.name, space.factory, arguments, space if input is None else None)
 
 
 def find_space(name: str) -> Space:
