@@ -65,7 +65,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._absorb(operation)
         elif not (len(tensors) == 1 and id(tensors[0]) in self.owned.counters):
             self._begin(operation, args, tensors)
-            self.operations.append(operation)
+            if not self._is_bias(operation):
+                self.operations.append(operation)
             self.owned.derive(tensors, outputs)
 
     def _new_nodes(self) -> tuple[list[int], bool]:
@@ -106,6 +107,19 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         weights = tuple(t for t in tensors if self.owned.owns(t))
         sources = tuple(t for t in tensors if not self.owned.owns(t))
         return Draft("scale", {"values": operation.values_out}, size, size, weights, sources)
+
+    def _is_bias(self, operation: Operation) -> bool:
+        """Torch adds the bias of a linear layer apart if its input is not contiguous."""
+        linear, added = self.operations[-1] if self.operations else None, operation.draft
+        if added is None or operation.name != "add" or linear is None or linear.draft is None:
+            return False
+        fits = linear.draft.kind == "linear" and added.channels_out == linear.draft.channels_out
+        if not fits or linear.draft.config["bias"] or linear.call is not operation.call:
+            return False
+        linear.draft.config["bias"] = True
+        linear.nodes += operation.nodes
+        linear.parameters += operation.parameters
+        return True
 
     def _absorb(self, operation: Operation) -> None:
         assert self.scope is not None

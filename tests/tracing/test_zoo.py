@@ -1,0 +1,56 @@
+"""What holds for every model: FLOPs, parameters, the record's round trip, and that the user's model stays as it is."""
+
+import json
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from ampere.network import Network, work
+from ampere.tracing import trace
+
+from .counting import counted_flops
+from .zoo import ZOO
+
+torch.set_num_threads(1)
+NEED_VALUES = {"deciding", "hf_bert_masked"}
+
+
+@pytest.fixture(scope="module", params=list(ZOO))
+def traced(request: Any) -> tuple[str, nn.Module, Any, Network]:
+    torch.manual_seed(1)
+    model, inputs = ZOO[request.param]()
+    return request.param, model, inputs, trace(model, inputs, name=request.param)
+
+
+def test_flops_are_those_torch_counts(traced: tuple[str, nn.Module, Any, Network]) -> None:
+    name, model, inputs, network = traced
+    counted = counted_flops(model, inputs, "cpu" if name in NEED_VALUES else "meta")
+    assert sum(work(layer).flops for layer in network.layers) == pytest.approx(counted, rel=1e-3)
+
+
+def test_every_trained_parameter_counts_once(traced: tuple[str, nn.Module, Any, Network]) -> None:
+    _, model, _, network = traced
+    trained = [p for p in model.parameters() if p.requires_grad]
+    works = [work(layer) for layer in network.layers]
+    assert sum(w.parameters for w in works) == sum(p.numel() for p in trained)
+    assert sum(w.parameter_tensors for w in works) == len(trained)
+
+
+def test_round_trip_through_json(traced: tuple[str, nn.Module, Any, Network]) -> None:
+    network = traced[3]
+    again = Network.from_json(json.loads(json.dumps(network.to_json())))
+    assert again == network
+    assert again.notes == network.notes
+
+
+def test_same_network_each_time(traced: tuple[str, nn.Module, Any, Network]) -> None:
+    name, model, inputs, network = traced
+    assert trace(model, inputs, name=name) == network
+
+
+def test_only_strange_models_are_opaque(traced: tuple[str, nn.Module, Any, Network]) -> None:
+    name, _, _, network = traced
+    opaque = [layer.name for layer in network.layers if layer.kind == "opaque"]
+    assert opaque == (["1.1"] if name == "fourier" else [])
