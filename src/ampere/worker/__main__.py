@@ -1,5 +1,7 @@
 """`python -m ampere.worker`: serve requests until standard input closes."""
 
+import os
+
 from .channel import open_channel
 from .memory import volunteer_for_the_oom_killer
 from .serving import serve
@@ -8,6 +10,7 @@ from .serving import serve
 def main() -> None:
     volunteer_for_the_oom_killer()
     serve(open_channel())
+    os._exit(0)  # at once: a training runtime takes its time to take leave
 
 
 if __name__ == "__main__":

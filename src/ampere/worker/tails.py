@@ -26,7 +26,9 @@ class TailPlan(NamedTuple):
 
 
 def plan_tail(tail: TailOp, shape: Shape) -> TailPlan:
-    return PLANNERS.get(tail.op, _plan_elementwise)(tail, shape) or TailPlan("relu", shape)
+    sensible = tail.values_in >= 1 and tail.values_out >= 1
+    planned = PLANNERS[tail.op](tail, shape) if sensible and tail.op in PLANNERS else None
+    return planned or TailPlan("relu", shape)
 
 
 def _plan_elementwise(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
@@ -37,7 +39,7 @@ def _plan_elementwise(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
 
 def _plan_pool(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
     spatial = shape[2:]
-    if not 1 <= len(spatial) <= 3 or not tail.values_out:
+    if not 1 <= len(spatial) <= 3:
         return None
     if tail.values_out > tail.values_in:
         return _plan_repeat(tail, shape)
@@ -113,6 +115,7 @@ def _without(shape: Shape, gone: Tuple[int, ...]) -> Shape:
 
 
 PLANNERS: Dict[str, Callable[[TailOp, Shape], Optional[TailPlan]]] = {
+    "elementwise": _plan_elementwise,
     "pool": _plan_pool,
     "reduce": _plan_reduce,
     "copy": _plan_copy,

@@ -33,14 +33,16 @@ class Node(NamedTuple):
     """Value number `writes` is made by a layer, or by an operation of a layer's tail."""
 
     writes: int
+    shape: Shape
     reads: Tuple[Read, ...]
-    layer: Optional[Layer]
-    tail: Optional[TailPlan]
+    layer: Layer
+    tail: Optional[TailPlan]  # None where the layer itself is meant
 
 
 class Wiring(NamedTuple):
     fresh: Tuple[Fresh, ...]
     nodes: Tuple[Node, ...]
+    frees: Tuple[Tuple[int, ...], ...]  # for each node, the values that it is the last to read
     dangling: Tuple[int, ...]  # made with gradient, read by nobody, and not the output, which is the last value
 
 
@@ -62,17 +64,23 @@ class _Wirer:
     def add_layer(self, layer: Layer, last: bool) -> None:
         reads = self._operands(layer)
         grad = layer.input_grad or (layer.trainable and layer.kind not in FREE_OF_PARAMETERS)
-        current = self._add_node(KINDS[layer.kind].shape_out(layer), grad, reads, layer, None)
-        if layer.kind == "glue":
-            self.shapes[current] = reads[0].shape
+        shape = reads[0].shape if layer.kind == "glue" else KINDS[layer.kind].shape_out(layer)
+        current = self._add_node(shape, grad, reads, layer, None)
         for tail in without_loss(layer.tail) if last else layer.tail:
-            current = self._add_tail(tail, current)
+            current = self._add_tail(tail, current, layer)
 
     def finish(self) -> Wiring:
         output = len(self.shapes) - 1
         made = [node.writes for node in self.nodes]
         dangling = tuple(i for i in made if i not in self.read and self.grads[i] and i != output)
-        return Wiring(tuple(self.fresh.values()), tuple(self.nodes), dangling)
+        return Wiring(tuple(self.fresh.values()), tuple(self.nodes), self._frees(), dangling)
+
+    def _frees(self) -> Tuple[Tuple[int, ...], ...]:
+        last_reader = {read.value: number for number, node in enumerate(self.nodes) for read in node.reads}
+        return tuple(
+            tuple(v for v in last_reader if last_reader[v] == number and v not in self.fresh)
+            for number in range(len(self.nodes))
+        )
 
     def _operands(self, layer: Layer) -> Tuple[Read, ...]:
         reads: List[Read] = []
@@ -81,20 +89,20 @@ class _Wirer:
             reads.append(found or self._new(shape, layer.input_grad, tokens=_tokens(layer)))
         return tuple(reads)
 
-    def _add_tail(self, tail: TailOp, current: int) -> int:
+    def _add_tail(self, tail: TailOp, current: int, layer: Layer) -> int:
         plan = plan_tail(tail, self.shapes[current])
         reads = [Read(current, self.shapes[current], False)]
         if plan.partner:
             grad = self.grads[current]
             reads.append(self._find_exact(plan.partner, grad, reads) or self._new(plan.partner, False))
-        return self._add_node(plan.shape, self.grads[current], tuple(reads), None, plan)
+        return self._add_node(plan.shape, self.grads[current], tuple(reads), layer, plan)
 
     def _add_node(
-        self, shape: Shape, grad: bool, reads: Tuple[Read, ...], layer: Optional[Layer], tail: Optional[TailPlan]
+        self, shape: Shape, grad: bool, reads: Tuple[Read, ...], layer: Layer, tail: Optional[TailPlan]
     ) -> int:
         self.read.update(read.value for read in reads)
         index = self._add_value(shape, grad)
-        self.nodes.append(Node(index, reads, layer, tail))
+        self.nodes.append(Node(index, self.shapes[index], reads, layer, tail))
         return index
 
     def _add_value(self, shape: Shape, grad: bool) -> int:

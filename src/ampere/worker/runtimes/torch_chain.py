@@ -14,34 +14,35 @@ from .torch_tails import tail_action
 
 
 class Call(NamedTuple):
-    """One operation, ready to run: which values it reads, how they are reshaped, which one it writes."""
+    """One operation, ready to run."""
 
     action: Callable[..., Tensor]
-    reads: Tuple[Tuple[int, Optional[Shape]], ...]
+    reads: Tuple[Tuple[int, Optional[Shape]], ...]  # which values, and how they are reshaped
     writes: int
-    spread_arguments: bool  # layers take their tensors one by one, tail operations as a list
+    frees: Tuple[int, ...]  # values that nothing reads later: a real network would not keep them either
 
 
 class Chain(nn.Module):
     def __init__(self, wiring: Wiring, dtype: torch.dtype) -> None:
         super().__init__()
         self.layers = nn.ModuleList()
-        self._calls = [self._call(node) for node in wiring.nodes]
+        self.calls = [self._call(node, frees) for node, frees in zip(wiring.nodes, wiring.frees)]
         self._dangling = wiring.dangling
         self.to(dtype)
         # Not buffers: converting those would cut them off from their gradients.
-        self._fresh: Dict[int, Tensor] = {fresh.value: _tensor(fresh, dtype) for fresh in wiring.fresh}
+        self.fresh: Dict[int, Tensor] = {fresh.value: _tensor(fresh, dtype) for fresh in wiring.fresh}
 
     def forward(self) -> Tuple[Tensor, List[Tensor]]:
         """The output, and what nothing reads."""
-        values = dict(self._fresh)
-        for action, reads, writes, spread_arguments in self._calls:
-            tensors = [values[i] if shape is None else values[i].reshape(shape) for i, shape in reads]
-            values[writes] = action(*tensors) if spread_arguments else action(tensors)
-        return values[self._calls[-1].writes], [values[i] for i in self._dangling]
+        values = dict(self.fresh)
+        for action, reads, writes, frees in self.calls:
+            values[writes] = action(*[values[i] if shape is None else values[i].reshape(shape) for i, shape in reads])
+            for value in frees:
+                del values[value]
+        return values[self.calls[-1].writes], [values[i] for i in self._dangling]
 
     def loss(self) -> Tensor:
-        for tensor in self._fresh.values():
+        for tensor in self.fresh.values():
             tensor.grad = None
         output, dangling = self.forward()
         loss: Tensor = training_loss(output) if output.requires_grad else output.square().mean()
@@ -49,14 +50,16 @@ class Chain(nn.Module):
             loss = loss + tensor.square().mean()
         return loss
 
-    def _call(self, node: Node) -> Call:
+    def _call(self, node: Node, frees: Tuple[int, ...]) -> Call:
         reads = tuple((read.value, read.shape if read.reshaped else None) for read in node.reads)
-        if node.layer is None:
-            assert node.tail is not None
-            return Call(tail_action(node.tail), reads, node.writes, False)
+        return Call(self._action(node), reads, node.writes, frees)
+
+    def _action(self, node: Node) -> Callable[..., Tensor]:
+        if node.tail is not None:
+            return tail_action(node.tail)
         module = build_layer(node.layer)
         self.layers.append(module)
-        return Call(module, reads, node.writes, True)
+        return module
 
 
 def build_chain(network: Network, dtype: torch.dtype) -> Chain:

@@ -1,0 +1,123 @@
+"""This machine as a device: one worker, watched."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from ampere.devices import Block, LocalDevice, VariantDied, VariantFailed
+from ampere.errors import DeviceError, RuntimeMissingError, UsageError
+from ampere.network import TrainingSetup
+
+SUBJECTS = Path(__file__).parent.parent / "worker" / "subjects.py"
+QUICK = {"iterations": 2, "warmup": 1}
+
+
+def subject(name):
+    return {"factory": f"{SUBJECTS}:{name}"}
+
+
+@pytest.fixture(scope="module")
+def device():
+    with LocalDevice() as device:
+        yield device
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_block(device):
+    block = device.block(subject("mlp"), TrainingSetup(optimizer="adam"), **QUICK)
+    assert isinstance(block, Block)
+    assert block.iterations == 2
+    assert block.ratio > 0
+    assert isinstance(block.flags, tuple)
+
+
+def test_the_yardstick(device):
+    assert 0 < device.yardstick(0.1).cpu_seconds < 0.1
+
+
+def test_the_identity_stays_and_names_nobody(device):
+    before = device.identity()
+    device.close()
+    assert device.identity() == before
+    assert os.uname().nodename not in str(before)
+    assert set(before) == {"id", "cpu", "cores", "system", "machine", "release", "python", "torch"}
+
+
+def test_errors_have_their_classes(device):
+    with pytest.raises(VariantFailed, match="first line"):
+        device.block(subject("sulking"), **QUICK)
+    with pytest.raises(DeviceError, match="pairing"):
+        device.block(subject("mlp"), pairing="hour")
+    huge = {"factory": "torch.nn:Linear", "arguments": {"in_features": 10**7, "out_features": 10**6}}
+    with pytest.raises(VariantDied) as caught:
+        device.block(huge, **QUICK)
+    assert caught.value.out_of_memory
+
+
+def test_the_allocator_is_the_workers_own(monkeypatch):
+    monkeypatch.setenv("MALLOC_TOP_PAD_", "1")
+    for allocator, expected in (("tuned", b"MALLOC_TOP_PAD_=268435456"), ("system", None)):
+        with LocalDevice(allocator=allocator) as device:
+            device.hello()
+            environment = Path(f"/proc/{device.worker_pid}/environ").read_bytes().split(b"\0")
+        pads = [entry for entry in environment if entry.startswith(b"MALLOC_TOP_PAD_")]
+        assert pads == ([expected] if expected else [])
+    with pytest.raises(UsageError):
+        LocalDevice(allocator="magic").hello()
+
+
+def test_more_threads_get_a_worker_of_their_own(device):
+    device.hello()
+    before = device.worker_pid
+    for isolation in ("inline", "fork"):
+        block = device.block(subject("mlp"), TrainingSetup(threads=2), isolation=isolation, **QUICK)
+        assert block.ratio > 0
+    assert device.worker_pid != before
+    assert "not_isolated" in block.flags
+
+
+def test_a_missing_runtime(tmp_path, monkeypatch):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with LocalDevice() as device, pytest.raises(RuntimeMissingError, match=r"pip install 'ampere-energy\[torch\]'"):
+        device.block(subject("mlp"))
+
+
+def test_a_python_that_is_not_there():
+    with pytest.raises(DeviceError, match="cannot start"):
+        LocalDevice(python="/no/such/python").hello()
+
+
+def test_closing_leaves_no_process():
+    device = LocalDevice()
+    device.hello()
+    pid = device.worker_pid
+    device.close()
+    assert not alive(pid)
+    device.close()
+
+
+def test_an_interrupt_ends_the_worker_at_once():
+    with LocalDevice() as device:
+        device.hello()
+        pid = device.worker_pid
+        previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        began = time.monotonic()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                device.block(subject("hanging"), **QUICK)
+        finally:
+            signal.signal(signal.SIGALRM, previous)
+        assert time.monotonic() - began < 5
+        assert not alive(pid)

@@ -1,0 +1,134 @@
+"""The worker as a process: every line gets one answer, whatever the line and whatever the model does."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+LINEAR = {"factory": "torch.nn:Linear", "arguments": {"in_features": 4, "out_features": 3}}
+INPUTS = [{"shape": [5, 4], "dtype": "float32", "high": None}]
+
+
+def test_hello_tells_machine_and_meter(worker):
+    result = worker.ask("hello", watts_per_core=3.5)["result"]
+    assert result["protocol"] == 1
+    assert result["cores"] >= 1
+    assert result["torch"].startswith("2.")
+    assert result["meter"] == {"name": "cpu-time", "measured": False, "scope": "3.5 W per busy core"}
+
+
+@pytest.mark.parametrize("line", ["", "garbage", "[1]", '"text"', '{"do": "dance"}', "{", '{"do": {}}', "\\u0000"])
+def test_nonsense_is_refused_and_the_worker_lives(worker, line):
+    assert worker.say(line)["error"]["type"] == "bad_request"
+    assert worker.ask("ping")["result"] == {}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"subject": {}},
+        {"subject": {**LINEAR, "layers": {}}},
+        {"subject": LINEAR, "iterations": 0},
+        {"subject": LINEAR, "warmup": "4"},
+        {"subject": LINEAR, "pairing": "hour"},
+        {"subject": LINEAR, "isolation": "container"},
+        {"subject": LINEAR, "seconds_limit": -1},
+        {"subject": LINEAR, "watts_per_core": 0},
+        {"subject": LINEAR, "setup": {"optimizer": "magic"}},
+        {"subject": LINEAR, "setup": {"runtime": "abacus"}},
+        {"subject": LINEAR, "setup": 3},
+    ],
+)
+def test_bad_blocks_are_refused(worker, fields):
+    assert worker.ask("block", **fields)["error"]["type"] == "bad_request"
+
+
+def test_a_block_has_every_figure(worker):
+    result = worker.block({**LINEAR, "inputs": INPUTS}, iterations=5, watts_per_core=2.0)["result"]
+    assert result["iterations"] == 5
+    assert result["parameters"] == 15
+    assert 0 < result["cpu_seconds"] < 0.1
+    assert 0 < result["yardstick_seconds"] < 0.1
+    assert result["joules"] == pytest.approx(2.0 * result["cpu_seconds"], rel=3)
+    assert result["ratio"] > 0
+    assert set(result) >= {"spread", "seconds", "page_faults", "loss", "elapsed", "conditions", "flags"}
+
+
+def test_the_yardstick_alone(worker):
+    result = worker.ask("yardstick", seconds=0.1)["result"]
+    assert 0 < result["cpu_seconds_p10"] <= result["cpu_seconds"] < 0.1
+
+
+def test_what_a_model_prints_or_reads_does_not_reach_the_protocol(worker, subject_of):
+    assert "result" in worker.block(subject_of("chatty"))
+    assert "result" in worker.block(subject_of("asking"))
+    assert worker.ask("ping")["result"] == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sulking", "RuntimeError: first line"),
+        ("nobody", "no function 'nobody'"),
+        ("without_inputs", "no example inputs"),
+        ("leaving", "SystemExit: no"),
+    ],
+)
+@pytest.mark.parametrize("isolation", ["inline", "fork"])
+def test_a_variant_that_fails_is_told_in_one_line(worker, subject_of, name, said, isolation):
+    error = worker.block(subject_of(name), isolation=isolation)["error"]
+    assert error["type"] == "variant_failed"
+    assert said in error["message"]
+    assert "\n" not in error["message"]
+
+
+@pytest.mark.parametrize("factory", ["no.such.module:f", "/no/such/file.py:f", "nothing", "torch.nn:nothing"])
+def test_unknown_factories_fail(worker, factory):
+    assert worker.block({"factory": factory})["error"]["type"] == "variant_failed"
+
+
+def test_a_loss_that_is_not_finite_is_a_flag(worker, subject_of):
+    result = worker.block(subject_of("exploding"))["result"]
+    assert "nonfinite_loss" in result["flags"]
+    assert None in result["loss"]
+
+
+def test_a_child_that_dies_is_told_and_the_worker_lives(worker, subject_of):
+    error = worker.block(subject_of("segfault"), isolation="fork")["error"]
+    assert error == {"type": "variant_died", "message": "training the variant was ended by SIGSEGV"}
+    assert "exit code 3" in worker.block(subject_of("quitting"), isolation="fork")["error"]["message"]
+    assert "result" in worker.block(subject_of("mlp"), isolation="fork")
+
+
+@pytest.mark.parametrize("isolation", ["inline", "fork"])
+def test_out_of_memory_is_told(worker, isolation):
+    huge = {"factory": "torch.nn:Linear", "arguments": {"in_features": 10**7, "out_features": 10**6}}
+    error = worker.block({**huge, "inputs": INPUTS}, isolation=isolation)["error"]
+    assert error["type"] == "out_of_memory"
+    assert worker.ask("ping")["result"] == {}
+
+
+def test_a_block_stops_at_its_limit(worker, subject_of):
+    result = worker.block(subject_of("mlp"), iterations=100000, seconds_limit=0.3)["result"]
+    assert "short" in result["flags"]
+    assert result["elapsed"] < 1.0
+
+
+def test_the_worker_ends_with_its_input():
+    lines = "".join(json.dumps({"id": i, "do": "ping"}) + "\n" for i in range(3))
+    done = subprocess.run(
+        [sys.executable, "-m", "ampere.worker"], input=lines, capture_output=True, text=True, timeout=20
+    )
+    assert done.returncode == 0
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [0, 1, 2]
+
+
+def test_a_missing_runtime_is_told(start_worker, tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    worker = start_worker(**{**os.environ, "PYTHONPATH": str(tmp_path)})
+    error = worker.block(LINEAR)["error"]
+    assert error["type"] == "runtime_missing"
+    assert "ampere-energy[torch]" in error["message"]
