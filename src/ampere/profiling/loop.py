@@ -11,10 +11,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any, Protocol
 
 import numpy as np
 
-from ampere.devices import Device, VariantDied, VariantFailed
+from ampere.devices import Block, VariantDied, VariantFailed
 from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, data_of
 from ampere.network import Meter, TrainingSetup, work
 from ampere.profiles.profile import Observation
@@ -33,6 +34,21 @@ SAMPLING_SHARE = 0.02  # of the budget, spent on sampling networks before each b
 NETWORKS_AT_MOST = 24
 TARGETS = 12
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
+
+
+class Trainer(Protocol):
+    """What the loop needs of a device."""
+
+    def block(
+        self,
+        subject: Mapping[str, Any],
+        setup: TrainingSetup,
+        *,
+        iterations: int,
+        warmup: int,
+        pairing: str,
+        isolation: str,
+    ) -> Block: ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,7 @@ class Profiling:
     def __init__(
         self,
         source: Source,
-        devices: Mapping[str, Device],
+        devices: Mapping[str, Trainer],
         setup: TrainingSetup,
         meter: Meter,
         yardstick_seconds: float,
@@ -151,6 +167,7 @@ class Profiling:
     ) -> None:
         for _ in range(ROUNDS):
             self._rng.shuffle(chosen)
+            chosen.sort(key=lambda e: e.system)  # that worker is the last to be ready
             for experiment in list(chosen):
                 now = time.monotonic()
                 if now > deadline:

@@ -40,7 +40,8 @@ def plan(
 
 
 def _greedy(relative: Array, costs: Array, noise: Array, wanted: slice, seconds: float) -> list[int]:
-    count, chosen, left = len(costs), [], seconds
+    chosen: list[int] = []
+    count, left = len(costs), seconds
     open_ = np.ones(count, dtype=bool)
     while np.any(open_):
         variance = np.maximum(np.diag(relative)[:count], 0.0) + noise

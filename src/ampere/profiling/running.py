@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ampere.devices import Device, LocalDevice
+from ampere.devices import Block, LocalDevice
 from ampere.devices.fingerprint import fingerprint
 from ampere.errors import ProfileError
 from ampere.network import Meter, TrainingSetup
@@ -27,7 +28,7 @@ from ampere.profiles.recording import (
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.worker.machine import hello
 
-from .loop import Goal, Outcome, Profiling, Progress
+from .loop import Goal, Outcome, Profiling, Progress, Trainer
 from .merging import merged
 from .sources import Source
 
@@ -54,14 +55,26 @@ def this_device(watts_per_core: float) -> tuple[dict[str, object], Meter]:
 
 
 @contextmanager
-def open_devices(watts_per_core: float) -> Iterator[dict[str, Device]]:
-    """One worker with a quiet allocator and one with the system's, started at the same time."""
-    devices: dict[str, Device] = {a: LocalDevice(a, watts_per_core) for a in ("tuned", "system")}
+def open_devices(watts_per_core: float) -> Iterator[dict[str, LocalDevice]]:
+    """One worker with a quiet allocator and one with the system's; each starts when it is first asked."""
+    devices = {allocator: LocalDevice(allocator, watts_per_core) for allocator in ("tuned", "system")}
     try:
         yield devices
     finally:
         for device in devices.values():
             device.close()
+
+
+class Starting:
+    """A device whose worker starts in the background: the first block waits for it, everything else goes on."""
+
+    def __init__(self, device: LocalDevice, threads: int, pool: ThreadPoolExecutor) -> None:
+        self._device = device
+        self._started = pool.submit(device.yardstick, 0.05, threads)
+
+    def block(self, subject: Mapping[str, Any], setup: TrainingSetup, **options: Any) -> Block:
+        self._started.result()
+        return self._device.block(subject, setup, **options)
 
 
 def make_profile(
@@ -78,13 +91,18 @@ def make_profile(
     device, meter = this_device(watts_per_core)
     path = path or default_path(device, setup)
     old = Profile.load(path) if path.exists() else None
-    with Journal(journal_path(path)) as journal, open_devices(watts_per_core) as devices:
-        with ThreadPoolExecutor(2) as starting:
-            quiet = starting.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads)
-            plain = starting.submit(devices["system"].yardstick, 0.05, setup.threads)
-            asked = source()  # importing torch and tracing here while the workers start
-            nominal = quiet.result().cpu_seconds
-            plain.result()
+    with (
+        Journal(journal_path(path)) as journal,
+        open_devices(watts_per_core) as devices,
+        ThreadPoolExecutor(2) as background,
+    ):
+        quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads)
+        asked = source()  # torch is imported and the model traced here while the worker starts
+        nominal = quiet.result().cpu_seconds
+        trainers: dict[str, Trainer] = {
+            "tuned": devices["tuned"],
+            "system": Starting(devices["system"], setup.threads, background),
+        }
         header = _header(journal, old, Header(device, setup, meter, nominal), foreign)
         known = merged(observations_from(journal))
         spent, before = profiling_seconds_from(journal), old.profiling_seconds if old else 0.0
@@ -92,7 +110,7 @@ def make_profile(
         left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
         profiling = Profiling(
             asked,
-            devices,
+            trainers,
             setup,
             header.meter,
             header.yardstick_seconds,

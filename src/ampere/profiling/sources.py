@@ -33,6 +33,7 @@ class SpaceSource:
 
     def __init__(self, space: Space) -> None:
         self.name, self._space = space.name, space
+        self._original = self.of(dict(space.default))
 
     def of(self, arguments: dict[str, Any]) -> Experiment:
         subject = {"factory": self._space.factory, "arguments": arguments}
@@ -42,7 +43,7 @@ class SpaceSource:
         return []
 
     def original(self) -> Experiment:
-        return self.of(dict(self._space.default))
+        return self._original
 
     def sample(self, rng: Random) -> Experiment:
         return self.of(self._space.sample(rng))
