@@ -32,8 +32,13 @@ def believing(what: str) -> Iterator[None]:
     except ProfileError as error:
         raise ProfileError(f"{what}: {error}") from error
     except _MALFORMED as error:
-        why = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise ProfileError(f"{what} is malformed ({why[:200]}): make it again, or name another") from error
+        raise ProfileError(f"{what} is malformed ({_why(error)}): make it again, or name another") from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"it lacks {error!s:.100}"
+    return f"{error!s:.200}" if isinstance(error, ValueError) else "a part of it is not shaped as it should be"
 
 
 def check_network(network: Network) -> None:

@@ -1,42 +1,13 @@
-"""An observation: a network that was trained, and what that showed.
+"""An observation: a network that was trained, and what that showed."""
 
-Observations share most of their layers, so files hold each different layer once, in a table, and a network
-is the numbers of its layers there, with the layers' names.
-"""
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from ..network import Layer, Measurement, Network
-from .checks import believing, check_extent, check_layer, check_measurement
+from ..network import Measurement, Network
+from .checks import believing, check_measurement
+from .layer_table import LayerTable
 
 PURPOSES = ("layer", "variant", "network", "opaque", "run")
-
-
-class LayerTable:
-    def __init__(self) -> None:
-        self._numbers: dict[Layer, int] = {}
-        self._named: dict[tuple[int, str], Layer] = {}
-
-    def number(self, layer: Layer) -> int:
-        return self._numbers.setdefault(layer, len(self._numbers))
-
-    def to_json(self) -> list[dict[str, Any]]:
-        return [replace(layer, name="").to_json() for layer in self._numbers]
-
-    @classmethod
-    def from_json(cls, records: list[dict[str, Any]]) -> "LayerTable":
-        table = cls()
-        for number, record in enumerate(records):
-            layer = Layer.from_json(record)
-            check_layer(layer)
-            table._named[number, ""] = layer
-        return table
-
-    def layer(self, number: int, name: str) -> Layer:
-        if (number, name) not in self._named:
-            self._named[number, name] = replace(self._named[number, ""], name=name)
-        return self._named[number, name]
 
 
 @dataclass(frozen=True)
@@ -62,26 +33,14 @@ class Observation:
         return cls.from_row(record, LayerTable.from_json(record["layers"]))
 
     def to_row(self, table: LayerTable) -> dict[str, Any]:
-        network = self.network
+        """With a table that is shared, as in a profile."""
         return {
-            "network": {
-                "name": network.name,
-                "batch": network.batch,
-                "layers": [[table.number(layer), layer.name] for layer in network.layers],
-                "notes": list(network.notes),
-            },
+            "network": table.network_to_json(self.network),
             "measurement": self.measurement.to_json(),
             "purpose": self.purpose,
         }
 
     @classmethod
     def from_row(cls, record: dict[str, Any], table: LayerTable) -> "Observation":
-        network = _network(record["network"], table)
+        network = table.network_from_json(record["network"])
         return cls(network, Measurement.from_json(record["measurement"]), str(record["purpose"]))
-
-
-def _network(record: dict[str, Any], table: LayerTable) -> Network:
-    layers = tuple(table.layer(number, str(name)) for number, name in record["layers"])
-    network = Network(layers, int(record["batch"]), str(record["name"]), tuple(map(str, record["notes"])))
-    check_extent(network)
-    return network

@@ -9,7 +9,8 @@ from ..errors import ProfileError
 from ..network import Meter, TrainingSetup
 from .checks import believing, check_meter, check_positive
 from .files import read_document, write_document
-from .observation import LayerTable, Observation
+from .layer_table import LayerTable
+from .observation import Observation
 
 KIND = "profile"
 FORMAT = 1

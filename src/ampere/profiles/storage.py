@@ -74,7 +74,7 @@ def sync_folder(folder: Path) -> None:
 
 def _like(path: Path) -> str:
     try:
-        names = sorted(p.name for p in path.parent.iterdir() if not p.name.startswith("."))
+        names = sorted(p.name for p in path.parent.iterdir() if p.name != path.name and p.name[0] != ".")
     except OSError:
         return f": there is no folder {path.parent}; check the path"
     near = get_close_matches(path.name, names, n=3, cutoff=0.5)

@@ -8,7 +8,7 @@ import json
 import math
 from typing import Any, NoReturn
 
-MOST_VALUES = 3_000_000
+MOST_VALUES = 1_500_000
 LONGEST_INTEGER = 30
 DEEPEST = 32
 
@@ -62,14 +62,13 @@ def _no_constant(text: str) -> NoReturn:
 
 def _refuse_depth(value: Any) -> None:
     """Level by level, so that the depth of the value costs no stack."""
-    level = [value]
+    level = [[value]]
     for _ in range(DEEPEST):
-        level = [inner for outer in level for inner in _inside(outer)]
+        level = [inner for outer in level for inner in _inside(outer) if type(inner) in (dict, list)]
         if not level:
             return
     raise ValueError(f"it is nested deeper than {DEEPEST} levels")
 
 
-def _inside(value: Any) -> list[Any]:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [each for each in inner if isinstance(each, (dict, list))]
+def _inside(value: Any) -> Any:
+    return value.values() if type(value) is dict else value
