@@ -80,6 +80,7 @@ class Additive:
         self.prices = fit_prices(rows, data.costs) if prices is None else prices
         self.stack = Stack(data.networks, data.system, self.prices)
         self.doubt = self._price_doubt()
+        self.measuring_variance = self.hyper.floor**2 + (float(np.median(data.noise)) if len(data) else 0.0)
         self._residual = data.costs - self.stack.physics
         self._condition()
         self._known: dict[Layer, Known] = {}
@@ -198,8 +199,8 @@ class Additive:
         return variance
 
     def _stddev(self, variance: float, mean: float) -> float:
-        """Of what a measurement would show: doubt about the cost, and the floor of any measurement."""
-        return self.hyper.calibration * float(np.sqrt(max(variance, 0.0) + (self.hyper.floor * mean) ** 2))
+        """Of what a measurement would show: doubt about the cost, and the noise of a typical measurement."""
+        return self.hyper.calibration * float(np.sqrt(max(variance, 0.0) + self.measuring_variance * mean**2))
 
 
 def learn(

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ampere.network import KINDS, Layer
 
@@ -18,6 +19,8 @@ from .features import COLUMNS, FLOPS, STEP, VALUES, Array, layer_columns
 from .gp import kernel, matern52
 from .stack import scale, whole_covariance
 from .template import Channels, Template
+
+Widths = NDArray[np.int64]  # one row a network, one column a width
 
 CHUNK = 4096
 GRID = 96
@@ -34,12 +37,14 @@ class _Table:
     doubted: Array  # (points, columns in use)
     positions: Array  # (points, coordinates), scaled
 
-    def rows(self, widths: Array) -> Array:
+    def rows(self, widths: Widths) -> Widths:
         first, second = self.index
         place = np.zeros(len(widths), dtype=np.int64)
         if first is not None:
-            place = (widths[:, first] - 1) * self.stride
-        return place if second is None else place + widths[:, second] - 1
+            place += (widths[:, first] - 1) * self.stride
+        if second is not None:
+            place += widths[:, second] - 1
+        return place
 
 
 class Bulk:
@@ -103,13 +108,13 @@ class Bulk:
         self._deviation = (relative @ (model.stack.physics * model.solved)).reshape(GRID, GRID)
         self._low, self._step = low, (high - low) / (GRID - 1)
 
-    def _sums(self, widths: Array) -> Array:
+    def _sums(self, widths: Widths) -> Array:
         total = np.zeros((len(widths), 4))
         for table in self._tables:
             total += table.sums[table.rows(widths)]
         return total
 
-    def seconds(self, widths: Array) -> Array:
+    def seconds(self, widths: Widths) -> Array:
         """A step's cost for each row of widths."""
         return self._seconds(self._sums(widths))
 
@@ -127,12 +132,12 @@ class Bulk:
         high = flat[corner + GRID] * (1 - v) + flat[corner + GRID + 1] * v
         return low * (1 - u) + high * u
 
-    def seconds_and_stddevs(self, widths: Array) -> tuple[Array, Array]:
+    def seconds_and_stddevs(self, widths: Widths) -> tuple[Array, Array]:
         parts = [self._with_doubt(widths[i : i + CHUNK]) for i in range(0, len(widths), CHUNK)]
         seconds, stddevs = zip(*parts, strict=True)
         return np.concatenate(seconds), np.concatenate(stddevs)
 
-    def _with_doubt(self, widths: Array) -> tuple[Array, Array]:
+    def _with_doubt(self, widths: Widths) -> tuple[Array, Array]:
         model, hyper = self._model, self._model.hyper
         rows = [table.rows(widths) for table in self._tables]
         sums = self._sums(widths)
@@ -148,9 +153,9 @@ class Bulk:
         own = whole_covariance(places[:1], places[:1], mode[:1], mode[:1], hyper)[0, 0]
         variance = own * physics**2 + np.sum(doubted**2, axis=1) + self._residual_variance(rows)
         variance -= np.sum(whitened**2, axis=1)
-        return seconds, hyper.calibration * np.sqrt(np.maximum(variance, 0) + (hyper.floor * seconds) ** 2)
+        return seconds, hyper.calibration * np.sqrt(np.maximum(variance, 0) + model.measuring_variance * seconds**2)
 
-    def _residual_variance(self, rows: list[Array]) -> Array:
+    def _residual_variance(self, rows: list[Widths]) -> Array:
         variance: Array = np.zeros(len(rows[0]))
         layers = self._template.layers
         for i, j in combinations_with_replacement(range(len(layers)), 2):

@@ -1,0 +1,54 @@
+"""Networks whose true cost is known, without a device: convolutions with steps at the vector width."""
+
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+
+from ampere.network import Layer, Network, TailOp, work
+from ampere.surrogate.additive import Data
+
+
+def conv(channels_in: int, channels_out: int, size: int = 14, batch: int = 10) -> Layer:
+    config = {
+        "batch": batch,
+        "size_in": (size, size),
+        "kernel": (3, 3),
+        "stride": (1, 1),
+        "padding": (1, 1),
+        "dilation": (1, 1),
+        "groups": 1,
+        "bias": True,
+    }
+    values = float(batch * channels_out * size * size)
+    return Layer("conv", config, channels_in, channels_out, (TailOp("elementwise", values, values),))
+
+
+def linear(channels_in: int, channels_out: int, rows: int = 10) -> Layer:
+    return Layer("linear", {"lead": (rows,), "bias": True}, channels_in, channels_out)
+
+
+def chain(*widths: int) -> Network:
+    convs = [conv(a, b) for a, b in pairwise(widths)]
+    return Network((*convs, linear(widths[-1] * 196, 10)), 10)
+
+
+def random_chains(seed: int, count: int, depth: int = 3, largest: int = 64) -> list[Network]:
+    rng = Random(seed)
+    return [chain(*(rng.randint(1, largest) for _ in range(depth + 1))) for _ in range(count)]
+
+
+def true_seconds(network: Network) -> float:
+    """A device that the physics mean does not describe: efficiency grows with width."""
+    total = 2e-4
+    for layer in network.layers:
+        asked = work(layer)
+        efficiency = 0.4 + 0.6 * layer.channels_out / (layer.channels_out + 16)
+        total += asked.padded_flops / 4e10 / efficiency + asked.values * 3e-10 + asked.parameters * 1e-9 + 2e-5
+    return total
+
+
+def measured(networks: list[Network], noise: float = 0.01, seed: int = 0) -> Data:
+    rng = np.random.default_rng(seed)
+    costs = np.array([true_seconds(n) for n in networks]) * np.exp(noise * rng.standard_normal(len(networks)))
+    return Data(tuple(networks), costs, np.full(len(networks), noise**2), np.zeros(len(networks)))
