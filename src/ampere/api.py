@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.errors import ProfileError, UsageError
 from ampere.estimation import Estimate, Estimator
-from ampere.models.loading import LoadedModel, find_space, load_model
+from ampere.models.loading import LoadedModel, find_space, load_model, need_torch
 from ampere.network import Measurement, Network, TrainingSetup
 from ampere.network.setup import ALLOCATORS
 from ampere.profiles.places import default_path
@@ -18,7 +18,7 @@ from ampere.profiling.measuring import MeasureProgress, measure_experiment
 from ampere.profiling.running import Made, make_profile, open_devices, this_device
 from ampere.profiling.sources import Source, SpaceSource, source_of
 from ampere.validation import Validation, compare, measure_twice, unseen
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
 if TYPE_CHECKING:
     from torch import nn
@@ -32,6 +32,7 @@ __all__ = [
     "network_of",
     "present_condition",
     "profile",
+    "stored_profile",
     "trace",
     "validate",
 ]
@@ -60,6 +61,7 @@ def _source(model: str | LoadedModel, input: str | None) -> Callable[[], Source]
     """Names are checked at once; what needs torch waits until the workers are starting."""
     if isinstance(model, str) and ":" not in model and input is None:
         space = find_space(model)
+        need_torch()
         return lambda: SpaceSource(space)
     return lambda: source_of(load_model(model, input) if isinstance(model, str) else model)
 
@@ -71,7 +73,7 @@ def profile(
     target: float = 0.0,
     out: Path | str | None = None,
     setup: TrainingSetup | None = None,
-    watts_per_core: float = DEFAULT_WATTS_PER_CORE,
+    watts_per_core: float | None = None,
     input: str | None = None,
     seed: int = 0,
     foreign: bool = False,
@@ -82,7 +84,7 @@ def profile(
         raise UsageError(f"{seconds:g} seconds are no time to profile in: give a positive number, such as 15")
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
-    if not watts_per_core > 0:
+    if watts_per_core is not None and not watts_per_core > 0:
         raise UsageError(f"{watts_per_core:g} watts a core make no sense: give a positive number")
     path = Path(out) if out else None
     goal = Goal(seconds, target)
@@ -111,6 +113,7 @@ def estimate(
     allocator: str = "system",
     condition: float = 1.0,
     input: str | None = None,
+    watts_per_core: float | None = None,
 ) -> Estimate:
     """What one training iteration will cost, by layer, with its standard deviation."""
     if allocator not in ALLOCATORS:
@@ -120,7 +123,7 @@ def estimate(
         raise ProfileError(
             "this device has no profile yet: make one with `ampere profile MODEL` or ampere.profile(...)"
         )
-    estimator = known if isinstance(known, Estimator) else Estimator(known)
+    estimator = known if isinstance(known, Estimator) else Estimator(known, watts_per_core)
     return estimator.estimate(network_of(model, input), allocator, condition)
 
 
@@ -144,6 +147,8 @@ def measure(
     """Trains the model itself, in processes of its own, and tells what an iteration costs: the truth."""
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
+    if not seconds > 0:
+        raise UsageError(f"{seconds:g} seconds are no time to measure in: give a positive number, such as 10")
     original = _source(model, input)().original().under(allocator)
     return measure_experiment(
         original, setup or TrainingSetup(), seconds, watts_per_core, yardstick_seconds, on_progress
@@ -158,7 +163,6 @@ def validate(
     seed: int = 0,
     allocator: str = "tuned",
     input: str | None = None,
-    watts_per_core: float = DEFAULT_WATTS_PER_CORE,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Validation:
     """Really trains random networks like the model that were not profiled, and compares every method."""
@@ -166,6 +170,6 @@ def validate(
         raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
     source = _source(model, input)()
     experiments = [e.under(allocator) for e in unseen(source, profile, networks, seed)]
-    with open_devices(watts_per_core) as devices:
+    with open_devices(watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE) as devices:
         pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress)
     return compare(source.name, pairs, profile, allocator)

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from ampere.errors import UsageError
 from ampere.fitting import fit
 from ampere.network import Layer, Meter, Network
 from ampere.profiles.profile import Profile
 from ampere.surrogate.additive import Additive
 from ampere.surrogate.features import layer_position
+from ampere.worker.meters import choose_meter
 
 Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
@@ -69,10 +71,12 @@ class Estimate:
 class Estimator:
     """A profile made ready: fitted once, asked often."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
+        """Modelled joules can be asked for at other watts than the profile was made with."""
         self.profile = profile
         self.model: Additive = fit(profile)
-        self._watts, self._wall = _median_power(profile), _wall_per_cpu(profile)
+        self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
+        self._watts, self._wall = watts_per_core or _median_power(profile), _wall_per_cpu(profile)
         self._ranges = _measured_ranges(profile)
 
     @property
@@ -99,7 +103,7 @@ class Estimator:
             by_layer=tuple(shares),
             unprofiled=unprofiled,
             extrapolated=extrapolated,
-            meter=self.profile.meter,
+            meter=self.meter,
             allocator=allocator,
             condition=condition,
         )
@@ -141,6 +145,12 @@ def _median_power(profile: Profile) -> float:
     return float(np.median(ratios)) if ratios else 1.0
 
 
+def _modelled(profile: Profile, watts_per_core: float) -> Meter:
+    if profile.meter.measured:
+        raise UsageError(f"the profile's joules were measured ({profile.meter.name}): leave out --watts-per-core")
+    return Meter(**choose_meter(watts_per_core).describe())
+
+
 def _wall_per_cpu(profile: Profile) -> float:
     """Wall seconds a CPU second on a machine that has nothing else to do: the quieter quarter of what was seen."""
     ratios = [o.measurement.seconds / o.measurement.cpu_seconds for o in profile.observations]
@@ -153,8 +163,6 @@ def estimate(network: Network, profile: Profile, allocator: str = "system", cond
 
 def joules_in(battery: str) -> float:
     """`15Wh`, `54kJ` or `54000J` as joules."""
-    from ampere.errors import UsageError
-
     units = {"wh": 3600.0, "mwh": 3.6, "kwh": 3.6e6, "j": 1.0, "kj": 1e3, "mj": 1e6}
     text = battery.strip().lower()
     for unit in sorted(units, key=len, reverse=True):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from ampere.baselines import BASELINES
-from ampere.devices import Device
 from ampere.estimation import Z90, Estimator
 from ampere.fitting import data_of
 from ampere.network import Meter, Network
 from ampere.profiles.profile import Observation, Profile
 from ampere.profiling.experiment import Experiment
+from ampere.profiling.loop import Trainer
 from ampere.profiling.merging import merged
 from ampere.profiling.observing import observation, request
 from ampere.profiling.sources import Source
@@ -93,7 +93,7 @@ def unseen(source: Source, profile: Profile, count: int, seed: int) -> list[Expe
 
 def measure_twice(
     experiments: Sequence[Experiment],
-    device: Device,
+    device: Trainer,
     profile: Profile,
     seed: int,
     on_progress: Callable[[int, int], None],
@@ -116,7 +116,7 @@ def measure_twice(
     return [(merged(halves[0][i])[0], merged(halves[1][i])[0]) for i in both]
 
 
-def _measured(experiment: Experiment, device: Device, profile: Profile, estimator: Estimator) -> list[Observation]:
+def _measured(experiment: Experiment, device: Trainer, profile: Profile, estimator: Estimator) -> list[Observation]:
     guess = estimator.model.answer(experiment.network).seconds
     block = device.block(**request(experiment, profile.setup, guess))
     seen = observation(experiment, block, profile.meter, profile.yardstick_seconds)

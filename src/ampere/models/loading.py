@@ -35,7 +35,7 @@ class LoadedModel:
 
 
 def load_model(spec: str, /, input: str | None = None, **arguments: Any) -> LoadedModel:
-    _need_torch()
+    need_torch()
     if ":" not in spec:
         return load_from_space(find_space(spec), input, arguments)
     source, _, function_name = spec.rpartition(":")
@@ -73,7 +73,7 @@ def find_space(name: str) -> Space:
     raise UsageError(f"there is no model {name!r}: {hint} A model of your own is file.py:function")
 
 
-def _need_torch() -> None:
+def need_torch() -> None:
     if importlib.util.find_spec("torch") is None:
         raise RuntimeMissingError("PyTorch is not installed: pip install 'ampere-energy[torch]'")
 

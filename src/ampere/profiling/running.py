@@ -27,6 +27,7 @@ from ampere.profiles.recording import (
 )
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.worker.machine import hello
+from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
 from .loop import Goal, Outcome, Profiling, Progress, Trainer
 from .merging import merged
@@ -81,19 +82,21 @@ def make_profile(
     source: Callable[[], Source],
     setup: TrainingSetup,
     goal: Goal,
-    watts_per_core: float,
+    watts_per_core: float | None = None,
     path: Path | None = None,
     seed: int = 0,
     foreign: bool = False,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Made:
     began = time.monotonic()
-    device, meter = this_device(watts_per_core)
+    device, _ = this_device(DEFAULT_WATTS_PER_CORE)
     path = path or default_path(device, setup)
     old = Profile.load(path) if path.exists() else None
+    watts = watts_per_core or _known_watts(path, old)
+    _, meter = this_device(watts)
     with (
         Journal(journal_path(path)) as journal,
-        open_devices(watts_per_core) as devices,
+        open_devices(watts) as devices,
         ThreadPoolExecutor(2) as background,
     ):
         quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads)
@@ -125,6 +128,12 @@ def make_profile(
     return Made(profile, path, outcome.expected_error, outcome.thinking_seconds, tuple(outcome.refused), unfinished > 0)
 
 
+def _known_watts(path: Path, old: Profile | None) -> float:
+    """What is known already was modelled with so many; joules of two kinds in one file would be of no kind."""
+    known = old or (header_from(journal_path(path)) if journal_path(path).exists() else None)
+    return (watts_in(known.meter.scope) if known else None) or DEFAULT_WATTS_PER_CORE
+
+
 def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool) -> Header:
     """What the journal already stands for; a new one begins with what is here now."""
     known = header_from(journal)
@@ -141,6 +150,11 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
         raise ProfileError(
             f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
             "choose another file with --out, or the same setup"
+        )
+    if known.meter != fresh.meter:
+        raise ProfileError(
+            f"{journal.path} counts joules by {known.meter.name} ({known.meter.scope}), not by {fresh.meter.name} "
+            f"({fresh.meter.scope}): leave out --watts-per-core, or choose another file with --out"
         )
     return known
 

@@ -3,7 +3,7 @@
 from typing import Any, Dict
 
 from ..errors import bad_request
-from .cpu_time import DEFAULT_WATTS_PER_CORE, CpuTimeMeter
+from .cpu_time import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from .meter import Meter
 
 
@@ -22,4 +22,4 @@ def watts_of(request: Dict[str, Any]) -> float:
     return watts
 
 
-__all__ = ["DEFAULT_WATTS_PER_CORE", "Meter", "choose_meter", "watts_of"]
+__all__ = ["DEFAULT_WATTS_PER_CORE", "Meter", "choose_meter", "watts_in", "watts_of"]

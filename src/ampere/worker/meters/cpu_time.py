@@ -1,9 +1,10 @@
 """Joules modelled as the CPU seconds of this process times the watts of a busy core."""
 
 import time
-from typing import Any, Dict
+from typing import Any, Dict, Optional
 
 DEFAULT_WATTS_PER_CORE = 5.0  # between a phone's big core (2-4 W) and a server's (5-10 W)
+SCOPE = " W per busy core"
 
 
 class CpuTimeMeter:
@@ -12,10 +13,18 @@ class CpuTimeMeter:
         self._started = 0
 
     def describe(self) -> Dict[str, Any]:
-        return {"name": "cpu-time", "measured": False, "scope": f"{self._watts:g} W per busy core"}
+        return {"name": "cpu-time", "measured": False, "scope": f"{self._watts:g}{SCOPE}"}
 
     def start(self) -> None:
         self._started = time.process_time_ns()
 
     def stop(self) -> float:
         return (time.process_time_ns() - self._started) * 1e-9 * self._watts
+
+
+def watts_in(scope: str) -> Optional[float]:
+    """The watts that a scope written by `describe` speaks of."""
+    try:
+        return float(scope[: -len(SCOPE)]) if scope.endswith(SCOPE) else None
+    except ValueError:
+        return None
