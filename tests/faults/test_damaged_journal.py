@@ -25,9 +25,9 @@ def test_two_thousand_bit_flips(tmp_path, raw):
         damaged = bytearray(raw)
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
-        kept = [record["n"] for record in read_records(path)]
+        kept = list(read_records(path))
         assert len(kept) >= RECORDS - 2
-        assert all(record["joules"] == record["n"] / 7 for record in read_records(path))
+        assert all(record["joules"] == record["n"] / 7 for record in kept)
 
 
 def test_a_damaged_middle_is_counted_and_stays(tmp_path, raw):

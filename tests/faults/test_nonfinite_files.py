@@ -54,7 +54,7 @@ def all_finite(value: Any) -> bool:
     return all(map(all_finite, value.values() if isinstance(value, dict) else value))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(value=values)
 def test_files_take_finite_values_and_nothing_else(tmp_path_factory, value):
     folder = tmp_path_factory.getbasetemp() / "nonfinite"

@@ -17,9 +17,8 @@ LONGEST_TEXT = 10_000
 SMALLEST = 1e-300  # what is above it has a logarithm and an inverse
 
 # A kind's arithmetic multiplies these, and a text or list times a number is a way to fill the memory.
-NUMBERS = {"batch", "rows", "heads", "queries", "keys", "length", "layers", "directions", "bias", "groups", "values"}
-NUMBERS |= {"launches", "flops", "parameters", "parameter_tensors"}
 SHAPES = {"size", "size_in", "kernel", "stride", "padding", "dilation", "output_padding", "lead"}
+OPAQUE_NUMBERS = {"batch", "launches", "flops", "values", "parameters", "parameter_tensors"}
 
 _MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -59,7 +58,7 @@ def check_layer(layer: Layer) -> None:
     if layer.kind not in KINDS:
         raise ValueError(f"no layer kind is called {layer.kind[:40]!r}; a newer Ampere may know it")
     for key, value in layer.config.items():
-        if not _plain(key, value):
+        if not _plain(layer.kind, key, value):
             raise ValueError(f"a layer of kind {layer.kind} has a strange {key[:40]}")
     if not all(map(_size, _sizes(layer))) or any(tail.op not in TAIL_CLASSES for tail in layer.tail):
         raise ValueError(f"a layer of kind {layer.kind} has strange channels or a strange tail")
@@ -79,6 +78,8 @@ def check_measurement(measurement: Measurement) -> None:
         raise ValueError("CPU seconds must be finite and not negative, iterations 1 or more")
     if not all(math.isfinite(value) for value in m.conditions.values()):
         raise ValueError("a condition is not finite")
+    if not math.isfinite(m.spread or 0.0):
+        raise ValueError("its rounds are absurdly far apart")
     check_meter(m.meter)
 
 
@@ -104,12 +105,12 @@ def _within(numbers: Iterable[Any], least: float) -> bool:
     return all(math.isfinite(n) and n >= least for n in numbers)
 
 
-def _plain(key: str, value: Any) -> bool:
-    if key in NUMBERS:
-        return _size(value) and not (key == "layers" and value > DEEPEST_RECURRENT)
+def _plain(kind: str, key: str, value: Any) -> bool:
     if key in SHAPES:
         return isinstance(value, tuple) and len(value) <= MOST_DIMENSIONS and all(map(_size, value))
-    return all(map(_simple, value)) if isinstance(value, tuple) else _simple(value)
+    if kind == "opaque" and key not in OPAQUE_NUMBERS:
+        return all(map(_simple, value)) if isinstance(value, tuple) else _simple(value)
+    return _size(value) and not (key == "layers" and value > DEEPEST_RECURRENT)
 
 
 def _size(value: Any) -> bool:

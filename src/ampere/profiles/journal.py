@@ -1,6 +1,6 @@
 """The journal: an append-only file in which a record counts once it is on the disk.
 
-    1c291ca3 12345                      whoever opens the journal to write leaves its process id
+    cbf53a1c 12345                      whoever opens the journal to write leaves its process id
     8d777f38 {"observation": ...}       a record
 
 A killed writer leaves at most one torn line, at the end, which was never acknowledged; opening cuts it.

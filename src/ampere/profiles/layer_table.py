@@ -36,6 +36,7 @@ class LayerTable:
         return table
 
     def network_to_json(self, network: Network) -> dict[str, Any]:
+        check_extent(network)
         return {
             "name": network.name,
             "batch": network.batch,
@@ -59,6 +60,7 @@ class LayerTable:
         return self._numbers[layer]
 
     def _row(self, layer: Layer) -> list[Any]:
+        check_layer(layer)  # what could not be read again is not written
         record = layer.to_json()
         function = (layer.kind, tuple(sorted(layer.config.items())))
         if function not in self._functions:

@@ -17,10 +17,14 @@ class Observation:
     purpose: str
 
     def __post_init__(self) -> None:
-        with believing(f"an observation of {self.network.name or 'a network'}"):
+        with believing(self._what):
             if self.purpose not in PURPOSES:
                 raise ValueError(f"purpose {self.purpose!r} is none of {', '.join(PURPOSES)}")
             check_measurement(self.measurement)
+
+    @property
+    def _what(self) -> str:
+        return f"an observation of {self.network.name or 'a network'}"
 
     def to_json(self) -> dict[str, Any]:
         """With a table of its own, as in a line of a journal."""
@@ -34,8 +38,10 @@ class Observation:
 
     def to_row(self, table: LayerTable) -> dict[str, Any]:
         """With a table that is shared, as in a profile."""
+        with believing(self._what):
+            network = table.network_to_json(self.network)
         return {
-            "network": table.network_to_json(self.network),
+            "network": network,
             "measurement": self.measurement.to_json(),
             "purpose": self.purpose,
         }
