@@ -1,0 +1,96 @@
+"""`ampere estimate`: what training will cost."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import replace
+
+from .. import options as shared
+from .. import values
+from ..asking import asked
+from ..knowing import Known, know
+from ..screen import notice, print_json
+from ..whole_run import WholeRun, check_asked, iterations_asked, whole_run
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "How many joules training a model will cost on this device, by layer and with how sure that is. The model\n"
+        "is not trained. The first time, the device is profiled for some seconds.",
+        "ampere estimate lenet5                                       one iteration, layer by layer",
+        "ampere estimate net.py:build --input 10x3x32x32 --iterations 10000",
+        "ampere estimate resnet --epochs 30 --samples 50000 --battery 15Wh --json",
+        "ampere estimate net.json --profile phone.json --foreign      without PyTorch, for another device",
+    )
+    shared.add_model(parser, ", or a file of `ampere trace`")
+    _add_run(parser)
+    shared.add_allocator(parser, "system")
+    parser.add_argument(
+        "--now", action="store_true", help="as fast or slow as the device is now (default: as it was when profiled)"
+    )
+    parser.add_argument(
+        "--top",
+        metavar="K",
+        type=values.count_or_zero,
+        default=20,
+        help="show the K dearest layers (default 20; 0: all)",
+    )
+    shared.add_profiling(parser)
+    shared.add_setup(parser)
+    shared.add_meter(parser, "the profile's own")
+    shared.add_output(parser)
+
+
+def _add_run(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("the whole run")
+    group.add_argument("--iterations", metavar="N", type=values.count)
+    group.add_argument(
+        "--epochs", metavar="N", type=values.count, help="with --samples; an epoch is samples / batch iterations"
+    )
+    group.add_argument("--samples", metavar="M", type=values.count, help="examples in the training set")
+    group.add_argument("--battery", metavar="ENERGY", help="what a full battery holds: 15Wh, 54kJ")
+
+
+def run(options: Namespace) -> None:
+    check_asked(options)
+    battery = _battery(options)
+    known = know(asked(options), options)
+    if options.now:
+        known = _as_it_is_now(known, options)
+    iterations = iterations_asked(options, known.network.batch)
+    total = whole_run(known.estimate, iterations, battery) if iterations else None
+    if options.json:
+        print_json(to_json(known, total))
+    else:
+        from ..views.estimate import show
+
+        show(known, total, options, battery)
+
+
+def to_json(known: Known, total: WholeRun | None) -> dict[str, object]:
+    profile = known.profile
+    origin = {
+        "path": str(known.path),
+        "measurements": len(profile.observations),
+        "profiling_seconds": profile.profiling_seconds,
+        "spaces": list(profile.spaces),
+        "device": str(profile.device.get("cpu", profile.device["id"])),
+    }
+    return {**known.estimate.to_json(), "total": total and total.to_json(), "profile": origin}
+
+
+def _battery(options: Namespace) -> float | None:
+    if options.battery is None:
+        return None
+    from ampere.estimation import joules_in
+
+    return joules_in(options.battery)
+
+
+def _as_it_is_now(known: Known, options: Namespace) -> Known:
+    from ampere.api import present_condition
+
+    notice("asking how fast the device is now ...", options.quiet)
+    condition = present_condition(known.profile)
+    return replace(known, estimate=known.estimator.estimate(known.network, options.allocator, condition))

@@ -1,0 +1,66 @@
+"""`ampere profile`: learn what layers cost here."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from ampere.errors import UsageError
+
+from .. import options as shared
+from .. import values
+from ..asking import asked_model
+from ..learning import learn
+from ..screen import print_json
+
+SPACES = ("cnn", "transformers", "recurrent")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "Trains small networks and layers like the model's on this device, and keeps what was learnt. A profile that\n"
+        "is already there is extended; a run that was stopped goes on where it was.",
+        "ampere profile lenet5                              15 s, for LeNet-5 of any widths",
+        "ampere profile net.py:build --target 3% --seconds 120",
+        "ampere profile --space cnn --seconds 300 --out cnns.json",
+    )
+    shared.add_model(parser, optional=True)
+    parser.add_argument("--space", choices=SPACES, help="instead of a model: all networks of this sort")
+    parser.add_argument(
+        "--seconds", metavar="S", type=values.seconds, default=15.0, help="at most so long (default 15)"
+    )
+    parser.add_argument(
+        "--target",
+        metavar="SHARE",
+        type=values.share,
+        default=0.0,
+        help="stop at this expected error, as 3%% or 0.03 (default: use the time)",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the profile's file (default: this device's own, in AMPERE_HOME or the user's data)",
+    )
+    parser.add_argument("--foreign", action="store_true", help="extend a profile of another device all the same")
+    shared.add_seed(parser)
+    shared.add_setup(parser)
+    shared.add_meter(parser)
+    shared.add_output(parser)
+
+
+def run(options: Namespace) -> None:
+    if bool(options.model) == bool(options.space):
+        raise UsageError(f"name either a model or --space with one of {', '.join(SPACES)} (see ampere profile --help)")
+    asked_for = options.model or options.space
+    model = asked_model(Namespace(**{**vars(options), "model": asked_for}))
+    began = time.monotonic()
+    made = learn(model, options, Path(options.out) if options.out else None, options.target)
+    seconds = time.monotonic() - began
+    from ..views.profile import show, to_json
+
+    if options.json:
+        print_json(to_json(made, seconds))
+    else:
+        show(made, seconds, asked_for, options)

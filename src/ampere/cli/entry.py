@@ -1,0 +1,54 @@
+"""`ampere`: parse, run; whatever goes wrong becomes one line and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from ampere.errors import AmpereError, StorageError
+
+from .parsing import parse
+
+INTERRUPTED, BROKEN_PIPE, INTERNAL_ERROR = 130, 141, 70
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    _tolerate_any_terminal()
+    try:
+        command, options = parse(sys.argv[1:] if arguments is None else arguments)
+        command.run(options)
+        sys.stdout.flush()
+        return 0
+    except BrokenPipeError:
+        return _leave_the_pipe()
+    except KeyboardInterrupt:
+        return _say("stopped", INTERRUPTED)
+    except AmpereError as error:
+        return _say(str(error), error.exit_code)
+    except OSError as error:
+        return _say(f"the system refuses: {error}", StorageError.exit_code)
+    except Exception as error:
+        what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        return _say(f"internal error ({what}): rerun with AMPERE_DEBUG=1 for the traceback", INTERNAL_ERROR)
+
+
+def _say(message: str, code: int) -> int:
+    if os.environ.get("AMPERE_DEBUG"):
+        traceback.print_exc()
+    print(f"ampere: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _tolerate_any_terminal() -> None:
+    """A terminal without the sign for plus or minus shows a question mark instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+
+
+def _leave_the_pipe() -> int:
+    """Whoever read our output has gone, which is their right; Python's own flush at the end must not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return BROKEN_PIPE

@@ -1,0 +1,106 @@
+"""A profile that knows enough of a model: the stored one, or that one extended, or a new one.
+
+stored? --no--> profile ----------------------------+
+   | yes                                            v
+   +--> estimate --> sure enough, or not ours to extend? --yes--> done
+                            | no
+                            +--> profile more --> estimate again --> done
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ampere.errors import ProfileError
+
+from .asking import name_of
+from .learning import default_place, learn
+from .options import check_setup, setup_of
+from .screen import notice
+
+if TYPE_CHECKING:
+    from ampere.estimation import Estimate, Estimator
+    from ampere.models.loading import LoadedModel
+    from ampere.network import Network
+    from ampere.profiles.profile import Profile
+
+    Model = str | LoadedModel | Network
+
+SURE_ENOUGH = 0.10  # standard deviation over joules
+
+
+@dataclass(frozen=True)
+class Known:
+    profile: Profile
+    path: Path
+    network: Network
+    estimator: Estimator
+    estimate: Estimate
+
+
+def know(model: Model, options: Namespace) -> Known:
+    from ampere.api import network_of
+
+    path = Path(options.profile) if options.profile else default_place(options)
+    may_learn = not _is_network(model) and not options.profile and not options.no_profiling
+    profile = stored(options)
+    if profile is None:
+        profile = _first(model, options, may_learn)
+    known = _known(profile, path, network_of(model), options)
+    if may_learn and (why := _why_more(known, model)):
+        notice(f"profiling {options.seconds:g} s more: {why}", options.quiet)
+        known = _known(_learnt(model, options), path, known.network, options)
+    return known
+
+
+def stored(options: Namespace) -> Profile | None:
+    """None where there is none, or one that was stopped before it knew anything."""
+    from ampere.api import stored_profile
+
+    profile = stored_profile(options.profile, setup_of(options), options.foreign)
+    if profile and options.profile:
+        check_setup(options, profile.setup, options.profile)
+        if not profile.observations:
+            raise ProfileError(f"{options.profile} holds no measurement: profile again, for longer")
+    return profile if profile and profile.observations else None
+
+
+def _known(profile: Profile, path: Path, network: Network, options: Namespace) -> Known:
+    from ampere.estimation import Estimator
+
+    estimator = Estimator(profile, getattr(options, "watts_per_core", None))
+    return Known(profile, path, network, estimator, estimator.estimate(network, options.allocator))
+
+
+def _first(model: Model, options: Namespace, may_learn: bool) -> Profile:
+    if not may_learn:
+        raise ProfileError(
+            "this device has no profile for this setup yet: make one with `ampere profile MODEL`, or give --profile FILE"
+        )
+    notice(f"no profile of this device yet: making one in {options.seconds:g} s, this once", options.quiet)
+    return _learnt(model, options)
+
+
+def _learnt(model: Model, options: Namespace) -> Profile:
+    unmetered = Namespace(**{**vars(options), "watts_per_core": None})  # other watts are the estimate's business
+    return learn(model, unmetered).profile  # type: ignore[arg-type]
+
+
+def _why_more(known: Known, model: Model) -> str:
+    estimate = known.estimate
+    if estimate.unprofiled or estimate.extrapolated:
+        strange = [*estimate.unprofiled, *estimate.extrapolated]
+        return f"the profile does not know layers like {', '.join(strange[:3])}{' ...' if strange[3:] else ''}"
+    new = name_of(model) not in known.profile.spaces  # type: ignore[arg-type]
+    if new and estimate.stddev > SURE_ENOUGH * estimate.joules:
+        return f"the profile was made for {', '.join(known.profile.spaces)} and is not sure of this model"
+    return ""
+
+
+def _is_network(model: Model) -> bool:
+    from ampere.network import Network
+
+    return isinstance(model, Network)

@@ -1,0 +1,60 @@
+"""Profiling from the command line: with progress, and with a word about what is kept when it is stopped."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ampere.errors import DeviceError, Interrupted
+
+from .asking import name_of
+from .options import setup_of
+from .progress import of_profiling, reporting
+
+if TYPE_CHECKING:
+    from ampere.models.loading import LoadedModel
+    from ampere.profiling.running import Made
+
+
+def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None, target: float = 0.0) -> Made:
+    from ampere import api
+
+    watts = getattr(options, "watts_per_core", None)
+    with reporting(f"profiling {name_of(model)}", options.quiet) as report:
+        try:
+            made = api.profile(
+                model,
+                seconds=options.seconds,
+                target=target,
+                out=out,
+                setup=setup_of(options),
+                watts_per_core=watts,
+                seed=options.seed,
+                foreign=options.foreign,
+                on_progress=of_profiling(report),
+            )
+        except KeyboardInterrupt:
+            raise Interrupted(_kept(out, options)) from None
+    if not made.profile.observations:
+        raise DeviceError(
+            f"{options.seconds:g} s were over before anything was measured: give more time, as in --seconds 30"
+        )
+    return made
+
+
+def _kept(out: Path | None, options: Namespace) -> str:
+    from ampere.profiles.places import journal_path
+
+    journal = journal_path(out or default_place(options))
+    if not journal.exists():
+        return "stopped before anything was measured"
+    return f"stopped; what was measured is kept in {journal}, the same command goes on from there"
+
+
+def default_place(options: Namespace) -> Path:
+    from ampere.profiles.places import default_path
+    from ampere.profiling.running import this_device
+    from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+
+    return default_path(this_device(DEFAULT_WATTS_PER_CORE)[0], setup_of(options))

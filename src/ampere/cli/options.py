@@ -1,0 +1,102 @@
+"""Options that commands share, each said once, and the records made of them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace, _ActionsContainer
+from typing import Any
+
+from ampere.errors import UsageError
+from ampere.network.setup import ALLOCATORS, DTYPES, OPTIMIZERS, TrainingSetup
+
+from . import values
+
+MODEL = "a family (lenet5 cnn5 har lstm transformer resnet), file.py:function or package.module:function"
+ALLOCATOR = {
+    "system": "a plain training loop with the system's allocator",
+    "tuned": "a training loop whose allocator keeps its memory",
+}
+
+
+def describe(parser: ArgumentParser, what: str, *examples: str) -> None:
+    parser.description = what
+    parser.epilog = "\n  ".join(["examples:", *examples])
+
+
+def add_model(parser: ArgumentParser, more: str = "", optional: bool = False) -> None:
+    parser.add_argument("model", metavar="MODEL", nargs="?" if optional else None, help=MODEL + more)
+    parser.add_argument(
+        "--input",
+        metavar="SHAPE",
+        help="its input, where its function does not return one: 10x1x28x28 or 8x32:int64<1000, the batch first",
+    )
+    parser.add_argument("--batch", metavar="N", type=values.count, help="call the model's function with batch=N")
+
+
+def add_setup(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("how it is trained (one profile speaks of one such setup)")
+    group.add_argument("--optimizer", choices=OPTIMIZERS, help="default sgd")
+    group.add_argument("--dtype", choices=tuple(DTYPES), help="default float32")
+    group.add_argument("--threads", metavar="N", type=values.count, help="default 1")
+
+
+def add_meter(parser: ArgumentParser, default: str = "5 W: between a phone's big core and a server's") -> None:
+    group = parser.add_argument_group("meter")
+    group.add_argument(
+        "--watts-per-core",
+        metavar="W",
+        type=values.watts,
+        help=f"watts of a busy core, where joules are modelled and not measured (default {default})",
+    )
+
+
+def add_output(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--json", action="store_true", help="one JSON object on standard output, all else on standard error"
+    )
+    group.add_argument("--quiet", action="store_true", help="no progress and no notices")
+
+
+def add_allocator(parser: ArgumentParser, default: str) -> None:
+    meaning = "; ".join(f"{name}: {words}" for name, words in ALLOCATOR.items())
+    parser.add_argument(
+        "--allocator",
+        choices=ALLOCATORS,
+        default=default,
+        help=f"what figures stand for (default {default}). {meaning}",
+    )
+
+
+def add_profiling(parser: ArgumentParser) -> None:
+    """For commands that profile first where the device is not known well enough."""
+    group = parser.add_argument_group("profile")
+    group.add_argument(
+        "--profile", metavar="FILE", help="use this one as it is (default: this device's own, extended if needed)"
+    )
+    group.add_argument("--foreign", action="store_true", help="use a profile of another device all the same")
+    group.add_argument(
+        "--seconds", metavar="S", type=values.seconds, default=15.0, help="time to profile, if needed (default 15)"
+    )
+    group.add_argument("--no-profiling", action="store_true", help="never profile; say what is not known instead")
+    add_seed(group)
+
+
+def add_seed(parser: _ActionsContainer) -> None:
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of what is chosen at random (default 0)")
+
+
+def setup_of(options: Namespace) -> TrainingSetup:
+    return TrainingSetup(**_given(options))
+
+
+def check_setup(options: Namespace, made_with: TrainingSetup, where: str) -> None:
+    """A file speaks of its own setup: asking it about another one is a mistake, not a wish."""
+    for name, asked in _given(options).items():
+        known = getattr(made_with, name)
+        if asked != known:
+            raise UsageError(f"{where} was made with {name} {known}, not {asked}: leave out --{name}, or profile again")
+
+
+def _given(options: Namespace) -> dict[str, Any]:
+    asked = {name: getattr(options, name) for name in ("optimizer", "dtype", "threads")}
+    return {name: value for name, value in asked.items() if value is not None}

@@ -1,0 +1,117 @@
+"""An estimate on the screen: the headline, the run, the layers, and where all that comes from."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+from ampere.estimation import COVERS, Estimate, LayerShare
+
+from .. import units
+from ..knowing import SURE_ENOUGH, Known
+from ..options import ALLOCATOR
+from ..screen import bar, headline, print_facts, print_table
+from ..whole_run import WholeRun
+from .meter import in_words
+
+NAMES_SHOWN = 6
+
+
+def show(known: Known, total: WholeRun | None, options: Namespace, battery: float | None) -> None:
+    estimate = known.estimate
+    headline(f"{estimate.network or 'network'}: {first_line(estimate)}")
+    print_facts(_run(estimate, total, options, battery))
+    print()
+    scale, unit = units.joules_unit(estimate.joules)
+    print_table(["layer", "kind", f">{unit}", ">±", ">share", "|"], _rows(estimate, options.top, scale))
+    print()
+    print_facts([*_doubts(known, options), *_origins(known, options)])
+
+
+def first_line(estimate: Estimate) -> str:
+    low, high = estimate.interval90
+    scale, unit = units.joules_unit(estimate.joules)
+    shown = [units.three(v / scale) for v in (estimate.joules, estimate.stddev, low, high)]
+    energy = f"{shown[0]} ± {shown[1]} {unit} per iteration (90 %: {shown[2]} to {shown[3]} {unit})"
+    return f"{energy}, {units.seconds(estimate.seconds)}"
+
+
+def _run(
+    estimate: Estimate, total: WholeRun | None, options: Namespace, battery: float | None
+) -> Iterator[tuple[str, str]]:
+    if total is not None:
+        low, high = map(units.joules, total.joules_interval90)
+        yield (
+            f"{total.iterations:,} iterations",
+            (
+                f"{units.joules(total.joules)} (90 %: {low} to {high}) = {units.watt_hours(total.joules)}, "
+                f"{units.seconds(total.seconds)}"
+            ),
+        )
+    if total is not None and total.battery_share is not None:
+        yield "battery", f"{units.percent(total.battery_share)} of {options.battery}"
+    elif battery:
+        yield "battery", f"{options.battery} are {int(battery / estimate.joules):,} iterations"
+
+
+def _rows(estimate: Estimate, top: int, scale: float) -> Iterator[tuple[str, ...]]:
+    *layers, step = estimate.by_layer
+    dearest = sorted(layers, key=lambda share: share.joules, reverse=True)[: top or None]
+    kept = {id(share) for share in dearest}
+    for share in layers:
+        if id(share) in kept:
+            yield _row(share, estimate, scale, f"{share.stddev / scale:.2g}")
+    others = [share for share in layers if id(share) not in kept]
+    if others:
+        yield _row(_together(others), estimate, scale, "")
+    yield _row(step, estimate, scale, "")
+
+
+def _row(share: LayerShare, estimate: Estimate, scale: float, doubt: str) -> tuple[str, ...]:
+    part = share.joules / estimate.joules
+    return (share.name or "-", share.kind, f"{share.joules / scale:.3g}", doubt, units.percent(part), bar(part))
+
+
+def _together(others: Sequence[LayerShare]) -> LayerShare:
+    return LayerShare(f"({len(others)} others)", "", sum(share.joules for share in others), 0.0)
+
+
+def _doubts(known: Known, options: Namespace) -> Iterator[tuple[str, str]]:
+    estimate = known.estimate
+    if estimate.unprofiled:
+        yield (
+            "not profiled",
+            f"{_some(estimate.unprofiled)}: no layer of such a kind was measured; priced by its arithmetic alone",
+        )
+    if estimate.extrapolated:
+        yield "extrapolated", f"{_some(estimate.extrapolated)}: far larger or smaller than any layer that was measured"
+    if estimate.stddev > SURE_ENOUGH * estimate.joules or estimate.unprofiled or estimate.extrapolated:
+        yield (
+            "to be surer",
+            f"ampere profile {options.model if not options.model.endswith('.json') else 'MODEL'} --seconds 60",
+        )
+    for note in known.network.notes:
+        yield "note", note
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _origins(known: Known, options: Namespace) -> Iterator[tuple[str, str]]:
+    estimate, profile = known.estimate, known.profile
+    yield "joules", in_words(estimate.meter)
+    yield "condition", _condition(estimate, options.now)
+    yield "stands for", ALLOCATOR[estimate.allocator]
+    yield "covers", COVERS
+    spaces = ", ".join(profile.spaces)
+    yield "profile", f"{known.path}: {len(profile.observations)} measurements of {spaces}"
+
+
+def _condition(estimate: Estimate, now: bool) -> str:
+    if not now:
+        return "the device as it was when profiled; --now asks how it is at present"
+    change = estimate.condition - 1
+    how = f"{units.percent(abs(change))} {'dearer' if change > 0 else 'cheaper'} than when it was profiled"
+    return f"the device as it is now: a step is {how}"

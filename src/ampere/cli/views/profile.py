@@ -1,0 +1,75 @@
+"""What a profiling run brought."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ampere.profiles.profile import Profile
+from ampere.profiling.running import Made
+
+from .. import units
+from ..screen import headline, print_facts
+from .meter import in_words
+
+REFUSALS_SHOWN = 3
+PLURALS = {
+    "layer": "single layers",
+    "variant": "pieces of networks",
+    "network": "networks",
+    "opaque": "unknown modules",
+}
+
+
+def show(made: Made, seconds: float, model: str, options: Namespace) -> None:
+    headline(f"expected error {units.percent(made.expected_error)} after {units.seconds(seconds)}")
+    print_facts(_facts(made, seconds, model, options))
+
+
+def _facts(made: Made, seconds: float, model: str, options: Namespace) -> Iterator[tuple[str, str]]:
+    profile = made.profile
+    yield "profile", str(made.path)
+    yield "measured", f"{measured(profile)}; in all {units.seconds(profile.profiling_seconds)}"
+    yield "for", ", ".join(profile.spaces)
+    yield "thinking", f"{units.percent(made.thinking_seconds / seconds)} of the time"
+    if made.resumed:
+        yield "resumed", "from a run that was stopped; what it had measured counts"
+    for refusal in made.refused[:REFUSALS_SHOWN]:
+        yield "refused", refusal
+    if len(made.refused) > REFUSALS_SHOWN:
+        yield "refused", f"{len(made.refused) - REFUSALS_SHOWN} more"
+    yield "joules", in_words(profile.meter)
+    yield "next", _next(made, model, options)
+
+
+def measured(profile: Profile) -> str:
+    counts = Counter(o.purpose for o in profile.observations)
+    return ", ".join(f"{n} {PLURALS.get(purpose, purpose)}" for purpose, n in counts.most_common())
+
+
+def _next(made: Made, model: str, options: Namespace) -> str:
+    which = options.input and ["--input", options.input]
+    batch = options.batch and ["--batch", str(options.batch)]
+    place = options.out and ["--profile", str(made.path)]
+    words = ["ampere", "estimate", model if options.model else "MODEL", *(which or ()), *(batch or ()), *(place or ())]
+    return shlex.join(words)
+
+
+def to_json(made: Made, seconds: float) -> dict[str, Any]:
+    profile = made.profile
+    return {
+        "path": str(made.path),
+        "expected_error": made.expected_error,
+        "seconds": seconds,
+        "thinking_seconds": made.thinking_seconds,
+        "profiling_seconds": profile.profiling_seconds,
+        "measurements": dict(Counter(o.purpose for o in profile.observations)),
+        "spaces": list(profile.spaces),
+        "refused": list(made.refused),
+        "resumed": made.resumed,
+        "meter": profile.meter.to_json(),
+        "setup": profile.setup.to_json(),
+    }
