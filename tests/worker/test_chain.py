@@ -18,7 +18,7 @@ def test_every_layer_moves(examples):
     layers = tuple(layer for group in examples.values() for layer in group)
     chain = build_chain(Network(layers, 3), torch.float32)
     before = [p.clone() for p in chain.parameters()]
-    step = training(chain, chain.loss, "adam").step
+    step = training(chain.trained, chain.loss, "adam").step
     step(), step()
     still = [n for (n, p), b in zip(chain.named_parameters(), before, strict=True) if torch.equal(p, b)]
     assert still == []
@@ -52,5 +52,5 @@ def test_tails_give_the_shapes_that_were_planned(shape, ops):
 def shapes_made(chain):
     values = dict(chain.fresh)
     for action, reads, writes, _ in chain.calls:
-        values[writes] = action(*[values[i] if shape is None else values[i].reshape(shape) for i, shape in reads])
+        values[writes] = action(*[values[i] if view is None else view(values[i]) for i, view in reads])
     return [tuple(values[call.writes].shape) for call in chain.calls]

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from ampere.network import Layer, Network, TailOp
 from ampere.network.kinds.kind import product
-from ampere.worker.tails import plan_tail
-from ampere.worker.wiring import wire, without_loss
+from ampere.worker.tails import plan_tail, with_dropout, without_loss
+from ampere.worker.wiring import Read, wire
 
 
 def linear(channels_in, channels_out, lead=(2,), tail=(), **more):
@@ -20,19 +20,19 @@ def wired(*layers):
 def test_layers_that_fit_are_a_chain():
     wiring = wired(linear(8, 4, input_grad=False), linear(4, 6), linear(6, 3))
     assert len(wiring.fresh) == 1
-    assert not wiring.fresh[0].grad
+    assert not wiring.fresh[0].operand.grad
     assert wiring.dangling == ()
 
 
 def test_a_linear_layer_after_another_shape_reads_it_flattened():
     wiring = wired(linear(8, 4, lead=(2, 5), input_grad=False), linear(20, 3))
     assert len(wiring.fresh) == 1
-    assert wiring.nodes[1].reads[0].reshaped
+    assert wiring.nodes[1].reads[0] == Read(wiring.nodes[0].writes, (2, 20))
 
 
 def test_what_fits_nothing_reads_a_fresh_tensor_and_leaves_the_other_dangling():
     wiring = wired(linear(8, 4, input_grad=False), linear(7, 3))
-    assert [fresh.grad for fresh in wiring.fresh] == [False, True]
+    assert [fresh.operand.grad for fresh in wiring.fresh] == [False, True]
     assert wiring.dangling == (wiring.nodes[0].writes,)
 
 
@@ -43,7 +43,7 @@ def test_an_earlier_tensor_of_the_right_shape_is_read_again():
 
 def test_gradients_do_not_flow_where_the_description_has_none():
     wiring = wired(linear(8, 4, input_grad=False), linear(4, 3, input_grad=False))
-    assert [fresh.grad for fresh in wiring.fresh] == [False, False]
+    assert [fresh.operand.grad for fresh in wiring.fresh] == [False, False]
 
 
 def test_attention_reads_three_different_tensors():
@@ -52,6 +52,47 @@ def test_attention_reads_three_different_tensors():
     wiring = wired(linear(8, 8, lead=(2, 4), input_grad=False), width, width, attention)
     assert len({read.value for read in wiring.nodes[-1].reads}) == 3
     assert len(wiring.fresh) == 1
+
+
+def test_attention_after_one_layer_for_all_three_reads_its_parts():
+    attention = Layer("attention", {"batch": 2, "heads": 2, "queries": 4, "keys": 4}, 4, 4)
+    wiring = wired(linear(8, 24, lead=(8,), input_grad=False), attention)
+    assert [(read.parts, read.part) for read in wiring.nodes[-1].reads] == [(3, 0), (3, 1), (3, 2)]
+    assert len(wiring.fresh) == 1
+
+
+def test_a_linear_layer_after_a_sequence_reads_its_last_entry():
+    wiring = wired(linear(8, 6, lead=(2, 5), input_grad=False), linear(6, 3))
+    assert wiring.nodes[-1].reads[0].last_of == (1,)
+
+
+def test_a_sum_reads_what_nothing_has_read_yet():
+    add = (TailOp("elementwise", 24, 12),)
+    stem, main, side = linear(8, 4, input_grad=False), linear(4, 6), linear(4, 6, tail=add)
+    wiring = wired(stem, main, linear(6, 4), linear(4, 6), side)
+    assert wiring.nodes[-1].reads[1].value == wiring.nodes[3].writes
+    assert wiring.dangling == ()
+
+
+def test_values_are_let_go_after_their_last_reader():
+    wiring = wired(linear(8, 4, input_grad=False), linear(4, 6), linear(4, 3))
+    assert wiring.frees == ((), (), (wiring.nodes[0].writes,))
+
+
+def test_dropout_is_recognised_by_its_three_operations():
+    draw, multiply = TailOp("elementwise", 6, 6, backward=False), TailOp("elementwise", 12, 6)
+    relu = TailOp("elementwise", 6, 6)
+    tail = with_dropout((relu, draw, draw, multiply, multiply))
+    assert [op.op for op in tail] == ["elementwise", "dropout", "elementwise"]
+    assert with_dropout((draw, multiply)) == (draw, multiply)
+    assert plan_tail(draw, (2, 3)).action == "aside"
+    assert plan_tail(draw, (2, 3), grad=False).action == "relu"
+
+
+def test_the_next_layer_decides_what_a_pool_leaves():
+    pool = TailOp("pool", 96, 48)
+    assert plan_tail(pool, (2, 4, 12), wanted=48).shape == (2, 4, 6)
+    assert plan_tail(pool, (2, 4, 12), wanted=24).shape == (2, 4, 3)
 
 
 def test_the_loss_in_the_last_tail_is_left_to_the_runtime():
@@ -67,6 +108,7 @@ def test_tails_of_known_sizes():
     values = product(image)
     cases = {
         ("pool", values, values / 4): ("max_pool", (2, 8, 6, 6)),
+        ("pool", values, values / 2): ("max_pool", (2, 8, 6, 6)),
         ("pool", values, 16): ("max_pool", (2, 8, 1, 1)),
         ("pool", values, 2 * 8 * 25): ("adaptive_pool", (2, 8, 5, 5)),
         ("pool", values, values): ("max_pool_same", image),

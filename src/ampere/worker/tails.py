@@ -6,11 +6,12 @@
     copy         a copy, a part, a concatenation, or a repetition
     other        relu
 
-An operation that does not fit the tensor it follows is done elementwise on what is there.
+An operation that does not fit the tensor it follows is done elementwise on what is there. One without
+backward among those with it is not on the way to the loss: it is done aside.
 """
 
 from itertools import combinations
-from typing import Callable, Dict, NamedTuple, Optional, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..network import TailOp
 from ..network.kinds.kind import Shape, product
@@ -25,34 +26,71 @@ class TailPlan(NamedTuple):
     partner: Optional[Shape] = None  # of a second tensor
 
 
-def plan_tail(tail: TailOp, shape: Shape) -> TailPlan:
+Options = Sequence[Optional[TailPlan]]  # the likeliest first
+
+
+def plan_tail(tail: TailOp, shape: Shape, grad: bool = True, wanted: int = 0) -> TailPlan:
+    """`wanted` values are what the next layer reads, if that is known."""
+    if grad and not tail.backward:
+        return TailPlan("aside", shape)
     sensible = tail.values_in >= 1 and tail.values_out >= 1
-    planned = PLANNERS[tail.op](tail, shape) if sensible and tail.op in PLANNERS else None
-    return planned or TailPlan("relu", shape)
+    options = PLANNERS[tail.op](tail, shape) if sensible and tail.op in PLANNERS else ()
+    plans = [plan for plan in options if plan is not None]
+    best = [plan for plan in plans if product(plan.shape) == wanted]
+    return next(iter([*best, *plans]), TailPlan("relu", shape))
 
 
-def _plan_elementwise(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
+def with_dropout(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:
+    """Dropout is three operations: draw a mask, scale it, multiply with it. Drawing is dear, so it is told apart."""
+    found: List[TailOp] = []
+    for op in tail:
+        found.append(op)
+        if len(found) > 2 and _is_dropout(*found[-3:]):
+            found[-3:] = [TailOp("dropout", op.values_out, op.values_out)]
+    return tuple(found)
+
+
+def _is_dropout(draw: TailOp, scale: TailOp, multiply: TailOp) -> bool:
+    same_size = draw.values_out == scale.values_out == multiply.values_out
+    elementwise = draw.op == scale.op == multiply.op == "elementwise"
+    return same_size and elementwise and (draw.backward, scale.backward, multiply.backward) == (False, False, True)
+
+
+def without_loss(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:
+    """The last layer's reduction to one value (and a weight) ends the loss, which the runtime computes itself."""
+    if not tail or tail[-1].op != "reduce" or tail[-1].values_out > 2:
+        return tail
+    # Before it comes a softmax (cross entropy) or a square (mean of squares).
+    before = tail[:-1]
+    return before[:-1] if before and before[-1].op in ("reduce", "elementwise") else before
+
+
+def _plan_elementwise(tail: TailOp, shape: Shape) -> Options:
     if tail.values_in < TWO_OPERANDS * tail.values_out or round(tail.values_out) != product(shape):
-        return None
-    return TailPlan("add", shape, partner=shape)
+        return ()
+    return (TailPlan("add", shape, partner=shape),)
 
 
-def _plan_pool(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
+def _plan_pool(tail: TailOp, shape: Shape) -> Options:
+    """Max pooling also writes where it found each value, so that twice as much is written as goes on."""
+    if not 3 <= len(shape) <= 5:
+        return ()
+    if tail.values_out > 2 * tail.values_in:
+        return (_plan_repeat(tail, shape),)
+    half, full = round(tail.values_out / 2), round(tail.values_out)
+    return (_whole(half, shape), _whole(full, shape), _adaptive(full, shape), _adaptive(half, shape))
+
+
+def _whole(values: int, shape: Shape) -> Optional[TailPlan]:
     spatial = shape[2:]
-    if not 1 <= len(spatial) <= 3:
+    kernel = round((product(shape) / max(1, values)) ** (1 / len(spatial)))
+    pooled = (*shape[:2], *(n // max(1, kernel) for n in spatial))
+    if product(pooled) != values:
         return None
-    if tail.values_out > tail.values_in:
-        return _plan_repeat(tail, shape)
-    kernel = max(1, round((tail.values_in / tail.values_out) ** (1 / len(spatial))))
-    pooled = (*shape[:2], *(n // kernel for n in spatial))
-    if kernel > 1 and product(pooled) == round(tail.values_out):
-        return TailPlan("max_pool", pooled, (kernel,))
-    if kernel == 1 and product(shape) == round(tail.values_out):
-        return TailPlan("max_pool_same", shape, (3,))
-    return _plan_adaptive(round(tail.values_out), shape)
+    return TailPlan("max_pool", pooled, (kernel,)) if kernel > 1 else TailPlan("max_pool_same", shape, (3,))
 
 
-def _plan_adaptive(values: int, shape: Shape) -> Optional[TailPlan]:
+def _adaptive(values: int, shape: Shape) -> Optional[TailPlan]:
     places = values // max(1, shape[0] * shape[1])
     edge = round(places ** (1 / len(shape[2:])))
     pooled = (*shape[:2], *(edge for _ in shape[2:]))
@@ -61,22 +99,22 @@ def _plan_adaptive(values: int, shape: Shape) -> Optional[TailPlan]:
     return TailPlan("adaptive_pool", pooled, pooled[2:])
 
 
-def _plan_reduce(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
+def _plan_reduce(tail: TailOp, shape: Shape) -> Options:
     values = round(tail.values_out)
     if values == product(shape):
-        return TailPlan("softmax", shape)
+        return (TailPlan("softmax", shape),)
     gone = dimensions_to_drop(shape, values)
-    return None if gone is None else TailPlan("mean", _without(shape, gone), gone)
+    return () if gone is None else (TailPlan("mean", without_dimensions(shape, gone), gone),)
 
 
-def _plan_copy(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
-    values, here = round(tail.values_out), product(shape)
-    if values == here:
-        return TailPlan("copy", shape)
-    if values < here:
+def _plan_copy(tail: TailOp, shape: Shape) -> Options:
+    values, copied = round(tail.values_out), TailPlan("copy", shape)
+    if values == product(shape):
+        return (copied,)
+    if values < product(shape):
         gone = dimensions_to_drop(shape, values)
-        return TailPlan("copy", shape) if gone is None else TailPlan("last", _without(shape, gone), gone)
-    return _plan_repeat(tail, shape) or _plan_concat(values, shape) or TailPlan("copy", shape)
+        return (copied if gone is None else TailPlan("last", without_dimensions(shape, gone), gone),)
+    return (_plan_repeat(tail, shape), _plan_concat(values, shape), copied)
 
 
 def _plan_repeat(tail: TailOp, shape: Shape) -> Optional[TailPlan]:
@@ -105,17 +143,18 @@ def dimensions_to_drop(shape: Shape, values: int) -> Optional[Tuple[int, ...]]:
     order = [*range(len(shape) - 1, 0, -1), 0] if shape else []
     for count in range(1, len(shape) + 1):
         for gone in combinations(order, count):
-            if product(_without(shape, gone)) == values:
+            if product(without_dimensions(shape, gone)) == values:
                 return tuple(sorted(gone))
     return None
 
 
-def _without(shape: Shape, gone: Tuple[int, ...]) -> Shape:
+def without_dimensions(shape: Shape, gone: Tuple[int, ...]) -> Shape:
     return tuple(n for i, n in enumerate(shape) if i not in gone)
 
 
-PLANNERS: Dict[str, Callable[[TailOp, Shape], Optional[TailPlan]]] = {
+PLANNERS: Dict[str, Callable[[TailOp, Shape], Options]] = {
     "elementwise": _plan_elementwise,
+    "dropout": lambda tail, shape: (TailPlan("dropout", shape),),
     "pool": _plan_pool,
     "reduce": _plan_reduce,
     "copy": _plan_copy,

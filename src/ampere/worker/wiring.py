@@ -1,36 +1,39 @@
 """Which tensor each layer of a described network reads: a network's layers are known, its wires are not.
 
-A layer reads the most recent value if it has as many values as the layer needs (reshaped, which
-is free); else the most recent one of exactly its shape; else a fresh random tensor. Values with and
-without gradient are not taken for each other, so each layer's backward is exactly the described one.
+A layer reads, in this order of preference, without computing anything:
+  the most recent value, if it has as many values as the layer needs, reshaped;
+  the most recent value of exactly its shape;
+  a part of the most recent value: one of several equal parts, or the last entry of a dimension;
+  a fresh random tensor.
+Values with and without gradient are not taken for each other, so that each layer's backward is exactly
+the described one.
 """
 
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..network import KINDS, Layer, Network, TailOp
+from ..network import Layer, Network, TailOp
 from ..network.kinds.kind import Shape, product
-from .tails import TailPlan, plan_tail
-
-FREE_OF_PARAMETERS = ("matmul", "attention", "glue")
+from .operands import Operand, has_gradient, operands, shape_out
+from .tails import TailPlan, dimensions_to_drop, plan_tail, with_dropout, without_dimensions, without_loss
 
 
 class Fresh(NamedTuple):
-    """A tensor that no layer produces: random numbers, or token numbers below `tokens`."""
+    """A tensor that no layer produces."""
 
     value: int
-    shape: Shape
-    grad: bool
-    tokens: int
+    operand: Operand
 
 
 class Read(NamedTuple):
     value: int
     shape: Shape  # as the reader wants it
-    reshaped: bool
+    parts: int = 1  # into which the value is cut,
+    part: int = 0  # and which of them is read
+    last_of: Tuple[int, ...] = ()  # dimensions of which only the last entry is read
 
 
 class Node(NamedTuple):
-    """Value number `writes` is made by a layer, or by an operation of a layer's tail."""
+    """Value number `writes` is made by a layer, or by an operation of its tail."""
 
     writes: int
     shape: Shape
@@ -40,6 +43,7 @@ class Node(NamedTuple):
 
 
 class Wiring(NamedTuple):
+    shapes: Tuple[Shape, ...]  # of each value
     fresh: Tuple[Fresh, ...]
     nodes: Tuple[Node, ...]
     frees: Tuple[Tuple[int, ...], ...]  # for each node, the values that it is the last to read
@@ -48,8 +52,9 @@ class Wiring(NamedTuple):
 
 def wire(network: Network) -> Wiring:
     wirer = _Wirer()
-    for layer in network.layers:
-        wirer.add_layer(layer, last=layer is network.layers[-1])
+    following = [*network.layers[1:], None]
+    for layer, after in zip(network.layers, following):
+        wirer.add_layer(layer, after)
     return wirer.finish()
 
 
@@ -61,103 +66,90 @@ class _Wirer:
         self.nodes: List[Node] = []
         self.read: Set[int] = set()
 
-    def add_layer(self, layer: Layer, last: bool) -> None:
-        reads = self._operands(layer)
-        grad = layer.input_grad or (layer.trainable and layer.kind not in FREE_OF_PARAMETERS)
-        shape = reads[0].shape if layer.kind == "glue" else KINDS[layer.kind].shape_out(layer)
-        current = self._add_node(shape, grad, reads, layer, None)
-        for tail in without_loss(layer.tail) if last else layer.tail:
-            current = self._add_tail(tail, current, layer)
+    def add_layer(self, layer: Layer, following: Optional[Layer]) -> None:
+        reads: List[Read] = []
+        for operand in operands(layer):
+            reads.append(self._find(operand, reads) or self._new(operand))
+        current = self._add_node(shape_out(layer), has_gradient(layer), reads, layer, None)
+        wanted = product(operands(following)[0].shape) if following else 0
+        for tail in with_dropout(layer.tail if following else without_loss(layer.tail)):
+            current = self._add_tail(tail, current, layer, wanted)
 
     def finish(self) -> Wiring:
         output = len(self.shapes) - 1
         made = [node.writes for node in self.nodes]
         dangling = tuple(i for i in made if i not in self.read and self.grads[i] and i != output)
-        return Wiring(tuple(self.fresh.values()), tuple(self.nodes), self._frees(), dangling)
+        return Wiring(tuple(self.shapes), tuple(self.fresh.values()), tuple(self.nodes), self._frees(), dangling)
 
     def _frees(self) -> Tuple[Tuple[int, ...], ...]:
         last_reader = {read.value: number for number, node in enumerate(self.nodes) for read in node.reads}
-        return tuple(
-            tuple(v for v in last_reader if last_reader[v] == number and v not in self.fresh)
-            for number in range(len(self.nodes))
-        )
+        freed: List[List[int]] = [[] for _ in self.nodes]
+        for value, number in last_reader.items():
+            if value not in self.fresh:
+                freed[number].append(value)
+        return tuple(map(tuple, freed))
 
-    def _operands(self, layer: Layer) -> Tuple[Read, ...]:
-        reads: List[Read] = []
-        for shape in operand_shapes(layer):
-            found = None if layer.kind == "embedding" else self._find(shape, layer.input_grad, reads)
-            reads.append(found or self._new(shape, layer.input_grad, tokens=_tokens(layer)))
-        return tuple(reads)
+    def _add_tail(self, tail: TailOp, current: int, layer: Layer, wanted: int) -> int:
+        grad, shape = self.grads[current], self.shapes[current]
+        plan = plan_tail(tail, shape, grad, wanted)
+        reads = [Read(current, shape)]
+        if plan.partner is not None:
+            operand = Operand(plan.partner, grad)
+            reads.append(self._find_partner(operand, current) or self._new(operand._replace(grad=False)))
+        return self._add_node(plan.shape, grad, reads, layer, plan)
 
-    def _add_tail(self, tail: TailOp, current: int, layer: Layer) -> int:
-        plan = plan_tail(tail, self.shapes[current])
-        reads = [Read(current, self.shapes[current], False)]
-        if plan.partner:
-            grad = self.grads[current]
-            reads.append(self._find_exact(plan.partner, grad, reads) or self._new(plan.partner, False))
-        return self._add_node(plan.shape, self.grads[current], tuple(reads), layer, plan)
-
-    def _add_node(
-        self, shape: Shape, grad: bool, reads: Tuple[Read, ...], layer: Layer, tail: Optional[TailPlan]
-    ) -> int:
+    def _add_node(self, shape: Shape, grad: bool, reads: Sequence[Read], layer: Layer, tail: Optional[TailPlan]) -> int:
         self.read.update(read.value for read in reads)
-        index = self._add_value(shape, grad)
-        self.nodes.append(Node(index, self.shapes[index], reads, layer, tail))
-        return index
+        writes = self._add_value(shape, grad)
+        self.nodes.append(Node(writes, shape, tuple(reads), layer, tail))
+        return writes
 
     def _add_value(self, shape: Shape, grad: bool) -> int:
         self.shapes.append(tuple(shape))
         self.grads.append(grad)
         return len(self.shapes) - 1
 
-    def _new(self, shape: Shape, grad: bool, tokens: int = 0) -> Read:
-        index = self._add_value(shape, grad and not tokens)
-        self.fresh[index] = Fresh(index, tuple(shape), grad and not tokens, tokens)
-        return Read(index, tuple(shape), False)
+    def _new(self, operand: Operand) -> Read:
+        value = self._add_value(operand.shape, operand.grad)
+        self.fresh[value] = Fresh(value, operand)
+        return Read(value, operand.shape)
 
-    def _find(self, shape: Shape, grad: bool, taken: Sequence[Read]) -> Optional[Read]:
-        free = [node.writes for node in self.nodes if self._fits(node.writes, grad, taken)]
-        if free and product(self.shapes[free[-1]]) == product(shape):
-            return Read(free[-1], shape, self.shapes[free[-1]] != shape)
-        return self._find_exact(shape, grad, taken)
+    def _find(self, operand: Operand, taken: Sequence[Read]) -> Optional[Read]:
+        if operand.tokens:
+            return None
+        made = [node.writes for node in self.nodes if self.grads[node.writes] == operand.grad]
+        if taken and taken[-1].part + 1 < taken[-1].parts:
+            return self._part_of(taken[-1].value, operand.shape, taken[-1].part + 1)
+        free = [value for value in made if all(value != read.value for read in taken)]
+        if free and product(self.shapes[free[-1]]) == product(operand.shape):
+            return Read(free[-1], operand.shape)
+        return self._find_exact(operand, taken) or (self._part_of(free[-1], operand.shape, 0) if free else None)
 
-    def _find_exact(self, shape: Shape, grad: bool, taken: Sequence[Read]) -> Optional[Read]:
+    def _find_exact(self, operand: Operand, taken: Sequence[Read]) -> Optional[Read]:
         recent = reversed(range(len(self.shapes)))
-        fits = (i for i in recent if self.shapes[i] == shape and self._fits(i, grad, taken))
-        return next((Read(i, shape, False) for i in fits), None)
+        fits = (v for v in recent if self.shapes[v] == operand.shape and self._may_read(v, operand, taken))
+        return next((Read(v, operand.shape) for v in fits), None)
 
-    def _fits(self, index: int, grad: bool, taken: Sequence[Read]) -> bool:
-        tokens = index in self.fresh and self.fresh[index].tokens
-        return self.grads[index] == grad and not tokens and all(index != read.value for read in taken)
+    def _may_read(self, value: int, operand: Operand, taken: Sequence[Read]) -> bool:
+        tokens = value in self.fresh and self.fresh[value].operand.tokens
+        return self.grads[value] == operand.grad and not tokens and all(value != read.value for read in taken)
 
+    def _part_of(self, value: int, shape: Shape, part: int) -> Optional[Read]:
+        whole, wanted = self.shapes[value], product(shape)
+        parts, rest = divmod(product(whole), wanted)
+        if not rest and len(shape) == 4 and parts in (2, 3):  # queries, keys and values made by one layer
+            return Read(value, shape, parts, part)
+        gone = dimensions_to_drop(whole, wanted)
+        if gone and 0 not in gone and without_dimensions(whole, gone) == shape:
+            return Read(value, shape, last_of=gone)
+        return None
 
-def operand_shapes(layer: Layer) -> Tuple[Shape, ...]:
-    first, c = KINDS[layer.kind].shape_in(layer), layer.config
-    if layer.kind == "matmul":
-        return (first, (c["batch"], layer.channels_in, layer.channels_out))
-    if layer.kind == "attention":
-        keys = (c["batch"], c["heads"], c["keys"], layer.channels_in)
-        return (first, keys, keys)
-    if layer.kind == "glue":
-        return (_glue_shape(layer),)
-    return (tuple(first),)
-
-
-def _glue_shape(layer: Layer) -> Shape:
-    """A glue layer is all tail: its input is what the first operation reads."""
-    batch = layer.config["batch"]
-    values = layer.tail[0].values_in if layer.tail else batch
-    return (batch, max(1, round(values / batch)))
-
-
-def _tokens(layer: Layer) -> int:
-    return layer.channels_in if layer.kind == "embedding" else 0
-
-
-def without_loss(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:
-    """The last layer's reduction to one value ends the loss, which the runtime computes itself."""
-    if not tail or tail[-1].op != "reduce" or tail[-1].values_out > 1:
-        return tail
-    # Before it comes a softmax (cross entropy) or a square (mean of squares).
-    before = tail[:-1]
-    return before[:-1] if before and before[-1].op in ("reduce", "elementwise") else before
+    def _find_partner(self, operand: Operand, current: int) -> Optional[Read]:
+        """A tensor from before the layer, best of all one that nothing has read yet: the other end of a shortcut."""
+        layer = self.nodes[-1].layer
+        made = [
+            node.writes for node in self.nodes if node.layer is not layer and self.grads[node.writes] == operand.grad
+        ]
+        fitting = [v for v in reversed(made) if product(self.shapes[v]) == product(operand.shape) and v != current]
+        unread = [v for v in fitting if v not in self.read]
+        return next((Read(v, operand.shape) for v in [*unread, *fitting]), None)

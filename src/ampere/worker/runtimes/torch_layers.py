@@ -12,6 +12,7 @@ CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 TRANSPOSED = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
 BATCH_NORMS = {0: nn.BatchNorm1d, 1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
 RECURRENT = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
+DROPOUT = 0.1  # the share does not change the cost
 
 
 def build_layer(layer: Layer) -> nn.Module:
@@ -54,8 +55,26 @@ def _linear(layer: Layer) -> nn.Module:
 
 
 def _norm_batch(layer: Layer) -> nn.Module:
-    module: nn.Module = BATCH_NORMS[len(layer.config["size"])](layer.channels_in)
-    return module
+    return _biased(BATCH_NORMS[len(layer.config["size"])](layer.channels_in), layer)
+
+
+def _norm_layer(layer: Layer) -> nn.Module:
+    groups = layer.config.get("groups")
+    return _biased(GroupNorm(groups, layer.channels_in) if groups else nn.LayerNorm(layer.channels_in), layer)
+
+
+def _biased(norm: Any, layer: Layer) -> nn.Module:
+    if not layer.config.get("bias", True):
+        norm.bias = None
+    made: nn.Module = norm
+    return made
+
+
+class GroupNorm(nn.GroupNorm):
+    """On (batch, places, channels), which the channels' own place is a free reshape away from."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return super().forward(input.reshape(input.shape[0], self.num_channels, -1)).reshape(input.shape)
 
 
 class Recurrent(nn.Module):
@@ -73,8 +92,9 @@ class Recurrent(nn.Module):
             bidirectional=c["directions"] == 2,
         )
 
-    def forward(self, sequence: Tensor) -> Tensor:
-        output: Tensor = self.cell(sequence)[0]
+    def forward(self, sequence: Tensor, *states: Tensor) -> Tensor:
+        given = states if len(states) == 2 else states[0] if states else None
+        output: Tensor = self.cell(sequence, given)[0]
         return output
 
 
@@ -95,8 +115,14 @@ class Matmul(nn.Module):
 
 
 class Attention(nn.Module):
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self.causal = bool(layer.config.get("causal", False))
+        self.dropout = DROPOUT if layer.config.get("dropout") else 0.0
+
     def forward(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        return nn.functional.scaled_dot_product_attention(query, key, value)
+        attend = nn.functional.scaled_dot_product_attention
+        return attend(query, key, value, dropout_p=self.dropout, is_causal=self.causal)
 
 
 BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = {
@@ -105,12 +131,12 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = {
     "conv_transposed": _transposed,
     "linear": _linear,
     "matmul": lambda layer: Matmul(),
-    "attention": lambda layer: Attention(),
+    "attention": Attention,
     "lstm": Recurrent,
     "gru": Recurrent,
     "rnn": Recurrent,
     "norm_batch": _norm_batch,
-    "norm_layer": lambda layer: nn.LayerNorm(layer.channels_in),
+    "norm_layer": _norm_layer,
     "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
     "scale": Scale,
     "glue": lambda layer: nn.Identity(),

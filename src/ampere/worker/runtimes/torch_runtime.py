@@ -38,11 +38,13 @@ class TorchRuntime:
         dtype = DTYPES[setup.dtype]
         if "layers" in subject:
             chain = build_chain(Network.from_json(subject["layers"]), dtype)
-            return training(chain, chain.loss, setup.optimizer)
-        return training(*build_from_factory(subject, dtype), setup.optimizer)
+            return training(chain.trained, chain.loss, setup.optimizer)
+        model, loss_of = build_from_factory(subject, dtype)
+        return training(trainable(model), loss_of, setup.optimizer)
 
     def yardstick(self) -> Training:
-        return training(*yardstick_network(), "sgd")
+        model, loss_of = yardstick_network()
+        return training(trainable(model), loss_of, "sgd")
 
     def may_fork(self, threads: int) -> bool:
         # OpenMP's pool does not survive a fork: a child that needed it would hang.
@@ -58,8 +60,11 @@ class TorchRuntime:
             find_factory(str(subject["factory"]))
 
 
-def training(model: nn.Module, loss_of: Callable[[], Tensor], optimizer_name: str) -> Training:
-    parameters = [p for p in model.parameters() if p.requires_grad]
+def trainable(model: nn.Module) -> List[nn.Parameter]:
+    return [p for p in model.parameters() if p.requires_grad]
+
+
+def training(parameters: List[nn.Parameter], loss_of: Callable[[], Tensor], optimizer_name: str) -> Training:
     optimizer = OPTIMIZERS[optimizer_name](parameters) if parameters else None
     last: List[Tensor] = []
 

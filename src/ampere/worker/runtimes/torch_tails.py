@@ -48,13 +48,20 @@ def _last(plan: TailPlan) -> Action:
     return select
 
 
+def _aside(x: Tensor) -> Tensor:
+    torch.relu(x.detach())
+    return x
+
+
 def _repeat(plan: TailPlan) -> Action:
     factor = float(plan.sizes[0])
     return lambda x: F.interpolate(x, scale_factor=factor, mode="nearest")
 
 
 ACTIONS: Dict[str, Callable[[TailPlan], Action]] = {
+    "aside": lambda plan: _aside,
     "relu": lambda plan: lambda x: torch.relu(x),
+    "dropout": lambda plan: F.dropout,
     "add": lambda plan: lambda x, y: x + y,
     "max_pool": _max_pool,
     "max_pool_same": _max_pool_same,
