@@ -14,9 +14,16 @@ from ampere.network.layer import TAIL_CLASSES
 
 Array = NDArray[np.float64]
 
-PER_KIND = ("launches", "flops", "padded_flops", "values")
+PER_KIND = ("launches", "flops", "half_padded_flops", "padded_flops", "values", "weights")
 # The price in seconds that a column is given before anything was measured: a slow laptop core.
-PRIOR_SECONDS = {"launches": 5e-6, "flops": 1.5e-11, "padded_flops": 1e-11, "values": 4e-10}
+PRIOR_SECONDS = {
+    "launches": 5e-6,
+    "flops": 1e-11,
+    "half_padded_flops": 5e-12,
+    "padded_flops": 1e-11,
+    "values": 4e-10,
+    "weights": 3e-10,
+}
 TAIL_PRIOR_SECONDS = 6e-10
 
 COLUMNS: tuple[str, ...] = (

@@ -35,18 +35,17 @@ def work(layer: Layer) -> Work:
     places = places_in if layer.kind == "conv_transposed" else places_out
     window = c["batch"] * places * product(c["kernel"]) * passes(layer)
     cin, cout, groups = layer.channels_in, layer.channels_out, _groups(layer)
-    if layer.kind == "conv_grouped":
-        flops_padded = 2 * window * padded(cin) * cout // groups
-    else:
-        flops_padded = 2 * window * padded(cin) * padded(cout)
+    wide_in, wide_out = padded(cin), cout if layer.kind == "conv_grouped" else padded(cout)
     weights = product(c["kernel"]) * cin * cout // groups
     return Work(
         launches=1 + int(layer.backward),
         flops=2 * window * cin * cout // groups,
-        padded_flops=flops_padded,
+        padded_flops=2 * window * wide_in * wide_out // groups,
+        half_padded_flops=2 * window * cin * wide_out // groups,
         values=c["batch"] * (places_in * cin + places_out * cout) * passes(layer),
         parameters=(weights + (cout if c["bias"] else 0)) * int(layer.trainable),
         parameter_tensors=(1 + int(bool(c["bias"]))) * int(layer.trainable),
+        weights=product(c["kernel"]) * wide_in * wide_out // groups * passes(layer),
     )
 
 

@@ -17,9 +17,11 @@ class Work(NamedTuple):
     launches: Any = 0  # operations started: each has a price, however small its tensors
     flops: Any = 0  # a multiply-add is two
     padded_flops: Any = 0  # the same with channels rounded up to the vector width
+    half_padded_flops: Any = 0  # the same with only the output channels rounded up
     values: Any = 0  # activations and gradients read and written
     parameters: Any = 0  # trainable values, which the optimiser visits
     parameter_tensors: Any = 0
+    weights: Any = 0  # weight values as they are laid out for the vector unit, in every pass
 
 
 Shape = Tuple[int, ...]

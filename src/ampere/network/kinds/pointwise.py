@@ -118,7 +118,13 @@ GLUE = Kind(lambda layer: Work(), lambda layer: (1,), _whole_batch, _whole_batch
 
 def opaque_work(layer: Layer) -> Work:
     c: Any = layer.config
-    return Work(c["launches"], c["flops"], c["flops"], c["values"], c["parameters"], c["parameter_tensors"])
+    return Work(
+        launches=c["launches"],
+        flops=c["flops"],
+        values=c["values"],
+        parameters=c["parameters"],
+        parameter_tensors=c["parameter_tensors"],
+    )
 
 
 OPAQUE = Kind(

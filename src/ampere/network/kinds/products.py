@@ -21,9 +21,11 @@ def linear_work(layer: Layer) -> Work:
         launches=1 + int(layer.input_grad) + int(layer.trainable) * (1 + int(bool(c["bias"]))),
         flops=2 * rows * cin * cout * passes(layer),
         padded_flops=2 * rows * padded(cin) * padded(cout) * passes(layer),
+        half_padded_flops=2 * rows * cin * padded(cout) * passes(layer),
         values=rows * (cin + cout) * passes(layer),
         parameters=(cin * cout + (cout if c["bias"] else 0)) * int(layer.trainable),
         parameter_tensors=(1 + int(bool(c["bias"]))) * int(layer.trainable),
+        weights=cin * cout * passes(layer),
     )
 
 

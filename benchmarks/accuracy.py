@@ -1,0 +1,73 @@
+"""Accuracy on networks that were not profiled: every family, beside the rivals and the measurement's own repeatability.
+
+    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--out benchmarks/results/accuracy.json]
+
+Each family gets a profile of its own, made from nothing within its time budget; then unseen random networks of
+the family are really trained, twice, by workers started afterwards. At the end, cnn5 is tested once more with the
+profile made at the beginning, by processes started minutes later.
+"""
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+import ampere
+from ampere.validation import Validation
+
+SECONDS = {"lenet5": 15, "cnn5": 15, "har": 15, "lstm": 15, "transformer": 25, "resnet": 25, "cnn": 60}
+METHODS = ("additive", "physics", "flops_intercept", "flops")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("families", nargs="*", default=[f for f in SECONDS if f != "cnn"])
+    parser.add_argument("--networks", type=int, default=60)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/accuracy.json"))
+    options = parser.parse_args()
+    rows = []
+    print_row(["family", "profiled", "thinking", *METHODS, "repeat", "covers", "vs FLOPs", "vs repeat"])
+    with tempfile.TemporaryDirectory() as folder:
+        for family in options.families:
+            rows.append(one(family, Path(folder) / f"{family}.json", options.networks, seed=0))
+        if "cnn5" in options.families:
+            rows.append(again("cnn5", Path(folder) / "cnn5.json", options.networks, seed=1))
+    options.out.parent.mkdir(exist_ok=True)
+    options.out.write_text(json.dumps(rows, indent=1))
+
+
+def one(family: str, path: Path, networks: int, seed: int) -> dict[str, object]:
+    made = ampere.profile(family, seconds=SECONDS[family], out=path)
+    share = made.thinking_seconds / made.profile.profiling_seconds
+    return show(family, share, ampere.validate(family, made.profile, networks=networks, seed=seed))
+
+
+def again(family: str, path: Path, networks: int, seed: int) -> dict[str, object]:
+    return show(
+        f"{family} later", 0.0, ampere.validate(family, ampere.Profile.load(path), networks=networks, seed=seed)
+    )
+
+
+def show(name: str, thinking: float, result: Validation) -> dict[str, object]:
+    mape, repeat = result.mape, result.repeatability_mape
+    print_row(
+        [
+            name,
+            f"{result.profiling_seconds:.1f} s",
+            f"{thinking:.0%}",
+            *(f"{mape[m]:.1%}" for m in METHODS),
+            f"{repeat:.1%}",
+            f"{result.coverage90:.0%}",
+            f"{mape['flops_intercept'] / mape['additive']:.1f}x",
+            f"{mape['additive'] / repeat:.2f}",
+        ]
+    )
+    return {"name": name, "thinking_share": thinking, **result.to_json()}
+
+
+def print_row(cells: list[str]) -> None:
+    print(" | ".join(f"{cell:>11}" for cell in cells), flush=True)
+
+
+if __name__ == "__main__":
+    main()
