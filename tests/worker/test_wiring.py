@@ -1,11 +1,18 @@
 """Which tensors layers read: found by size, never by accident with the wrong gradient."""
 
+import importlib
+
+import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ampere.models import SPACES
 from ampere.network import Layer, Network, TailOp
 from ampere.network.kinds.kind import product
-from ampere.worker.tails import plan_tail, with_dropout, without_loss
+from ampere.tracing import trace
+from ampere.worker.tail_idioms import with_dropout, without_loss
+from ampere.worker.tails import plan_tail
 from ampere.worker.wiring import Read, wire
 
 
@@ -101,6 +108,17 @@ def test_the_loss_in_the_last_tail_is_left_to_the_runtime():
     assert without_loss((relu, softmax, nll)) == (relu,)
     assert without_loss((relu, square, mean)) == (relu,)
     assert without_loss((relu, softmax)) == (relu, softmax)
+
+
+@pytest.mark.parametrize("name", sorted(SPACES))
+def test_the_networks_of_our_spaces_have_no_loose_ends(name):
+    space = SPACES[name]
+    module, _, function = space.factory.rpartition(":")
+    with torch.device("meta"):
+        model, inputs = getattr(importlib.import_module(module), function)(**space.default)
+    wiring = wire(trace(model, inputs))
+    assert len(wiring.fresh) == 1
+    assert wiring.dangling == ()
 
 
 def test_tails_of_known_sizes():

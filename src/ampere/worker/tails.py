@@ -11,7 +11,7 @@ backward among those with it is not on the way to the loss: it is done aside.
 """
 
 from itertools import combinations
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
 from ..network import TailOp
 from ..network.kinds.kind import Shape, product
@@ -38,31 +38,6 @@ def plan_tail(tail: TailOp, shape: Shape, grad: bool = True, wanted: int = 0) ->
     plans = [plan for plan in options if plan is not None]
     best = [plan for plan in plans if product(plan.shape) == wanted]
     return next(iter([*best, *plans]), TailPlan("relu", shape))
-
-
-def with_dropout(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:
-    """Dropout is three operations: draw a mask, scale it, multiply with it. Drawing is dear, so it is told apart."""
-    found: List[TailOp] = []
-    for op in tail:
-        found.append(op)
-        if len(found) > 2 and _is_dropout(*found[-3:]):
-            found[-3:] = [TailOp("dropout", op.values_out, op.values_out)]
-    return tuple(found)
-
-
-def _is_dropout(draw: TailOp, scale: TailOp, multiply: TailOp) -> bool:
-    same_size = draw.values_out == scale.values_out == multiply.values_out
-    elementwise = draw.op == scale.op == multiply.op == "elementwise"
-    return same_size and elementwise and (draw.backward, scale.backward, multiply.backward) == (False, False, True)
-
-
-def without_loss(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:
-    """The last layer's reduction to one value (and a weight) ends the loss, which the runtime computes itself."""
-    if not tail or tail[-1].op != "reduce" or tail[-1].values_out > 2:
-        return tail
-    # Before it comes a softmax (cross entropy) or a square (mean of squares).
-    before = tail[:-1]
-    return before[:-1] if before and before[-1].op in ("reduce", "elementwise") else before
 
 
 def _plan_elementwise(tail: TailOp, shape: Shape) -> Options:

@@ -2,8 +2,9 @@
 
 A layer reads, in this order of preference, without computing anything:
   the most recent value, if it has as many values as the layer needs, reshaped;
+  one of two or three equal parts of it, where heads of attention are read;
   the most recent value of exactly its shape;
-  a part of the most recent value: one of several equal parts, or the last entry of a dimension;
+  the last entries of the most recent value along a dimension;
   a fresh random tensor.
 Values with and without gradient are not taken for each other, so that each layer's backward is exactly
 the described one.
@@ -14,7 +15,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 from ..network import Layer, Network, TailOp
 from ..network.kinds.kind import Shape, product
 from .operands import Operand, has_gradient, operands, shape_out
-from .tails import TailPlan, dimensions_to_drop, plan_tail, with_dropout, without_dimensions, without_loss
+from .tail_idioms import with_dropout, without_loss
+from .tails import TailPlan, dimensions_to_drop, plan_tail, without_dimensions
 
 
 class Fresh(NamedTuple):
@@ -117,13 +119,15 @@ class _Wirer:
     def _find(self, operand: Operand, taken: Sequence[Read]) -> Optional[Read]:
         if operand.tokens:
             return None
-        made = [node.writes for node in self.nodes if self.grads[node.writes] == operand.grad]
         if taken and taken[-1].part + 1 < taken[-1].parts:
             return self._part_of(taken[-1].value, operand.shape, taken[-1].part + 1)
-        free = [value for value in made if all(value != read.value for read in taken)]
-        if free and product(self.shapes[free[-1]]) == product(operand.shape):
-            return Read(free[-1], operand.shape)
-        return self._find_exact(operand, taken) or (self._part_of(free[-1], operand.shape, 0) if free else None)
+        made = [node.writes for node in self.nodes if self._may_read(node.writes, operand, taken)]
+        if not made:
+            return self._find_exact(operand, taken)
+        if product(self.shapes[made[-1]]) == product(operand.shape):
+            return Read(made[-1], operand.shape)
+        cut, exact = self._part_of(made[-1], operand.shape, 0), self._find_exact(operand, taken)
+        return cut or exact or self._last_of(made[-1], operand.shape)
 
     def _find_exact(self, operand: Operand, taken: Sequence[Read]) -> Optional[Read]:
         recent = reversed(range(len(self.shapes)))
@@ -135,14 +139,16 @@ class _Wirer:
         return self.grads[value] == operand.grad and not tokens and all(value != read.value for read in taken)
 
     def _part_of(self, value: int, shape: Shape, part: int) -> Optional[Read]:
-        whole, wanted = self.shapes[value], product(shape)
-        parts, rest = divmod(product(whole), wanted)
-        if not rest and len(shape) == 4 and parts in (2, 3):  # queries, keys and values made by one layer
-            return Read(value, shape, parts, part)
-        gone = dimensions_to_drop(whole, wanted)
-        if gone and 0 not in gone and without_dimensions(whole, gone) == shape:
-            return Read(value, shape, last_of=gone)
-        return None
+        """Queries, keys and values are often made by one layer, and then cut."""
+        parts, rest = divmod(product(self.shapes[value]), product(shape))
+        return Read(value, shape, parts, part) if len(shape) == 4 and parts in (2, 3) and not rest else None
+
+    def _last_of(self, value: int, shape: Shape) -> Optional[Read]:
+        """Of a sequence's outputs, often only the last is read."""
+        whole = self.shapes[value]
+        gone = dimensions_to_drop(whole, product(shape))
+        fits = gone is not None and 0 not in gone and without_dimensions(whole, gone) == shape
+        return Read(value, shape, last_of=gone) if fits and gone else None
 
     def _find_partner(self, operand: Operand, current: int) -> Optional[Read]:
         """A tensor from before the layer, best of all one that nothing has read yet: the other end of a shortcut."""

@@ -7,12 +7,12 @@ from torch import Tensor, nn
 
 from ...network import Layer
 from ..errors import WorkerError
+from .torch_tails import DROPOUT
 
 CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 TRANSPOSED = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
 BATCH_NORMS = {0: nn.BatchNorm1d, 1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
 RECURRENT = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
-DROPOUT = 0.1  # the share does not change the cost
 
 
 def build_layer(layer: Layer) -> nn.Module:

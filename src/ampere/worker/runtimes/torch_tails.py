@@ -10,6 +10,7 @@ from ..tails import TailPlan
 
 MAX_POOLS = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 ADAPTIVE_POOLS = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
+DROPOUT = 0.1  # the usual share; drawing halves would cost twice as much
 
 Action = Callable[..., Tensor]
 
@@ -61,7 +62,7 @@ def _repeat(plan: TailPlan) -> Action:
 ACTIONS: Dict[str, Callable[[TailPlan], Action]] = {
     "aside": lambda plan: _aside,
     "relu": lambda plan: lambda x: torch.relu(x),
-    "dropout": lambda plan: F.dropout,
+    "dropout": lambda plan: lambda x: F.dropout(x, DROPOUT),
     "add": lambda plan: lambda x, y: x + y,
     "max_pool": _max_pool,
     "max_pool_same": _max_pool_same,
