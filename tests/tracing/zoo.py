@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from .zoo_edges import EDGES
 from .zoo_foreign import FOREIGN
 from .zoo_unusual import UNUSUAL
 
@@ -79,7 +80,12 @@ class Residual(nn.Module):
 
 
 def resnet(depths: tuple[int, ...], bottleneck: bool) -> tuple[nn.Module, Any]:
-    stages: list[nn.Module] = [nn.Conv2d(3, 8, 7, 2, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    stages: list[nn.Module] = [
+        nn.Conv2d(3, 8, 7, 2, 3, bias=False),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, 1),
+    ]
     channels = 8
     for stage, depth in enumerate(depths):
         for i in range(depth):
@@ -108,4 +114,5 @@ ZOO: dict[str, Case] = {
     "resnet50": lambda: resnet((3, 4, 6, 3), bottleneck=True),
     **FOREIGN,
     **UNUSUAL,
+    **EDGES,
 }

@@ -61,9 +61,7 @@ def vit() -> tuple[nn.Module, Any]:
 def resnet() -> tuple[nn.Module, Any]:
     from transformers import ResNetConfig, ResNetForImageClassification
 
-    config = ResNetConfig(
-        embedding_size=8, hidden_sizes=[16, 32], depths=[1, 2], layer_type="bottleneck", num_labels=3
-    )
+    config = ResNetConfig(embedding_size=8, hidden_sizes=[16, 32], depths=[1, 2], layer_type="bottleneck", num_labels=3)
     return ResNetForImageClassification(config), {"pixel_values": torch.empty(2, 3, 32, 32)}
 
 

@@ -39,8 +39,10 @@ class CallTracker:
 
     def _hook(self, path: str, module: nn.Module) -> None:
         def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-            self.current = Call(path, module, self.current, args, kwargs) if path else self.root
-            self.entered(self.current)
+            call = Call(path, module, self.current) if path else self.root
+            call.args, call.kwargs = args, kwargs
+            self.current = call
+            self.entered(call)
 
         def leave(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
             call = self._find(module)

@@ -14,7 +14,11 @@ Replace = Callable[[Tensor], Tensor]
 
 def meta_copy(model: nn.Module) -> nn.Module:
     """Structure and shapes only: no weight is read or held."""
-    return _copy(model, lambda t: torch.empty_like(t.data, device="meta"))
+    return _copy(model, on_meta)
+
+
+def on_meta(tensor: Tensor) -> Tensor:
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
 def real_copy(model: nn.Module) -> nn.Module:
@@ -37,10 +41,25 @@ def _copy(model: nn.Module, replace: Replace) -> nn.Module:
     for tensor in _tensors(model):
         if id(tensor) not in memo:
             memo[id(tensor)] = _like(tensor, replace(tensor))
-    copied = copy.deepcopy(model, memo)
+    try:
+        copied = copy.deepcopy(model, dict(memo))
+    except Exception:
+        _share_uncopyable(model, memo)
+        copied = copy.deepcopy(model, memo)
     if not copied.training:
         copied.train()
     return copied
+
+
+def _share_uncopyable(model: nn.Module, memo: dict[int, Any]) -> None:
+    """Locks, files, generators: a trace needs no copies of them."""
+    for module in model.modules():
+        for name, value in module.__dict__.items():
+            try:
+                if name != "_modules":
+                    copy.deepcopy(value, dict(memo))
+            except Exception:
+                memo[id(value)] = value
 
 
 def _like(tensor: Tensor, new: Tensor) -> Tensor:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
 from typing import Any
 
 from torch import Tensor, nn
 
 from ampere.errors import ModelError
+from ampere.worker.runtimes.torch_loss import differentiable, own_loss
 
 from .calls import Call
 
@@ -19,7 +21,8 @@ class Failure(Exception):
     def __init__(self, cause: Exception, call: Call) -> None:
         self.cause = cause
         self.call = call
-        self.line = (str(cause).strip().splitlines() or [type(cause).__name__])[0].rstrip(".")
+        first = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        self.line = shorten(first, 240, placeholder=" ...").rstrip(".")
         super().__init__(self.line)
 
 
@@ -28,6 +31,19 @@ def refuse_untrainable(model: nn.Module) -> None:
         raise ModelError(
             f"cannot train {type(model).__name__}: no parameter requires a gradient; set requires_grad on some"
         )
+
+
+def refuse_constant(output: Any, model: nn.Module) -> None:
+    if own_loss(output) is None and not differentiable(output):
+        what = f"cannot train {type(model).__name__}: no tensor in its output depends on a trainable parameter"
+        raise ModelError(f"{what}; return such a tensor from forward, or a loss")
+
+
+def refuse_no_loss(value: Any) -> None:
+    if not isinstance(value, Tensor) or value.grad_fn is None:
+        raise ModelError("the loss depends on no trainable parameter: return a tensor computed from the model's output")
+    if value.numel() != 1:
+        raise ModelError(f"the loss is {value.numel()} numbers: return one, as with .mean()")
 
 
 def explained(failure: Failure, inputs: Any) -> ModelError:

@@ -12,8 +12,7 @@ aten = torch.ops.aten
 
 
 def _product(a: Any, b: Any) -> int:
-    last = b.shape[-1] if b.dim() > 1 else 1
-    return 2 * int(a.numel()) * int(last)
+    return 2 * int(a.numel()) * int(b.shape[-1])
 
 
 def _convolution(args: Sequence[Any], out: Any) -> int:
@@ -31,10 +30,7 @@ def _convolution_backward(args: Sequence[Any], out: Any) -> int:
 FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
     aten.mm.default: lambda args, out: _product(args[0], args[1]),
     aten.bmm.default: lambda args, out: _product(args[0], args[1]),
-    aten.mv.default: lambda args, out: _product(args[0], args[1]),
-    aten.dot.default: lambda args, out: _product(args[0], args[1]),
     aten.addmm.default: lambda args, out: _product(args[1], args[2]),
-    aten.addmv.default: lambda args, out: _product(args[1], args[2]),
     aten.baddbmm.default: lambda args, out: _product(args[1], args[2]),
     aten.addbmm.default: lambda args, out: _product(args[1], args[2]),
     aten.convolution.default: _convolution,

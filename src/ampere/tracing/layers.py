@@ -48,12 +48,11 @@ class Layers:
         return replace(layer, name=self._name(operation))
 
     def _name(self, operation: Operation) -> str:
-        if not operation.parameters:
+        if operation.trusted or not operation.parameters:
             return operation.call.path or operation.name
-        module, _, attribute = self.names[operation.parameters[-1]].rpartition(".")
-        if attribute in ("weight", "bias") or len(operation.parameters) > 2:
-            return module or attribute
-        return f"{module}.{attribute}" if module else attribute
+        name = self.names[max(operation.parameters, key=lambda p: p.numel())]
+        module, _, attribute = name.rpartition(".")
+        return module if module and attribute in ("weight", "bias") else name
 
     def _parameters(self, operations: list[Operation]) -> tuple[int, int]:
         """How many parameters these operations are the first to train: the optimiser visits each once."""
@@ -104,8 +103,16 @@ def _tail(operation: Operation) -> TailOp:
 
 def settle(operations: list[Operation], reached: dict[int, bool], cost_of_node: dict[int, Cost]) -> None:
     """Brings backward to the operations it belongs to."""
+    ran = set(cost_of_node)
     for operation in operations:
-        nodes = [n for n in operation.nodes if n in reached and (reached[n] or not operation.in_function)]
+        nodes = [n for n in operation.nodes if _runs(n, operation, reached, ran)]
         operation.backward = bool(nodes)
         for node in nodes:
             operation.cost.add(cost_of_node.pop(node, Cost()))
+
+
+def _runs(node: int, operation: Operation, reached: dict[int, bool], ran: set[int]) -> bool:
+    """The nodes of a checkpoint's second forward are not in the loss's graph; a Function's may do nothing."""
+    if operation.in_function:
+        return reached.get(node, False) and node in ran
+    return node in reached or node in ran

@@ -14,6 +14,9 @@ def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
         for o in recorder.operations
         if o.op_class == UNKNOWN
     )
+    lost = sum(cost.flops for cost in recorder.cost_of_node.values())
+    if lost:
+        strangers[f"{lost} FLOPs of backward belong to no operation that was seen, and are left out"] = None
     idle = [name for p, name in recorder.owned.names.items() if p.requires_grad and p not in counted]
     if not idle:
         return tuple(strangers)

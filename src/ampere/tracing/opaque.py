@@ -69,7 +69,7 @@ def opaque_layer(call: Call, operations: list[Operation], values: int, tensors: 
         "shape_in": shape_in,
         "shape_out": shape_out,
         "batch": shape_in[0],
-        "inputs": tuple(map(str, map(_spec, inputs))),
+        "inputs": _arguments(call),
     }
     backward = any(o.backward for o in operations)
     return Layer(
@@ -81,6 +81,12 @@ def opaque_layer(call: Call, operations: list[Operation], values: int, tensors: 
         trainable=tensors > 0,
         input_grad=backward and any(t.requires_grad for t in inputs),
     )
+
+
+def _arguments(call: Call) -> tuple[str, ...]:
+    """The tensors it is called with, as people write them: `8x16`, or `mask=8x8:bool` if named."""
+    named = [f"{name}={_spec(value)}" for name, value in call.kwargs.items() if isinstance(value, Tensor)]
+    return (*(str(_spec(tensor)) for tensor in tensors_in(call.args)), *named)
 
 
 def _spec(tensor: Tensor) -> InputSpec:

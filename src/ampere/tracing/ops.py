@@ -19,7 +19,7 @@ _NAMES = {
         _assert_scalar _assert_tensor_metadata _functional_assert_async dim size stride numel is_contiguous is_pinned
         item _has_same_storage_numel _version unsafe_split unsafe_split_with_sizes unsafe_chunk prim::device
         _nested_tensor_from_mask_left_aligned is_complex is_nonzero equal _print""",
-    PRODUCT: "convolution mm addmm bmm baddbmm mv addmv dot",
+    PRODUCT: "convolution mm addmm bmm baddbmm",
     NORM: """native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional
         _batch_norm_with_update _batch_norm_no_update native_layer_norm
         native_group_norm _fused_rms_norm""",
@@ -38,7 +38,8 @@ _NAMES = {
     "reduce": """sum mean prod var var_mean std std_mean amax amin aminmax argmax argmin max min any all norm
         linalg_vector_norm logsumexp nansum count_nonzero _softmax _log_softmax _safe_softmax masked_softmax
         nll_loss_forward nll_loss2d_forward mse_loss smooth_l1_loss huber_loss binary_cross_entropy
-        binary_cross_entropy_with_logits soft_margin_loss multi_margin_loss multilabel_margin_loss_forward trace""",
+        binary_cross_entropy_with_logits soft_margin_loss multi_margin_loss multilabel_margin_loss_forward trace mv
+        addmv dot vdot""",
     "copy": """cat stack clone copy _to_copy repeat repeat_interleave index index_select gather take index_put
         _unsafe_index _unsafe_index_put index_copy index_fill index_add scatter scatter_add constant_pad_nd
         reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d roll

@@ -14,6 +14,7 @@ class Ownership:
         self._by_storage: dict[int, nn.Parameter | None] = {}
         self._alive: list[Tensor] = []
         self.counters = {id(b) for n, b in model.named_buffers() if n.endswith("num_batches_tracked")}
+        self._buffers = {_storage(b) for b in model.buffers()}
         for name, parameter in model.named_parameters():
             self.names[parameter] = name
             self._by_storage[_storage(parameter)] = parameter
@@ -27,8 +28,9 @@ class Ownership:
         return list(dict.fromkeys(p for p in found if p is not None))
 
     def derive(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-        """What is computed from parameters alone is still no activation."""
-        if tensors and all(map(self.owns, tensors)):
+        """What is computed from parameters (and buffers) alone is still no activation."""
+        storages = set(map(_storage, tensors)) - self._buffers
+        if storages and storages <= self._by_storage.keys():
             for output in outputs:
                 self._by_storage.setdefault(_storage(output), None)
                 self._alive.append(output)

@@ -63,10 +63,9 @@ def _each(values: Sequence[int], dimensions: int) -> tuple[int, ...]:
 
 
 def matrix_product(a: Tensor, b: Tensor, owned: Owned, bias: bool = False) -> Draft:
-    """`a` is (..., rows, inner), `b` is (..., inner, last); vectors are matrices with one row or column."""
-    batch = prod(a.shape[:-2]) if a.dim() > 1 else 1
-    rows = int(a.shape[-2]) if a.dim() > 1 else 1
-    inner, last = int(a.shape[-1]), int(b.shape[-1]) if b.dim() > 1 else 1
+    """`a` is (..., rows, inner), `b` is (..., inner, last)."""
+    batch, last = prod(a.shape[:-2]), int(b.shape[-1])
+    rows, inner = int(a.shape[-2]), int(a.shape[-1])
     if owned(b):
         lead = (batch, rows) if batch > 1 else (rows,)
         return Draft("linear", {"lead": lead, "bias": bias}, inner, last, (b,), (a,))
@@ -121,8 +120,8 @@ def _present(*tensors: Any) -> tuple[Tensor, ...]:
 
 RECOGNISERS: dict[str, Callable[[Sequence[Any], Owned], Draft | None]] = {
     "convolution": convolution,
-    **dict.fromkeys(("mm", "bmm", "mv", "dot"), plain_product),
-    **dict.fromkeys(("addmm", "baddbmm", "addmv"), added_product),
+    **dict.fromkeys(("mm", "bmm"), plain_product),
+    **dict.fromkeys(("addmm", "baddbmm"), added_product),
     **dict.fromkeys(
         ("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional"), batch_norm
     ),

@@ -39,6 +39,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.paused = False
         self._last_node = _sequence_number()
         self._function_node = -1
+        self._latest: Operation | None = None
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """The compiler is not in use here, and importing it takes seconds."""
+        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         with torch._C.DisableTorchFunction():
@@ -61,18 +67,23 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         tensors, outputs = tensors_in((args, kwargs)), tensors_in(out)
         operation = self._operation(name, group, func, args, tensors, outputs, out)
         operation.nodes, operation.in_function = nodes, in_function
+        self._latest = operation
         if self.scope is not None:
             self._absorb(operation)
         elif not (len(tensors) == 1 and id(tensors[0]) in self.owned.counters):
             self._begin(operation, args, tensors)
-            if not self._is_bias(operation):
+            if not self._is_bias(operation, tensors):
                 self.operations.append(operation)
             self.owned.derive(tensors, outputs)
 
     def _new_nodes(self) -> tuple[list[int], bool]:
         """The node that autograd has just made for this operation, if any."""
         number = _sequence_number()
-        advanced, self._last_node = number != self._last_node, number
+        advanced = number - self._last_node
+        if advanced > 1 and self._latest is not None:
+            # Writing into a view makes one more node, after the operation.
+            self._latest.nodes += range(self._last_node, number - 1)
+        self._last_node, self._latest = number, None
         if torch.is_grad_enabled():
             return ([number - 1] if advanced else []), False
         if advanced:
@@ -82,9 +93,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _operation(
         self, name: str, group: str, func: Any, args: Any, tensors: list[Tensor], outputs: list[Tensor], out: Any
     ) -> Operation:
-        values_out = sum(t.numel() for t in outputs)
+        values_out = outputs[0].numel() if outputs else 0  # not the indices of a pool, nor a mask
         values_in = values_out if name in _GATHERS else sum(t.numel() for t in tensors)
-        cost = Cost(1, flops_of(func, args, out), values_in + values_out)
+        cost = Cost(1, flops_of(func, args, out), values_in + sum(t.numel() for t in outputs))
         parameters = self.owned.parameters(tensors)
         return Operation(name, group, self.calls.current, values_in, values_out, cost, parameters=parameters)
 
@@ -108,13 +119,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         sources = tuple(t for t in tensors if not self.owned.owns(t))
         return Draft("scale", {"values": operation.values_out}, size, size, weights, sources)
 
-    def _is_bias(self, operation: Operation) -> bool:
+    def _is_bias(self, operation: Operation, tensors: list[Tensor]) -> bool:
         """Torch adds the bias of a linear layer apart if its input is not contiguous."""
-        linear, added = self.operations[-1] if self.operations else None, operation.draft
-        if added is None or operation.name != "add" or linear is None or linear.draft is None:
+        linear = self.operations[-1] if self.operations else None
+        if operation.name != "add" or linear is None or linear.draft is None or linear.draft.kind != "linear":
             return False
-        fits = linear.draft.kind == "linear" and added.channels_out == linear.draft.channels_out
-        if not fits or linear.draft.config["bias"] or linear.call is not operation.call:
+        sizes = [t.numel() for t in tensors if self.owned.owns(t)]
+        if sizes != [linear.draft.channels_out] or linear.draft.config["bias"] or linear.call is not operation.call:
             return False
         linear.draft.config["bias"] = True
         linear.nodes += operation.nodes
@@ -125,7 +136,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         assert self.scope is not None
         self.scope.cost.add(operation.cost)
         self.scope.nodes += operation.nodes
-        self.scope.parameters += [p for p in operation.parameters if p not in self.scope.parameters]
+        self.scope.parameters = list(dict.fromkeys(self.scope.parameters + operation.parameters))
 
     def _backward(self, node: Any, func: Any, args: Sequence[Any], out: Any) -> None:
         values = sum(t.numel() for t in tensors_in(args)) + sum(t.numel() for t in tensors_in(out))
@@ -144,7 +155,24 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     out = stand_in(func, args) if args else None
-    return func(*args, **kwargs) if out is None else out
+    if out is not None:
+        return out
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError:
+        tensors = tensors_in((args, kwargs))
+        if len({t.device for t in tensors}) < 2 or not any(t.is_meta for t in tensors):
+            raise
+        # A tensor made without naming a device is on the CPU, while the model is on none.
+        return func(*_on_meta(args), **_on_meta(kwargs))
+
+
+def _on_meta(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.to("meta")
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_on_meta, value))
+    return {k: _on_meta(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
 def tensors_in(value: Any) -> list[Tensor]:

@@ -143,5 +143,7 @@ def recurrent(call: Call) -> Draft | None:
     }
     if any(t.requires_grad for t in tensors_in(state)):
         config["state_grad"] = True
+    if module.dropout and module.num_layers > 1:
+        config["dropout"] = True
     kind = {"LSTM": "lstm", "GRU": "gru"}.get(module.mode, "rnn")
     return Draft(kind, config, module.input_size, module.hidden_size, tuple(module.parameters()), (x,))

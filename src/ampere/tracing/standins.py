@@ -1,7 +1,8 @@
 """Results of the right shape, made at once.
 
-Some operations on meta tensors run through Python reference code that takes a hundred times longer
-than making an empty tensor. The commonest have a stand-in here; None means: run the real one.
+Many operations on meta tensors run through Python reference code: it takes a hundred times longer
+than making an empty tensor, and its first use imports a compiler. The commonest have a stand-in
+here. None means: run the real one, which also says what is wrong with the operands.
 """
 
 from __future__ import annotations
@@ -12,50 +13,95 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .standins_products import PRODUCTS
+
 aten = torch.ops.aten
 StandIn = Callable[[Sequence[Any]], Any]
 
 
+def like(tensor: Tensor) -> Tensor:
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
+
+
 def _like_first(args: Sequence[Any]) -> Any:
-    return torch.empty_like(args[0])
+    return like(args[0])
 
 
 def _like_both(args: Sequence[Any]) -> Any:
     a, b = args[0], args[1]
     if isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape and a.dtype == b.dtype:
-        return torch.empty_like(a) if a.stride() == b.stride() else None
-    return None
+        return like(a) if a.stride() == b.stride() else None
+    return like(a) if isinstance(b, (int, float)) else None
 
 
 def _batch_norm(args: Sequence[Any]) -> Any:
-    x, training = args[0], args[5]
+    x, weight, training = args[0], args[1], args[5]
+    if weight is not None and weight.shape != x.shape[1:2]:
+        return None
     statistics = x.shape[1] if training else 0
-    return torch.empty_like(x), x.new_empty(statistics), x.new_empty(statistics)
+    return like(x), x.new_empty(statistics), x.new_empty(statistics)
 
 
 def _batch_norm_backward(args: Sequence[Any]) -> Any:
     grad, x, weight, mask = args[0], args[1], args[2], args[-1]
     parameter = weight if weight is not None else x.new_empty(x.shape[1])
-    wanted = zip((grad, parameter, parameter), mask, strict=True)
-    return tuple(torch.empty_like(like) if asked else None for like, asked in wanted)
+    return _asked((grad, parameter, parameter), mask)
 
 
-_BACKWARD = (aten.threshold_backward, aten.sigmoid_backward, aten.tanh_backward, aten.gelu_backward, aten.silu_backward)
+def _layer_norm(args: Sequence[Any]) -> Any:
+    x, shape = args[0], args[1]
+    if tuple(x.shape[x.dim() - len(shape) :]) != tuple(shape) or not x.is_contiguous():
+        return None
+    statistics = x.new_empty((*x.shape[: x.dim() - len(shape)], *(1 for _ in shape)))
+    return like(x), statistics, like(statistics)
+
+
+def _layer_norm_backward(args: Sequence[Any]) -> Any:
+    grad, weight, bias, mask = args[0], args[5], args[6], args[7]
+    return _asked((grad, weight, bias), mask) if grad.is_contiguous() else None
+
+
+def _asked(likes: Sequence[Any], mask: Sequence[bool]) -> tuple[Any, ...]:
+    wanted = zip(likes, mask, strict=True)
+    return tuple(like(model) if asked and model is not None else None for model, asked in wanted)
+
+
+def _class_loss(args: Sequence[Any]) -> Any:
+    scores, labels, reduction = args[0], args[1], args[3]
+    if scores.dim() != 2 or labels.shape != scores.shape[:1] or not reduction:
+        return None
+    return scores.new_empty(()), scores.new_empty(())
+
+
+def _mean(args: Sequence[Any]) -> Any:
+    x, over, keep = args[0], {d % args[0].dim() for d in args[1] or ()}, len(args) > 2 and args[2]
+    shape = [1 if d in over else n for d, n in enumerate(x.shape) if keep or d not in over]
+    return x.new_empty(shape) if over else None
+
+
+_POINTWISE = (aten.relu, aten.gelu, aten.silu, aten.sigmoid, aten.tanh, aten._log_softmax, aten._softmax)
+_BACKWARD = (
+    *(aten.threshold_backward, aten.sigmoid_backward, aten.tanh_backward, aten.gelu_backward, aten.silu_backward),
+    *(aten._log_softmax_backward_data, aten._softmax_backward_data),
+)
 _STAND_INS: dict[Any, StandIn] = {
-    **{op.default: _like_first for op in (aten.relu, aten.gelu, aten.silu, aten._log_softmax, aten._softmax)},
+    **{op.default: _like_first for op in _POINTWISE},
     **{op.default: _like_both for op in _BACKWARD},
-    **{op.Tensor: _like_both for op in (aten.add, aten.mul, aten.sub)},
-    aten._log_softmax_backward_data.default: _like_both,
-    aten._softmax_backward_data.default: _like_both,
+    **{op.Tensor: _like_both for op in (aten.add, aten.mul, aten.sub, aten.div)},
     aten.native_batch_norm.default: _batch_norm,
     aten.native_batch_norm_backward.default: _batch_norm_backward,
+    aten.native_layer_norm.default: _layer_norm,
+    aten.native_layer_norm_backward.default: _layer_norm_backward,
+    aten.mean.dim: _mean,
+    aten.nll_loss_forward.default: _class_loss,
+    aten.nll_loss_backward.default: lambda args: like(args[1]),
+    **PRODUCTS,
 }
 
 
 def stand_in(func: Any, args: Sequence[Any]) -> Any:
     maker = _STAND_INS.get(func)
-    widens = args[-1] is True  # the softmax's half_to_float
-    if maker is None or widens or not _floating_meta(args[0]):
+    if maker is None or not _floating_meta(args[0]) or args[-1] is True:  # the softmax's half_to_float
         return None
     return maker(args)
 

@@ -10,14 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ampere.errors import ModelError
 from ampere.network import Network
 from ampere.network.inputs import InputSpec
 from ampere.worker.runtimes.torch_inputs import tensors_of
 from ampere.worker.runtimes.torch_loss import targets, training_loss
 
 from .calls import CallTracker
-from .copying import filled, meta_copy, real_copy
-from .failures import Failure, explained, refuse_untrainable
+from .copying import filled, meta_copy, on_meta, real_copy
+from .failures import Failure, explained, refuse_constant, refuse_no_loss, refuse_untrainable
 from .graph import reached_nodes
 from .layers import Layers, settle
 from .notes import notes_of
@@ -54,6 +55,8 @@ def _trace(model: nn.Module, inputs: Any, loss: Loss | None, name: str) -> Netwo
     try:
         with recorder:
             reached = _step(model, inputs, loss, recorder)
+    except ModelError:
+        raise
     except Exception as problem:
         raise Failure(problem, calls.current) from problem
     settle(recorder.operations, reached, recorder.cost_of_node)
@@ -67,10 +70,10 @@ def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) 
     with Scopes(recorder):
         output = model(*positional, **named)
         with recorder.pause():
+            refuse_constant(output, model)
             targets(output)
         value = (loss or training_loss)(output)
-    if value.numel() != 1:
-        raise ValueError(f"the loss is {value.numel()} numbers, but must be one")
+    refuse_no_loss(value)
     reached = reached_nodes(value)
     with recorder.pause():
         first = torch.ones_like(value)
@@ -79,7 +82,7 @@ def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) 
 
 
 def _on_meta(inputs: Any) -> Any:
-    return _each(inputs, lambda t: torch.empty_like(t.data, device="meta"), "meta")
+    return _each(inputs, on_meta, "meta")
 
 
 def _on_cpu(inputs: Any) -> Any:

@@ -1,6 +1,7 @@
 """Recurrent layers. kind is lstm, gru or rnn.
 
-config: batch, length, layers, directions, bias; `state_grad` where a gradient flows on to the first state.
+config: batch, length, layers, directions, bias; `state_grad` where a gradient flows on to the first state,
+`dropout` where there is some between layers.
 """
 
 from typing import Any, Tuple

@@ -1,0 +1,140 @@
+"""Which operations make which layers."""
+
+import torch
+import torch.nn.functional as functional
+from torch import nn
+
+from ampere.network import Layer, TailOp, work
+from ampere.tracing import trace
+
+from .zoo import ZOO
+from .zoo_edges import Line, linear
+
+
+def layers(name: str) -> list[Layer]:
+    return list(trace(*ZOO[name]()).layers)
+
+
+def test_layers_are_in_the_order_in_which_they_run() -> None:
+    model = Line(lambda m, x: m.a(m.b(x)), a=nn.Linear(5, 6), b=nn.Linear(4, 5))
+    assert [layer.name for layer in trace(model, torch.empty(2, 4)).layers] == ["b", "a"]
+
+
+def test_names_are_module_paths() -> None:
+    model = nn.Sequential()
+    model.add_module("features", nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten()))
+    model.add_module("head", nn.Linear(4 * 36, 2))
+    assert [layer.name for layer in trace(model, torch.empty(2, 1, 8, 8)).layers] == ["features.0", "head"]
+
+
+def test_parameters_of_no_module_give_their_own_name() -> None:
+    assert [layer.name for layer in layers("functional")][:2] == ["w1", "w2"]
+
+
+def test_what_follows_a_layer_is_its_tail() -> None:
+    first = layers("cnn5")[0]
+    assert first.tail == (
+        TailOp("elementwise", 4 * 8 * 784, 4 * 8 * 784),
+        TailOp("pool", 4 * 8 * 784, 4 * 8 * 196),
+    )
+
+
+def test_loss_is_in_the_last_tail() -> None:
+    assert [op.op for op in layers("cnn5")[-1].tail] == ["reduce", "reduce"]
+
+
+def test_views_are_free() -> None:
+    plain = trace(*linear(lambda m, x: m.linear(x))).layers
+    viewed = trace(*linear(lambda m, x: m.linear(x).view(-1, 2, 2).transpose(1, 2).transpose(1, 2).flatten(1))).layers
+    assert viewed == plain
+
+
+def test_what_precedes_the_first_layer_is_glue() -> None:
+    first = trace(*linear(lambda m, x: m.linear(torch.tanh(x)))).layers[0]
+    assert (first.kind, [op.op for op in first.tail], first.backward) == ("glue", ["elementwise"], False)
+
+
+def test_kinds_of_the_families() -> None:
+    kinds = [layer.kind for layer in layers("resnet18")]
+    assert (kinds.count("conv"), kinds.count("norm_batch"), kinds.count("linear")) == (20, 20, 1)
+    assert [layer.kind for layer in layers("gru_text")] == ["embedding", "gru", "linear"]
+    assert [layer.kind for layer in layers("depthwise")].count("conv_grouped") == 3
+    assert [layer.kind for layer in layers("unet")] == ["conv", "conv", "conv_transposed", "conv"]
+
+
+def test_an_encoder_layer_is_four_linear_layers_two_norms_and_one_attention() -> None:
+    kinds = [layer.kind for layer in layers("encoder")]
+    assert (kinds.count("linear"), kinds.count("norm_layer"), kinds.count("attention")) == (8, 4, 2)
+    assert "matmul" not in kinds
+
+
+def test_parametric_layers_of_foreign_models() -> None:
+    kinds = [layer.kind for layer in layers("hf_llama")]
+    assert (kinds.count("linear"), kinds.count("attention"), kinds.count("scale")) == (15, 2, 5)
+    kinds = [layer.kind for layer in layers("hf_vit")]
+    assert (kinds.count("conv"), kinds.count("linear"), kinds.count("scale")) == (1, 13, 2)
+
+
+def test_first_layer_passes_no_gradient_on() -> None:
+    first, second = layers("lenet5")[:2]
+    assert (first.trainable, first.input_grad) == (True, False)
+    assert (second.trainable, second.input_grad) == (True, True)
+
+
+def test_frozen_backbone_has_no_backward() -> None:
+    *backbone, head, _ = layers("frozen")
+    assert not any(layer.backward or any(op.backward for op in layer.tail) for layer in backbone)
+    assert work(backbone[0]).flops == 2 * 4 * 36 * 9 * 3 * 8
+    assert (head.trainable, head.input_grad) == (True, False)
+
+
+def test_frozen_layer_between_trained_ones_passes_the_gradient_on() -> None:
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4).requires_grad_(False), nn.Linear(4, 2))
+    middle = trace(model, torch.empty(3, 4)).layers[1]
+    assert (middle.trainable, middle.input_grad) == (False, True)
+
+
+def test_no_gradient_through_detach_and_no_grad() -> None:
+    def line(model: Line, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            hidden = model.a(x)
+        return model.linear(hidden) + model.b(hidden).detach()
+
+    network = trace(*linear(line, a=nn.Linear(4, 4), b=nn.Linear(4, 4)))
+    assert {layer.name: layer.trainable for layer in network.layers} == {"a": False, "linear": True, "b": False}
+    assert "no gradient reaches a.weight and 3 more" in network.notes[0]
+
+
+def test_module_called_twice_is_two_layers_and_one_set_of_parameters() -> None:
+    again = [layer for layer in layers("twice") if layer.name == "again"]
+    assert [work(layer).parameters for layer in again] == [72, 0]
+    assert [work(layer).parameter_tensors for layer in again] == [2, 0]
+
+
+def test_tied_weights_are_updated_once() -> None:
+    embedding, head = layers("hf_gpt2")[0], layers("hf_gpt2")[-1]
+    assert (embedding.kind, head.kind) == ("embedding", "linear")
+    assert (work(embedding).parameters, work(head).parameters) == (50 * 16, 0)
+
+
+def test_attention_tells_what_changes_its_cost() -> None:
+    def line(model: Line, x: torch.Tensor) -> torch.Tensor:
+        heads = model.linear(x).view(2, 5, 2, 2).transpose(1, 2)
+        return functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True, dropout_p=0.1)
+
+    attention = trace(*linear(line, 2, 5, 4)).layers[1]
+    assert attention.config == {"batch": 2, "heads": 2, "queries": 5, "keys": 5, "causal": True, "dropout": True}
+
+
+def test_product_without_a_parameter_is_no_linear_layer() -> None:
+    kinds = [layer.kind for layer in layers("functional")]
+    assert kinds == ["linear", "linear", "matmul", "matmul", "scale"]
+
+
+def test_bias_added_apart_belongs_to_its_linear_layer() -> None:
+    first = trace(nn.Linear(4, 6), torch.empty(3, 5, 4).transpose(0, 1)).layers[-1]
+    assert (first.kind, first.config["bias"], work(first).parameters) == ("linear", True, 30)
+
+
+def test_batch_is_that_of_the_first_input() -> None:
+    assert trace(*ZOO["seq_to_seq"]()).batch == 2
