@@ -35,7 +35,7 @@ def test_what_follows_a_layer_is_its_tail() -> None:
     first = layers("cnn5")[0]
     assert first.tail == (
         TailOp("elementwise", 4 * 8 * 784, 4 * 8 * 784),
-        TailOp("pool", 4 * 8 * 784, 4 * 8 * 196),
+        TailOp("pool", 4 * 8 * 784, 2 * 4 * 8 * 196),  # and where each was found
     )
 
 

@@ -93,9 +93,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _operation(
         self, name: str, group: str, func: Any, args: Any, tensors: list[Tensor], outputs: list[Tensor], out: Any
     ) -> Operation:
-        values_out = outputs[0].numel() if outputs else 0  # not the indices of a pool, nor a mask
+        values_out = sum(t.numel() for t in outputs)  # a max pool also writes where it found each value
         values_in = values_out if name in _GATHERS else sum(t.numel() for t in tensors)
-        cost = Cost(1, flops_of(func, args, out), values_in + sum(t.numel() for t in outputs))
+        cost = Cost(1, flops_of(func, args, out), values_in + values_out)
         parameters = self.owned.parameters(tensors)
         return Operation(name, group, self.calls.current, values_in, values_out, cost, parameters=parameters)
 
