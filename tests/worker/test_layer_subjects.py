@@ -36,6 +36,12 @@ def test_frozen_layers_have_no_parameters_to_train(worker, layers_subject):
     assert worker.block(layers_subject(frozen, head))["result"]["parameters"] == 10
 
 
+def test_shared_parameters_are_not_trained_twice(worker, layers_subject):
+    shared = {"lead": (3,), "bias": True, "parameters": 0, "parameter_tensors": 0}
+    layers = (Layer("linear", {"lead": (3,), "bias": True}, 8, 8), Layer("linear", shared, 8, 8))
+    assert worker.block(layers_subject(*layers))["result"]["parameters"] == 72
+
+
 def test_opaque_is_named(worker, layers_subject):
     config = {
         "launches": 1,

@@ -104,9 +104,13 @@ class Scale(nn.Module):
     def __init__(self, layer: Layer) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(layer.channels_out))
+        self.repeats = -(-layer.config["values"] // layer.channels_out)
+        self.fits = layer.config["values"] % layer.channels_out == 0
 
     def forward(self, values: Tensor) -> Tensor:
-        return (values.reshape(-1, self.weight.numel()) * self.weight).reshape(values.shape)
+        if self.fits:
+            return (values.reshape(self.repeats, -1) * self.weight).reshape(values.shape)
+        return values * self.weight.repeat(self.repeats)[: values.numel()]
 
 
 class Matmul(nn.Module):
