@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,8 @@ class CallTracker:
     def __init__(self, model: nn.Module) -> None:
         self.root = Call("", model, None)
         self.current = self.root
+        self.entered: Callable[[Call], None] = lambda call: None
+        self.left: Callable[[Call], None] = lambda call: None
         for path, module in model.named_modules():
             self._hook(path, module)
 
@@ -59,7 +61,3 @@ class CallTracker:
             if call.module is module:
                 return call
         return self.root
-
-    def entered(self, call: Call) -> None: ...
-
-    def left(self, call: Call) -> None: ...

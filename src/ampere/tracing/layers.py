@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from torch import nn
 
-from ampere.network import Layer, TailOp, work
+from ampere.network import Layer, TailOp
 
 from .calls import Call
+from .drafts import drafted, with_parameters
 from .opaque import find_opaque, opaque_layer
 from .ops import UNKNOWN
 from .record import Cost, Operation
@@ -60,22 +61,6 @@ class Layers:
         new = [p for p in dict.fromkeys(used) if p not in self.counted]
         self.counted.update(new)
         return sum(p.numel() for p in new), len(new)
-
-
-def drafted(operation: Operation) -> Layer:
-    draft = operation.draft
-    assert draft is not None
-    trainable, input_grad = draft.trainable and operation.backward, draft.input_grad and operation.backward
-    channels = draft.channels_in, draft.channels_out
-    return Layer(draft.kind, draft.config, *channels, trainable=trainable, input_grad=input_grad)
-
-
-def with_parameters(layer: Layer, values: int, tensors: int) -> Layer:
-    """Says in the layer's config how many parameters it has where the table would count others."""
-    told = work(layer)
-    if (told.parameters, told.parameter_tensors) == (values, tensors):
-        return layer
-    return replace(layer, config={**layer.config, "parameters": values, "parameter_tensors": tensors})
 
 
 def grouped(operations: list[Operation]) -> list[Group]:

@@ -14,9 +14,10 @@ from ampere.network import Layer, work
 from ampere.network.inputs import InputSpec
 
 from .calls import Call
+from .drafts import drafted
 from .ops import UNKNOWN
 from .record import Cost, Operation
-from .recorder import tensors_in
+from .tensors import tensors_in
 
 # Bookkeeping on a few whole numbers does not make a module a stranger.
 SMALL = 1 << 16
@@ -46,8 +47,6 @@ def _is_strange(operation: Operation) -> bool:
 
 
 def _agrees(operation: Operation) -> bool:
-    from .layers import drafted
-
     told = work(drafted(operation)).flops if operation.draft else 0
     return abs(float(told) - operation.cost.flops) <= 1e-3 * operation.cost.flops
 

@@ -21,7 +21,8 @@ from .ops import FREE, LOOKUP, NORM, PRODUCT, UNKNOWN, op_class
 from .ownership import Ownership
 from .recognise import RECOGNISERS, Draft
 from .record import Cost, Operation
-from .standins import stand_in
+from .running import run
+from .tensors import tensors_in
 
 _sequence_number = torch._C._autograd._get_sequence_nr
 _current_node = torch._C._current_autograd_node
@@ -48,7 +49,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         with torch._C.DisableTorchFunction():
-            out = _run(func, args, kwargs or {})
+            out = run(func, args, kwargs or {})
             if not self.paused:
                 self._note(func, args, kwargs or {}, out)
         return out
@@ -151,35 +152,3 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         finally:
             self.paused = False
             self._last_node = _sequence_number()
-
-
-def _run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    out = stand_in(func, args) if args else None
-    if out is not None:
-        return out
-    try:
-        return func(*args, **kwargs)
-    except RuntimeError:
-        tensors = tensors_in((args, kwargs))
-        if len({t.device for t in tensors}) < 2 or not any(t.is_meta for t in tensors):
-            raise
-        # A tensor made without naming a device is on the CPU, while the model is on none.
-        return func(*_on_meta(args), **_on_meta(kwargs))
-
-
-def _on_meta(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.to("meta")
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_on_meta, value))
-    return {k: _on_meta(v) for k, v in value.items()} if isinstance(value, dict) else value
-
-
-def tensors_in(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [t for part in value if not isinstance(part, (int, float)) for t in tensors_in(part)]
-    if isinstance(value, dict):
-        return tensors_in(list(value.values()))
-    return []

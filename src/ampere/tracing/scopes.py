@@ -17,7 +17,8 @@ from .calls import Call
 from .ops import UNKNOWN
 from .recognise import Draft
 from .record import Cost, Operation
-from .recorder import Recorder, tensors_in
+from .recorder import Recorder
+from .tensors import tensors_in
 
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _OPTIONS = ("attn_mask", "dropout_p", "is_causal")
@@ -43,8 +44,8 @@ class Scopes(TorchFunctionMode):
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self.recorder = recorder
-        recorder.calls.entered = self._entered  # type: ignore[method-assign]
-        recorder.calls.left = self._left  # type: ignore[method-assign]
+        recorder.calls.entered = self._entered
+        recorder.calls.left = self._left
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is _attention and self.recorder.scope is None:

@@ -22,8 +22,9 @@ from .failures import Failure, explained, refuse_constant, refuse_no_loss, refus
 from .graph import reached_nodes
 from .layers import Layers, settle
 from .notes import notes_of
-from .recorder import Recorder, tensors_in
+from .recorder import Recorder
 from .scopes import Scopes
+from .tensors import tensors_in
 
 Loss = Callable[[Any], Tensor]
 
