@@ -78,7 +78,7 @@ def _known(profile: Profile, path: Path, network: Network, options: Namespace) -
 def _first(model: Model, options: Namespace, may_learn: bool) -> Profile:
     if not may_learn:
         raise ProfileError(
-            "this device has no profile for this setup yet: make one with `ampere profile MODEL`, or give --profile FILE"
+            "this device has no profile of this setup yet: make one with `ampere profile MODEL`, or give --profile FILE"
         )
     notice(f"no profile of this device yet: making one in {options.seconds:g} s, this once", options.quiet)
     return _learnt(model, options)

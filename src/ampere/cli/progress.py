@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .screen import notice
-from .units import percent
+from .units import percent, seconds
 
 if TYPE_CHECKING:
     from ampere.profiling.loop import Progress
@@ -51,7 +51,7 @@ def _lines(title: str) -> Report:
     def report(done: float, total: float, words: str) -> None:
         if time.monotonic() - last[0] >= LINE_SECONDS:
             last[0] = time.monotonic()
-            notice(f"{title}: {percent(min(1.0, done / total))}, {words}")
+            notice(f"{title}: {100 * min(1.0, done / total):.0f} %, {words}")
 
     return report
 
@@ -70,4 +70,11 @@ def of_measuring(report: Report) -> Callable[[MeasureProgress], None]:
 
 
 def of_validating(report: Report) -> Callable[[int, int], None]:
-    return lambda done, total: report(done, total, f"{done} of {total} blocks")
+    began = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        left = (time.monotonic() - began) / done * (total - done)
+        words = f", {seconds(left)} left" if done > 0.05 * total else ""  # the first block waits for the worker
+        report(done, total, f"{done} of {total} blocks{words}")
+
+    return show

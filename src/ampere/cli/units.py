@@ -25,6 +25,11 @@ def three(value: float) -> str:
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
+def significant(value: float) -> str:
+    """Three digits, wherever the point is: for columns that share a unit."""
+    return "0" if value == 0 else f"{value:#.3g}".rstrip(".")
+
+
 def seconds(value: float) -> str:
     if value >= 2 * DAY:
         return f"{three(value / DAY)} days"
@@ -42,7 +47,8 @@ def percent(share: float) -> str:
 
 
 def watt_hours(value: float) -> str:
-    return f"{three(value / JOULES_PER_WATT_HOUR)} Wh" if value >= 36 else f"{1e3 * value / 3600:.3g} mWh"
+    hours = value / JOULES_PER_WATT_HOUR
+    return f"{three(hours)} Wh" if hours >= 1 else f"{significant(1e3 * hours)} mWh"
 
 
 def number(value: float) -> str:

@@ -69,7 +69,14 @@ def _rows(estimate: Estimate, top: int, scale: float) -> Iterator[tuple[str, ...
 
 def _row(share: LayerShare, estimate: Estimate, scale: float, doubt: str) -> tuple[str, ...]:
     part = share.joules / estimate.joules
-    return (share.name or "-", share.kind, f"{share.joules / scale:.3g}", doubt, units.percent(part), bar(part))
+    return (
+        share.name or "-",
+        share.kind,
+        units.significant(share.joules / scale),
+        doubt,
+        units.percent(part),
+        bar(part),
+    )
 
 
 def _together(others: Sequence[LayerShare]) -> LayerShare:

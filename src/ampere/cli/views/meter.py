@@ -15,7 +15,8 @@ def in_words(meter: Meter) -> str:
     if watts is None:
         return f"modelled by {meter.name}, not measured: {meter.scope}"
     whose = DEFAULT if watts == DEFAULT_WATTS_PER_CORE else "as given"
-    return f"{meter.name}: modelled, not measured, as CPU seconds x {meter.scope}. {watts:g} W is {whose} (--watts-per-core)"
+    model = f"{meter.name}: modelled, not measured, as CPU seconds x {meter.scope}"
+    return f"{model}. {watts:g} W is {whose} (--watts-per-core)"
 
 
 def label(meter: Meter) -> str:

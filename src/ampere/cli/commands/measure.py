@@ -1,0 +1,106 @@
+"""`ampere measure`: train for real."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from .. import options as shared
+from .. import values
+from ..asking import asked_model, name_of
+from ..knowing import stored
+from ..options import setup_of
+from ..progress import of_measuring, reporting
+from ..screen import notice, print_json
+
+if TYPE_CHECKING:
+    from ampere.estimation import Estimate
+    from ampere.models.loading import LoadedModel
+    from ampere.network import Measurement
+    from ampere.profiles.profile import Profile
+    from ampere.profiling.besides import Timed
+
+BESIDES_SECONDS = 3.0
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "Trains the model itself on made-up data, in processes of its own, and tells what an iteration costs: the\n"
+        "truth that estimates are held against. Loading data, evaluation and checkpoints are not in it; the first two\n"
+        "can be timed beside it.",
+        "ampere measure lenet5                                        10 s, and the estimate if there is a profile",
+        "ampere measure net.py:build --input 10x3x32x32 --evaluation",
+        "ampere measure net.py:build --data data.py:loader            loader() returns what your loop iterates over",
+    )
+    shared.add_model(parser)
+    parser.add_argument("--seconds", metavar="S", type=values.seconds, default=10.0, help="about so long (default 10)")
+    shared.add_allocator(parser, "system")
+    beside = parser.add_argument_group("beside the training step")
+    beside.add_argument("--data", metavar="FILE.py:FUNCTION", help="time what this function returns, batch by batch")
+    beside.add_argument("--evaluation", action="store_true", help="time forward passes without gradients")
+    compared = parser.add_argument_group("the estimate to show beside it")
+    compared.add_argument("--profile", metavar="FILE", help="default: this device's own, where there is one")
+    compared.add_argument("--foreign", action="store_true", help="even if it is of another device")
+    shared.add_setup(parser)
+    shared.add_meter(parser, "the profile's, or 5 W: between a phone's big core and a server's")
+    shared.add_output(parser)
+
+
+def run(options: Namespace) -> None:
+    model, profile = asked_model(options), stored(options)
+    options.watts_per_core = options.watts_per_core or _watts(profile)
+    measured = _measure(model, profile, options)
+    estimate = _estimate(model, profile, options) if profile else None
+    besides = list(_besides(options))
+    from ..views.measurement import show, to_json
+
+    if options.json:
+        print_json(to_json(name_of(model), measured, estimate, besides))
+    else:
+        show(name_of(model), measured, estimate, besides)
+
+
+def _measure(model: str | LoadedModel, profile: Profile | None, options: Namespace) -> Measurement:
+    from ampere.api import measure
+
+    with reporting(f"training {name_of(model)}", options.quiet) as report:
+        return measure(
+            model,
+            seconds=options.seconds,
+            setup=setup_of(options),
+            allocator=options.allocator,
+            watts_per_core=options.watts_per_core,
+            yardstick_seconds=profile.yardstick_seconds if profile else None,
+            on_progress=of_measuring(report),
+        )
+
+
+def _estimate(model: str | LoadedModel, profile: Profile, options: Namespace) -> Estimate:
+    from ampere.api import estimate
+
+    return estimate(model, profile, allocator=options.allocator, watts_per_core=options.watts_per_core)
+
+
+def _besides(options: Namespace) -> list[Timed]:
+    from ampere.profiling.besides import time_evaluating, time_loading
+
+    found = []
+    if options.data:
+        notice(f"timing {options.data} ...", options.quiet)
+        found.append(time_loading(options.data, BESIDES_SECONDS, options.watts_per_core))
+    if options.evaluation:
+        notice("timing evaluation ...", options.quiet)
+        changed = {"batch": options.batch} if options.batch else {}
+        found.append(
+            time_evaluating(
+                options.model, options.input, changed, setup_of(options), BESIDES_SECONDS, options.watts_per_core
+            )
+        )
+    return found
+
+
+def _watts(profile: Profile | None) -> float:
+    from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
+
+    return (watts_in(profile.meter.scope) if profile else None) or DEFAULT_WATTS_PER_CORE

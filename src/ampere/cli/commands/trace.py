@@ -1,0 +1,45 @@
+"""`ampere trace`: the layers of a model."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from ampere.errors import UsageError
+
+from .. import options as shared
+from ..asking import asked
+from ..screen import notice, print_json
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "The layers of one training step of a model: what they are, and what they ask for. Nothing is trained. The\n"
+        "file that --out writes can be estimated anywhere, without PyTorch and without the model's code.",
+        "ampere trace lenet5",
+        "ampere trace net.py:build --input 10x3x32x32 --out net.json",
+        "ampere estimate net.json",
+    )
+    shared.add_model(parser, ", or a file of `ampere trace`")
+    parser.add_argument("--out", metavar="FILE.json", help="keep the network there (default: it is only shown)")
+    shared.add_output(parser)
+
+
+def run(options: Namespace) -> None:
+    if options.out and not options.out.endswith(".json"):
+        raise UsageError(f"--out {options.out} does not end in .json, by which a network file is known: add it")
+    from ampere.api import network_of
+    from ampere.profiles.networks import save_network
+
+    from ..views.network import show, to_json
+
+    network = network_of(asked(options))
+    if options.out:
+        save_network(network, Path(options.out))
+    if options.json:
+        print_json(to_json(network))
+    else:
+        show(network)
+    if options.out:
+        notice(f"kept in {options.out}; next: ampere estimate {options.out}", options.quiet)

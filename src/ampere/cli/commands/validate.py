@@ -1,0 +1,95 @@
+"""`ampere validate`: estimates against real training."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ampere.errors import DeviceError
+
+from .. import options as shared
+from .. import values
+from ..asking import asked_model, name_of
+from ..knowing import know
+from ..progress import of_validating, reporting
+from ..screen import notice, print_json
+
+if TYPE_CHECKING:
+    from ampere.models.loading import LoadedModel
+    from ampere.profiles.profile import Profile
+    from ampere.validation import Validation
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "Really trains random networks like the model that the profile never saw, each twice, and compares what was\n"
+        "measured with the estimates of Ampere and of simpler methods. Profiles first where that is needed.",
+        "ampere validate lenet5",
+        "ampere validate resnet --networks 20 --seed 1 --plot resnet.png",
+        "ampere validate net.py:build --networks 30 --json --no-plot",
+    )
+    shared.add_model(parser)
+    parser.add_argument("--networks", metavar="N", type=values.count, default=60, help="how many to train (default 60)")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="draw estimates against measurements (default validate-MODEL.png)"
+    )
+    parser.add_argument("--no-plot", action="store_true", help="draw nothing")
+    shared.add_allocator(parser, "tuned")
+    shared.add_profiling(parser)
+    shared.add_setup(parser)
+    shared.add_output(parser)
+
+
+def run(options: Namespace) -> None:
+    model = asked_model(options)
+    plot = _plot(options, name_of(model))
+    profile = know(model, options).profile
+    validation = _validate(model, profile, options)
+    if options.json:
+        print_json(validation.to_json())
+    else:
+        from ..views.validation import show
+
+        show(validation)
+    if plot:
+        _draw(validation, plot, options.quiet)
+
+
+def _validate(model: str | LoadedModel, profile: Profile, options: Namespace) -> Validation:
+    from ampere.api import validate
+
+    with reporting(f"training {options.networks} networks", options.quiet) as report:
+        validation = validate(
+            model,
+            profile,
+            networks=options.networks,
+            seed=options.seed,
+            allocator=options.allocator,
+            on_progress=of_validating(report),
+        )
+    if not validation.rows:
+        raise DeviceError("no network gave a usable figure: close other programs and try again")
+    return validation
+
+
+def _plot(options: Namespace, name: str) -> Path | None:
+    """Where to draw. Whoever asks for a picture hears at once that it cannot be; else it is just left out."""
+    from ampere.plotting import can_plot, need_matplotlib
+
+    if options.no_plot:
+        return None
+    if options.plot:
+        need_matplotlib()
+    elif not can_plot():
+        notice("no picture: pip install 'ampere-energy[plot]' for one", options.quiet)
+        return None
+    return Path(options.plot or f"validate-{name.replace(':', '-')}.png")
+
+
+def _draw(validation: Validation, path: Path, quiet: bool) -> None:
+    from ampere.plotting import scatter
+
+    scatter(validation, path)
+    notice(f"drawn in {path}", quiet)

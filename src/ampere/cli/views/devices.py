@@ -1,0 +1,59 @@
+"""This machine and its profiles on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ampere.network import Meter, TrainingSetup
+
+from .. import units
+from ..screen import headline, print_facts
+from .meter import in_words
+
+
+def show(found: Mapping[str, Any]) -> None:
+    device = found["device"]
+    cores = f"{device['cores']} core{'s' if device['cores'] > 1 else ''}"
+    headline(f"this device: {device['cpu']}, {cores}")
+    print_facts([*_machine(device), *_meters(found["meters"])])
+    print()
+    profiles = found["profiles"]
+    headline(f"{len(profiles)} profile{'' if len(profiles) == 1 else 's'} stored here")
+    for profile in profiles:
+        print_facts(_profile(profile))
+    if not profiles:
+        print("make one with: ampere profile lenet5")
+
+
+def _machine(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "system", f"{device['system']} {device['release']} on {device['machine']}, Python {device['python']}"
+    torch = device["torch"]
+    yield "runtime", f"PyTorch {torch}" if torch else "none: pip install 'ampere-energy[torch]' to train here"
+    yield "known as", str(device["id"])
+
+
+def _meters(meters: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    for meter in meters:
+        yield "meter", in_words(Meter(**meter))
+    if not any(meter["measured"] for meter in meters):
+        yield "", "no energy counter is read yet; time is measured, joules are computed from it"
+
+
+def _profile(profile: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "file", profile["path"]
+    if profile["problem"]:
+        yield "problem", profile["problem"]
+        return
+    yield "knows", f"{', '.join(profile['spaces']) or 'nothing yet'}, trained with {_setup(profile['setup'])}"
+    spread = "" if profile["spread"] is None else f"; rounds typically differ by {units.percent(profile['spread'])}"
+    seconds = units.seconds(profile["profiling_seconds"])
+    yield "from", f"{profile['measurements']} measurements in {seconds}{spread}"
+    if not profile["of_this_device"]:
+        yield "", "of another device: it is used only with --profile and --foreign"
+
+
+def _setup(record: Mapping[str, Any]) -> str:
+    setup = TrainingSetup.from_json(dict(record))
+    threads = f"{setup.threads} thread{'s' if setup.threads > 1 else ''}"
+    return f"{setup.runtime}, {setup.optimizer}, {setup.dtype}, {threads}"

@@ -1,0 +1,60 @@
+"""A traced network on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ampere.network import Layer, Network, work
+
+from .. import units
+from ..screen import headline, print_facts, print_table
+
+
+def show(network: Network) -> None:
+    flops, parameters = totals(network)
+    headline(
+        f"{network.name or 'network'}: {len(network.layers)} layers, batch {network.batch}, "
+        f"{units.number(parameters)} parameters, {units.number(flops)}FLOP per training step"
+    )
+    print()
+    print_table(["layer", "kind", ">channels", ">FLOP", ">parameters", "followed by"], _rows(network))
+    if network.notes:
+        print()
+        print_facts(("note", note) for note in network.notes)
+
+
+def totals(network: Network) -> tuple[int, int]:
+    asked = [work(layer) for layer in network.layers]
+    return sum(int(w.flops) for w in asked), sum(int(w.parameters) for w in asked)
+
+
+def _rows(network: Network) -> Iterator[tuple[str, ...]]:
+    for layer in network.layers:
+        asked = work(layer)
+        channels = f"{layer.channels_in:,} - {layer.channels_out:,}"
+        followed = ", ".join(t.op for t in layer.tail)
+        yield (
+            layer.name or "-",
+            kind(layer),
+            channels,
+            units.number(asked.flops),
+            units.number(asked.parameters),
+            followed,
+        )
+
+
+def kind(layer: Layer) -> str:
+    if layer.kind == "opaque":
+        return f"opaque ({layer.config.get('class', '?')})"
+    return layer.kind
+
+
+def to_json(network: Network) -> dict[str, Any]:
+    flops, parameters = totals(network)
+    record = network.to_json()
+    layers = [
+        {**shown, "flops": int(work(layer).flops), "parameters": int(work(layer).parameters)}
+        for shown, layer in zip(record["layers"], network.layers, strict=True)
+    ]
+    return {**record, "layers": layers, "flops": flops, "parameters": parameters}

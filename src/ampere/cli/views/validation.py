@@ -1,0 +1,46 @@
+"""How far every method is from real training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ampere.validation import Validation
+
+from .. import units
+from ..options import ALLOCATOR
+from ..screen import bar, headline, print_facts, print_table
+from .meter import in_words
+
+METHODS = {
+    "additive": "Ampere: layers added up, physics and Gaussian process",
+    "physics": "least squares on what layers ask for",
+    "flops": "proportional to FLOPs",
+    "flops_intercept": "FLOPs and a constant",
+}
+
+
+def show(validation: Validation) -> None:
+    ours = validation.mape["additive"]
+    headline(f"{validation.model}: estimates are {units.percent(ours)} off on {len(validation.rows)} unseen networks")
+    print()
+    print_table(["method", "what it is", ">MAPE", "|"], _rows(validation))
+    print()
+    print_facts(_facts(validation))
+
+
+def _rows(validation: Validation) -> Iterator[tuple[str, ...]]:
+    errors = {**validation.mape, "repeatability": validation.repeatability_mape}
+    words = {**METHODS, "repeatability": "measuring the same networks a second time"}
+    largest = max(errors.values()) or 1.0
+    for method, error in errors.items():
+        yield method, words.get(method, ""), units.percent(error), bar(error / largest)
+
+
+def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
+    low, high = min(r.actual for r in validation.rows), max(r.actual for r in validation.rows)
+    yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
+    yield "coverage", f"{units.percent(validation.coverage90)} of them lie in the estimate's 90 % interval"
+    yield "profiling", units.seconds(validation.profiling_seconds)
+    yield "device", validation.device
+    yield "joules", in_words(validation.meter)
+    yield "stands for", ALLOCATOR[validation.allocator]
