@@ -98,6 +98,14 @@ def test_a_python_that_is_not_there():
         LocalDevice(python="/no/such/python").hello()
 
 
+def test_a_python_that_has_no_worker(tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho No module named ampere >&2\nexit 1\n")
+    python.chmod(0o755)
+    with pytest.raises(DeviceError, match="died twice: exit code 1; last words: No module named ampere"):
+        LocalDevice(python=str(python)).block(subject("mlp"))
+
+
 def test_closing_leaves_no_process():
     device = LocalDevice()
     device.hello()

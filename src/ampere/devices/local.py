@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import DeviceError, RuntimeMissingError
 from ..network import TrainingSetup
+from ..worker import PROTOCOL
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
 from .block import Block, Yardstick
 from .device import VariantDied, VariantFailed
@@ -18,6 +19,7 @@ from .fingerprint import fingerprint
 from .process import WorkerGone, WorkerProcess
 
 ATTEMPTS = 2
+START_SECONDS = 60.0
 DEFAULT_SECONDS_LIMIT = 60.0
 
 
@@ -37,6 +39,7 @@ class LocalDevice:
         self._grace = grace_seconds
         self._threads = 1
         self._worker: WorkerProcess | None = None
+        self._greeted = False
 
     def hello(self) -> dict[str, Any]:
         return self._result({"do": "hello"}, self._grace)
@@ -92,12 +95,13 @@ class LocalDevice:
         return self._worker.pid if self._worker else None
 
     def _result(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        cause = ""
-        for _ in range(ATTEMPTS):
+        request = {**request, "watts_per_core": self.watts_per_core}
+        causes: list[str] = []
+        while len(causes) < ATTEMPTS:
             try:
-                answer = self._started().ask({**request, "watts_per_core": self.watts_per_core}, seconds)
+                answer = self._started().ask(request, seconds)
             except WorkerGone as problem:
-                cause = str(problem)
+                causes.append(str(problem))
                 continue
             error = answer.get("error")
             if error is None:
@@ -105,8 +109,10 @@ class LocalDevice:
                 return result
             if error["type"] != "variant_died":
                 raise _as_error(error["type"], error["message"])
-            cause = error["message"]
-        raise VariantDied(f"the worker died twice on the same request: {cause}; leave this variant out")
+            causes.append(error["message"])
+        if request["do"] != "block" or not self._greeted:
+            raise DeviceError(f"the worker died twice: {causes[-1]}; try {' '.join(self._command)}")
+        raise VariantDied(f"the worker died twice on the same variant: {causes[-1]}; leave it out")
 
     def _started(self) -> WorkerProcess:
         if self._worker and self._worker.alive:
@@ -119,7 +125,16 @@ class LocalDevice:
             self._worker = WorkerProcess(self._command, environment)
         except OSError as problem:
             raise DeviceError(f"cannot start a worker with {self._command[0]} ({problem}); check the path") from None
+        self._greet(self._worker)
         return self._worker
+
+    def _greet(self, worker: WorkerProcess) -> None:
+        """A worker that cannot even say hello is no fault of the variant that it was started for."""
+        self._greeted = False
+        hello = worker.ask({"do": "hello"}, START_SECONDS)
+        if hello["result"]["protocol"] != PROTOCOL:
+            raise DeviceError("the worker is of another version than this program; install the same one")
+        self._greeted = True
 
     def _use_threads(self, threads: int) -> None:
         """A worker serves one number of threads: a pool of threads, once started, cannot be made anew."""

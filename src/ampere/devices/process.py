@@ -95,6 +95,7 @@ class WorkerProcess:
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
+        self._threads[-1].join(0.5)  # it may still be listening to the last words
         code = self._process.returncode
         how = f"ended by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
         return f"{how}; last words: {self._said[-1]}" if self._said else how
