@@ -74,7 +74,8 @@ def main() -> None:
         results.append({"family": family, "profiling_seconds": made.profile.profiling_seconds, "rows": rows})
         print(
             f"{family}: system {mape(rows, 'system'):.1%}, quiet {mape(rows, 'tuned'):.1%}, "
-            f"process to process {mean(row['spread'] for row in rows):.1%}, bias {median(row['system'] / row['actual'] for row in rows):.3f}",
+            f"process to process {mean(row['spread'] for row in rows):.1%}, "
+            f"bias {median(row['system'] / row['actual'] for row in rows):.3f}",
             flush=True,
         )
     options.out.parent.mkdir(exist_ok=True)

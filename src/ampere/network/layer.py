@@ -18,8 +18,8 @@ class TailOp:
     backward: bool = True
 
 
-# elementwise: relu, add, dropout | pool | reduce: mean, softmax, loss | copy: concat, contiguous, gather | other
-TAIL_CLASSES = ("elementwise", "pool", "reduce", "copy", "other")
+# elementwise: relu, add | dropout: drawing its mask | pool | reduce: mean, softmax, loss | copy: concat, gather | other
+TAIL_CLASSES = ("elementwise", "dropout", "pool", "reduce", "copy", "other")
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,11 +58,10 @@ class ModelSource:
     def opaque(self) -> list[Experiment]:
         """Modules that no table knows, each trained alone as it is."""
         layers = {layer.config["path"]: layer for layer in self._network.layers if layer.kind == "opaque"}
-        return [self._alone(layer) for layer in layers.values()]
+        return [self._alone(layer) for path, layer in layers.items() if path]
 
     def _alone(self, layer: Layer) -> Experiment:
-        spec = {"shape": list(layer.config["shape_in"]), "dtype": "float32", "high": None}
-        subject = {**self._subject, "path": layer.config["path"], "inputs": [spec]}
+        subject = {**self._subject, "path": layer.config["path"], "inputs": _inputs(layer.config["inputs"])}
         return Experiment(Network(with_loss([layer]), self._network.batch), subject, "opaque")
 
     def original(self) -> Experiment:
@@ -71,6 +70,16 @@ class ModelSource:
     def sample(self, rng: Random) -> Experiment:
         narrowed = narrow(self._network, rng)
         return Experiment(narrowed, {"layers": narrowed.to_json()}, "network")
+
+
+def _inputs(texts: tuple[str, ...]) -> list[Any] | dict[str, Any]:
+    """As the tracer wrote them: `3x5x8`, or `mask=8x8:bool` where they are named."""
+    from ampere.tracing.inputs import parse_input
+
+    named = [text.rpartition("=") for text in texts]
+    specs = [parse_input(spec)[0].to_json() for _, _, spec in named]
+    names = [name for name, _, _ in named]
+    return dict(zip(names, specs, strict=True)) if any(names) else specs
 
 
 def narrow(network: Network, rng: Random) -> Network:

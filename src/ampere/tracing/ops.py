@@ -24,8 +24,9 @@ _NAMES = {
         _batch_norm_with_update _batch_norm_no_update native_layer_norm
         native_group_norm _fused_rms_norm""",
     LOOKUP: "embedding",
-    "elementwise": """native_dropout dropout bernoulli rand rand_like randn randn_like randint randint_like uniform
-        normal exponential geometric glu hardswish log_sigmoid_forward _prelu_kernel rrelu_with_noise
+    "dropout": """native_dropout dropout bernoulli rand rand_like randn randn_like randint randint_like uniform
+        normal exponential geometric""",
+    "elementwise": """glu hardswish log_sigmoid_forward _prelu_kernel rrelu_with_noise
         rrelu_with_noise_functional abs gelu mish threshold masked_fill eq ne lt le gt ge __and__ __or__ __ior__
         __iand__ floor_divide complex polar _masked_scale heaviside zero fill tril triu lift isin
         _weight_norm_interface _conj_physical addr _conj""",

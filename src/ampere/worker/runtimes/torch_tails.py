@@ -49,6 +49,11 @@ def _last(plan: TailPlan) -> Action:
     return select
 
 
+def _draw_mask(x: Tensor) -> Tensor:
+    torch.empty_like(x.detach()).bernoulli_(1 - DROPOUT)
+    return x
+
+
 def _aside(x: Tensor) -> Tensor:
     torch.relu(x.detach())
     return x
@@ -62,7 +67,7 @@ def _repeat(plan: TailPlan) -> Action:
 ACTIONS: Dict[str, Callable[[TailPlan], Action]] = {
     "aside": lambda plan: _aside,
     "relu": lambda plan: lambda x: torch.relu(x),
-    "dropout": lambda plan: lambda x: F.dropout(x, DROPOUT),
+    "dropout": lambda plan: _draw_mask,
     "add": lambda plan: lambda x, y: x + y,
     "max_pool": _max_pool,
     "max_pool_same": _max_pool_same,
