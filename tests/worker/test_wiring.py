@@ -87,13 +87,19 @@ def test_values_are_let_go_after_their_last_reader():
 
 
 def test_dropout_is_recognised_by_its_three_operations():
-    draw, multiply = TailOp("elementwise", 6, 6, backward=False), TailOp("elementwise", 12, 6)
-    relu = TailOp("elementwise", 6, 6)
-    tail = with_dropout((relu, draw, draw, multiply, multiply))
+    draw, scale = TailOp("dropout", 6, 6, backward=False), TailOp("elementwise", 6, 6, backward=False)
+    relu, multiply = TailOp("elementwise", 6, 6), TailOp("elementwise", 12, 6)
+    tail = with_dropout((relu, draw, scale, multiply, multiply))
     assert [op.op for op in tail] == ["elementwise", "dropout", "elementwise"]
+    assert plan_tail(tail[1], (2, 3)).action == "dropout"
     assert with_dropout((draw, multiply)) == (draw, multiply)
-    assert plan_tail(draw, (2, 3)).action == "aside"
-    assert plan_tail(draw, (2, 3), grad=False).action == "relu"
+    assert plan_tail(draw, (2, 3)).action == "draw"
+
+
+def test_what_has_no_backward_is_done_aside():
+    mask = TailOp("elementwise", 6, 6, backward=False)
+    assert plan_tail(mask, (2, 3)).action == "aside"
+    assert plan_tail(mask, (2, 3), grad=False).action == "relu"
 
 
 def test_the_next_layer_decides_what_a_pool_leaves():
@@ -117,7 +123,7 @@ def test_the_networks_of_our_spaces_have_no_loose_ends(name):
     with torch.device("meta"):
         model, inputs = getattr(importlib.import_module(module), function)(**space.default)
     wiring = wire(trace(model, inputs))
-    assert not any(fresh.operand.grad for fresh in wiring.fresh)  # the input, and masks that dropout drew
+    assert len(wiring.fresh) == 1
     assert wiring.dangling == ()
 
 

@@ -6,7 +6,7 @@ from ..network import TailOp
 
 
 def with_dropout(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:
-    """Dropout is three operations: draw a mask, scale it, multiply with it. Drawing is dear, so it is told apart."""
+    """Dropout is three operations: draw a mask, scale it, multiply with it. Here they become one, with backward."""
     found: List[TailOp] = []
     for op in tail:
         found.append(op)
@@ -17,8 +17,8 @@ def with_dropout(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:
 
 def _is_dropout(draw: TailOp, scale: TailOp, multiply: TailOp) -> bool:
     same_size = draw.values_out == scale.values_out == multiply.values_out
-    elementwise = draw.op == scale.op == multiply.op == "elementwise"
-    return same_size and elementwise and (draw.backward, scale.backward, multiply.backward) == (False, False, True)
+    named = (draw.op, scale.op, multiply.op) == ("dropout", "elementwise", "elementwise")
+    return same_size and named and (draw.backward, scale.backward, multiply.backward) == (False, False, True)
 
 
 def without_loss(tail: Tuple[TailOp, ...]) -> Tuple[TailOp, ...]:

@@ -1,6 +1,6 @@
 """How an operation of a layer's tail is carried out, given only what it reads and writes.
 
-    dropout      a mask is drawn; what is done with it are operations of their own
+    dropout      all of it, or only the drawing of its mask where that has no backward
     elementwise  relu, or a sum with an earlier tensor where twice as much is read as written
     pool         max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
     reduce       softmax where the size stays, else the mean over the dimensions that go
@@ -32,8 +32,8 @@ Options = Sequence[Optional[TailPlan]]  # the likeliest first
 
 def plan_tail(tail: TailOp, shape: Shape, grad: bool = True, wanted: int = 0) -> TailPlan:
     """`wanted` values are what the next layer reads, if that is known."""
-    if grad and not tail.backward and tail.op != "dropout":
-        return TailPlan("aside", shape)
+    if grad and not tail.backward:
+        return TailPlan("draw" if tail.op == "dropout" else "aside", shape)
     sensible = tail.values_in >= 1 and tail.values_out >= 1
     options = PLANNERS[tail.op](tail, shape) if sensible and tail.op in PLANNERS else ()
     plans = [plan for plan in options if plan is not None]

@@ -6,6 +6,7 @@ from typing import Dict, Optional
 from ..errors import WorkerError, bad_request
 from .runtime import Runtime, Training
 
+# Each under the name of its library.
 RUNTIMES = {"torch": "torch_runtime"}
 REMEDIES = {"torch": "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'"}
 
@@ -23,9 +24,10 @@ def find_runtime(name: str) -> Runtime:
 
 def _load(name: str) -> Runtime:
     try:
-        module = importlib.import_module("." + RUNTIMES[name], __name__)
-    except ImportError as problem:
+        importlib.import_module(name)
+    except (ImportError, OSError) as problem:  # OSError: a library that it links to is not there
         raise WorkerError("runtime_missing", f"{REMEDIES[name]} ({problem})") from None
+    module = importlib.import_module("." + RUNTIMES[name], __name__)
     runtime: Runtime = module.create()
     return runtime
 

@@ -67,7 +67,8 @@ def _repeat(plan: TailPlan) -> Action:
 ACTIONS: Dict[str, Callable[[TailPlan], Action]] = {
     "aside": lambda plan: _aside,
     "relu": lambda plan: lambda x: torch.relu(x),
-    "dropout": lambda plan: _draw_mask,
+    "draw": lambda plan: _draw_mask,
+    "dropout": lambda plan: lambda x: F.dropout(x, DROPOUT),
     "add": lambda plan: lambda x, y: x + y,
     "max_pool": _max_pool,
     "max_pool_same": _max_pool_same,
