@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol
 
-from ampere import __version__
 from ampere.errors import UsageError
 
 TITLES = {
@@ -27,6 +27,15 @@ EXAMPLES = """examples:
 Every command has its own help: ampere estimate --help"""
 
 
+class Layout(argparse.RawDescriptionHelpFormatter):
+    """Sentences are wrapped to the terminal; what has lines of its own keeps them."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent)
+
+
 class Command(Protocol):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
@@ -42,7 +51,7 @@ class Parser(argparse.ArgumentParser):
 
 def parse(words: Sequence[str]) -> tuple[Command, argparse.Namespace]:
     parser = _parser("ampere", "How many joules training a neural network will cost on this device.", EXAMPLES)
-    parser.add_argument("--version", action="version", version=f"ampere {__version__}")
+    parser.add_argument("--version", action="version", version=f"ampere {import_module('ampere').__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     for name, title in TITLES.items():
         commands.add_parser(name, help=title, add_help=False)
@@ -73,6 +82,6 @@ def _parser(prog: str, description: str, epilog: str) -> Parser:
         prog=prog,
         description=description,
         epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=Layout,
         allow_abbrev=False,
     )

@@ -35,6 +35,7 @@ class LoadedModel:
 
 
 def load_model(spec: str, /, input: str | None = None, **arguments: Any) -> LoadedModel:
+    """A family by name, or what a function of the user's returns; `arguments` go to the function that builds it."""
     need_torch()
     if ":" not in spec:
         return load_from_space(find_space(spec), input, arguments)

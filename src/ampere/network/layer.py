@@ -24,6 +24,8 @@ TAIL_CLASSES = ("elementwise", "dropout", "pool", "reduce", "copy", "other")
 
 @dataclass(frozen=True, eq=False)
 class Layer:
+    """A parametric operation of a network with what follows it: its kind, its sizes, and its name for people."""
+
     kind: str
     config: Mapping[str, Any]
     channels_in: int

@@ -11,6 +11,8 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Network:
+    """All layers of one training step at one batch size; what estimates are made of."""
+
     layers: Tuple[Layer, ...]
     batch: int
     name: str = ""

@@ -20,6 +20,8 @@ __all__ = ["FORMAT", "Observation", "Profile", "check_device"]
 
 @dataclass(frozen=True)
 class Profile:
+    """What is known of a device: what was observed there, with which setup and meter, and how that was fitted."""
+
     device: Mapping[str, Any]  # the fingerprint; devices are the same if its "id" is
     setup: TrainingSetup
     meter: Meter

@@ -20,6 +20,7 @@ CAUSES = {
     errno.EPERM: "permission denied: choose another place with --out or AMPERE_HOME",
     errno.EISDIR: "it is a folder: name a file",
     errno.ENOTDIR: "a part of its path is a file, not a folder: choose another place",
+    errno.EEXIST: "a part of its path is a file, not a folder: choose another place",
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
     errno.ENOLCK: "its file system offers no locks: choose a local disk with --out or AMPERE_HOME",
     errno.EIO: "the disk reports an error: check it, or choose another place with --out or AMPERE_HOME",

@@ -24,13 +24,16 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
     targets, yardsticks = trial.targets, trial.yardsticks
     found = ratios(targets, yardsticks)
     iterations = sum(w.iterations for w in targets)
+    cpu_seconds = median([w.cpu_per_iteration for w in targets])
+    # The power of all windows at the cost of the median one, or a single slow window would count in joules only.
+    watts = sum(w.joules for w in targets) / max(sum(w.cpu_seconds for w in targets), 1e-9)
     return {
         "ratio": median(found),
         "spread": relative_spread(found),
         "seconds": median([w.seconds / w.iterations for w in targets]),
-        "cpu_seconds": median([w.cpu_per_iteration for w in targets]),
+        "cpu_seconds": cpu_seconds,
         "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]),
-        "joules": sum(w.joules for w in targets) / iterations,
+        "joules": watts * cpu_seconds,
         "iterations": iterations,
         "page_faults": sum(w.page_faults for w in targets) / iterations,
         "parameters": trial.parameters,

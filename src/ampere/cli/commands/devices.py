@@ -13,7 +13,7 @@ from ..screen import print_json
 def add_arguments(parser: ArgumentParser) -> None:
     shared.describe(
         parser,
-        "What this machine is, which meters it has, and what the profiles stored here know. Profiles are stored in\n"
+        "What this machine is, which meters it has, and what the profiles stored here know. Profiles are stored in "
         "the user's data folder (default), or in AMPERE_HOME if that is set.",
         "ampere devices",
         "ampere devices --json",

@@ -16,7 +16,7 @@ from ..whole_run import WholeRun, check_asked, iterations_asked, whole_run
 def add_arguments(parser: ArgumentParser) -> None:
     shared.describe(
         parser,
-        "How many joules training a model will cost on this device, by layer and with how sure that is. The model\n"
+        "How many joules training a model will cost on this device, by layer and with how sure that is. The model "
         "is not trained. The first time, the device is profiled for some seconds.",
         "ampere estimate lenet5                                       one iteration, layer by layer",
         "ampere estimate net.py:build --input 10x3x32x32 --iterations 10000",
@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def _add_run(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("the whole run")
-    group.add_argument("--iterations", metavar="N", type=values.count)
+    group.add_argument("--iterations", metavar="N", type=values.count, help="default: one iteration only")
     group.add_argument(
         "--epochs", metavar="N", type=values.count, help="with --samples; an epoch is samples / batch iterations"
     )

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ampere.profiles.profile import Profile
     from ampere.profiling.besides import Timed
 
-BESIDES_SECONDS = 3.0
+BESIDES_AT_MOST = 3.0  # seconds
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     shared.describe(
         parser,
-        "Trains the model itself on made-up data, in processes of its own, and tells what an iteration costs: the\n"
-        "truth that estimates are held against. Loading data, evaluation and checkpoints are not in it; the first two\n"
+        "Trains the model itself on made-up data, in processes of its own, and tells what an iteration costs: the "
+        "truth that estimates are held against. Loading data, evaluation and checkpoints are not in it; the first two "
         "can be timed beside it.",
         "ampere measure lenet5                                        10 s, and the estimate if there is a profile",
         "ampere measure net.py:build --input 10x3x32x32 --evaluation",
@@ -50,9 +50,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     model, profile = asked_model(options), stored(options)
     options.watts_per_core = options.watts_per_core or _watts(profile)
+    besides = _besides(options)
     measured = _measure(model, profile, options)
     estimate = _estimate(model, profile, options) if profile else None
-    besides = list(_besides(options))
     from ..views.measurement import show, to_json
 
     if options.json:
@@ -85,17 +85,15 @@ def _estimate(model: str | LoadedModel, profile: Profile, options: Namespace) ->
 def _besides(options: Namespace) -> list[Timed]:
     from ampere.profiling.besides import time_evaluating, time_loading
 
-    found = []
+    found, seconds = [], min(BESIDES_AT_MOST, options.seconds)
     if options.data:
         notice(f"timing {options.data} ...", options.quiet)
-        found.append(time_loading(options.data, BESIDES_SECONDS, options.watts_per_core))
+        found.append(time_loading(options.data, seconds, options.watts_per_core))
     if options.evaluation:
         notice("timing evaluation ...", options.quiet)
         changed = {"batch": options.batch} if options.batch else {}
         found.append(
-            time_evaluating(
-                options.model, options.input, changed, setup_of(options), BESIDES_SECONDS, options.watts_per_core
-            )
+            time_evaluating(options.model, options.input, changed, setup_of(options), seconds, options.watts_per_core)
         )
     return found
 

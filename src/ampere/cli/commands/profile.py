@@ -20,7 +20,7 @@ SPACES = ("cnn", "transformers", "recurrent")
 def add_arguments(parser: ArgumentParser) -> None:
     shared.describe(
         parser,
-        "Trains small networks and layers like the model's on this device, and keeps what was learnt. A profile that\n"
+        "Trains small networks and layers like the model's on this device, and keeps what was learnt. A profile that "
         "is already there is extended; a run that was stopped goes on where it was.",
         "ampere profile lenet5                              15 s, for LeNet-5 of any widths",
         "ampere profile net.py:build --target 3% --seconds 120",

@@ -15,7 +15,7 @@ from ..screen import notice, print_json
 def add_arguments(parser: ArgumentParser) -> None:
     shared.describe(
         parser,
-        "The layers of one training step of a model: what they are, and what they ask for. Nothing is trained. The\n"
+        "The layers of one training step of a model: what they are, and what they ask for. Nothing is trained. The "
         "file that --out writes can be estimated anywhere, without PyTorch and without the model's code.",
         "ampere trace lenet5",
         "ampere trace net.py:build --input 10x3x32x32 --out net.json",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: ArgumentParser) -> None:
     shared.describe(
         parser,
-        "Really trains random networks like the model that the profile never saw, each twice, and compares what was\n"
+        "Really trains random networks like the model that the profile never saw, each twice, and compares what was "
         "measured with the estimates of Ampere and of simpler methods. Profiles first where that is needed.",
         "ampere validate lenet5",
         "ampere validate resnet --networks 20 --seed 1 --plot resnet.png",

@@ -1,0 +1,139 @@
+"""The command as users run it: a process, with profiles in a place of its own."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+SUBJECTS = Path(__file__).with_name("subjects.py")
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def record(self) -> Any:
+        return json.loads(self.out)
+
+
+class Ampere:
+    """`ampere(...)` runs it to its end; `ampere.start(...)` leaves it running."""
+
+    def __init__(
+        self, home: Path, folder: Path, python: tuple[str, ...] = (sys.executable,), **environment: str
+    ) -> None:
+        self.home, self.folder, self.python, self.environment = home, folder, python, environment
+
+    def __call__(self, *words: object, seconds: float = 90.0) -> Ran:
+        process = self.start(*words)
+        out, err = process.communicate(timeout=seconds)
+        return Ran(process.returncode, out, err)
+
+    def start(self, *words: object) -> "subprocess.Popen[str]":
+        environment = {**os.environ, "AMPERE_HOME": str(self.home), "COLUMNS": "100", **self.environment}
+        return subprocess.Popen(
+            [*self.python, "-m", "ampere", *map(str, words)],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def profile_path(self) -> Path:
+        return next((self.home / "profiles").glob("*.json"))
+
+
+@pytest.fixture(scope="session")
+def profiled_home(tmp_path_factory):
+    """A home with a profile of lenet5, made once for all tests by the command itself."""
+    place = tmp_path_factory.mktemp("profiled")
+    ran = Ampere(place / "home", place)("profile", "lenet5", "--seconds", 8)
+    assert ran.code == 0, ran.err
+    (place / "said.txt").write_text(ran.out)
+    return place / "home"
+
+
+@pytest.fixture(scope="session")
+def refused():
+    """Asserts that a run ended with this code and one line that holds these words."""
+
+    def check(ran, code, *words):
+        assert "Traceback" not in ran.err
+        assert ran.out == ""
+        [line] = [line for line in ran.err.splitlines() if line.startswith("ampere: ")]
+        assert ran.err.splitlines()[-1] == line
+        assert all(word in line for word in words), line
+        assert ran.code == code, line
+
+    return check
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, capsys):
+    """The command in this process, for the many cases in which a process of its own would only take longer."""
+    from ampere.cli import main
+
+    monkeypatch.setenv("AMPERE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        code = main([str(word) for word in words])
+        return Ran(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def ampere(tmp_path):
+    """On a device that was never profiled."""
+    return Ampere(tmp_path / "home", tmp_path)
+
+
+@pytest.fixture
+def profiled(tmp_path, profiled_home):
+    """On a device whose profile knows lenet5; a copy, free to be spoilt."""
+    shutil.copytree(profiled_home, tmp_path / "home")
+    return Ampere(tmp_path / "home", tmp_path)
+
+
+@pytest.fixture(scope="session")
+def subject():
+    return lambda name: f"{SUBJECTS}:{name}"
+
+
+@pytest.fixture(scope="session")
+def torchless_python(tmp_path_factory):
+    """A Python in which PyTorch is not installed, though everything else that Ampere needs is."""
+    import numpy
+
+    site, packages = tmp_path_factory.mktemp("site"), Path(numpy.__file__).parents[1]
+    for name in (
+        "numpy",
+        "numpy.libs",
+        "scipy",
+        "scipy.libs",
+        "rich",
+        "pygments",
+        "markdown_it",
+        "mdurl",
+        "platformdirs",
+    ):
+        if (packages / name).exists():
+            (site / name).symlink_to(packages / name)
+    (site / "ampere").symlink_to(Path(__file__).parents[2] / "src" / "ampere")
+    return (sys.executable, "-S"), {"PYTHONPATH": str(site)}
+
+
+@pytest.fixture
+def torchless(profiled, torchless_python):
+    python, environment = torchless_python
+    return Ampere(profiled.home, profiled.folder, python, **environment)

@@ -1,0 +1,51 @@
+"""Models and loaders of a user's, good and bad."""
+
+import torch
+from torch import nn
+
+
+def good():
+    return nn.Sequential(nn.Flatten(), nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4)), torch.randn(5, 4, 4)
+
+
+def silent():
+    return nn.Linear(16, 8)
+
+
+def sized(batch):
+    return nn.Linear(16, 8), torch.randn(batch, 16)
+
+
+def raising():
+    raise RuntimeError("the weights are on the moon")
+
+
+def nothing():
+    return 42
+
+
+def frozen():
+    model = nn.Linear(4, 2)
+    model.requires_grad_(False)
+    return model, torch.randn(3, 4)
+
+
+def exiting():
+    raise SystemExit(3)
+
+
+def chatty():
+    print("building, please wait")
+    return good()
+
+
+def loader():
+    return [torch.zeros(4)] * 3
+
+
+def no_loader():
+    return 3
+
+
+def empty_loader():
+    return []

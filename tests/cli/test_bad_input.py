@@ -1,0 +1,88 @@
+"""Whatever is wrong is one line that says what to do, and an exit code that tells which sort it was."""
+
+import pytest
+
+USAGE, MODEL, PROFILE = 2, 3, 4
+
+
+def test_a_process_ends_with_the_code_and_the_line(ampere, refused):
+    refused(ampere("estimate", "lenet55"), USAGE, "did you mean lenet5")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("estmate lenet5", ["did you mean estimate?"]),
+        ("explode", ["there is no command", "validate"]),
+        ("--explode", ["unrecognized", "--help"]),
+        ("estimate", ["MODEL", "ampere estimate --help"]),
+        ("estimate lenet55", ["no model 'lenet55'", "did you mean lenet5"]),
+        ("estimate net.py", ["names no function", "net.py:NAME"]),
+        ("estimate lenet5 --seconds -3", ["--seconds", "positive number of seconds"]),
+        ("profile lenet5 --seconds nan", ["--seconds", "positive"]),
+        ("profile lenet5 --seconds 0", ["--seconds", "positive"]),
+        ("profile lenet5 --target 300%", ["--target", "3% or 0.03"]),
+        ("profile lenet5 --target soon", ["--target", "3% or 0.03"]),
+        ("profile lenet5 --watts-per-core 0", ["--watts-per-core", "positive number of watts"]),
+        ("profile lenet5 --optimizer lion", ["--optimizer", "adamw"]),
+        ("profile lenet5 --threads 0", ["--threads", "whole number from 1"]),
+        ("profile", ["either a model or --space"]),
+        ("profile lenet5 --space cnn", ["either a model or --space"]),
+        ("profile --space vision", ["--space", "transformers"]),
+        ("profile net.json", ["network file", "cannot be trained"]),
+        ("estimate lenet5 --battery big", ["battery 'big'", "15Wh"]),
+        ("estimate lenet5 --battery -15Wh", ["battery"]),
+        ("estimate lenet5 --iterations 5 --epochs 2", ["--iterations and --epochs"]),
+        ("estimate lenet5 --epochs 2", ["--samples"]),
+        ("estimate lenet5 --iterations 0", ["--iterations", "whole number from 1"]),
+        ("estimate lenet5 --batch 0", ["--batch", "whole number from 1"]),
+        ("estimate lenet5 --input 0x1x28x28", ["dimension of 0"]),
+        ("estimate lenet5 --input wide", ["'wide' is no shape", "10x1x28x28"]),
+        ("trace lenet5 --out net.txt", [".json"]),
+        ("validate lenet5 --networks none", ["--networks", "whole number from 1"]),
+    ],
+)
+def test_what_makes_no_sense_is_refused(here, refused, words, says):
+    refused(here(*words.split()), USAGE, *says)
+
+
+@pytest.mark.parametrize("command", ["estimate", "profile", "measure", "validate", "trace"])
+def test_a_factory_that_raises_is_quoted_with_its_line(here, refused, subject, command):
+    refused(here(command, subject("raising")), MODEL, "RuntimeError: the weights are on the moon", "subjects.py:")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        ("silent", [], ["does not tell its input", "--input"]),
+        ("silent", ["--input", "10x17"], ["10x17", "--input"]),
+        ("nothing", [], ["returned int, not a model"]),
+        ("exiting", [], ["SystemExit"]),
+        ("frozen", [], ["cannot train Linear", "requires_grad"]),
+        ("absent", [], ["no function 'absent'", "good"]),
+        ("good", ["--batch", "4"], ["batch"]),
+    ],
+)
+def test_a_model_that_cannot_be_estimated_says_why(here, refused, subject, name, options, says):
+    refused(here("trace", subject(name), *options), MODEL, *says)
+
+
+def test_a_file_that_is_not_there(here, refused):
+    refused(here("estimate", "nowhere.py:build"), MODEL, "nowhere.py is not there")
+
+
+def test_a_network_file_that_is_not_there(here, refused):
+    refused(here("estimate", "nowhere.json"), PROFILE, "nowhere.json does not exist")
+
+
+def test_never_profiled_and_not_allowed_to(here, refused):
+    refused(here("estimate", "lenet5", "--no-profiling"), PROFILE, "no profile", "ampere profile")
+
+
+@pytest.mark.parametrize(
+    ("loader", "says"),
+    [("no_loader", "gives no batches"), ("empty_loader", "no batch at all"), ("absent", "no function")],
+)
+def test_a_loader_that_loads_nothing(here, refused, subject, loader, says):
+    ran = here("measure", subject("good"), "--seconds", 0.1, "--data", subject(loader), "--quiet")
+    refused(ran, MODEL, says)

@@ -1,0 +1,140 @@
+"""The commands as a user meets them, one after the other, on a profile made once."""
+
+import json
+import time
+
+import pytest
+
+from ampere.estimation import COVERS
+
+ESTIMATE_KEYS = {
+    "joules_per_iteration",
+    "joules_stddev",
+    "joules_interval90",
+    "seconds_per_iteration",
+    "total",
+    "layers",
+    "unprofiled",
+    "extrapolated",
+    "meter",
+    "allocator",
+    "condition",
+    "covers",
+    "profile",
+}
+
+
+def test_profiling_tells_what_it_did(profiled_home):
+    said = (profiled_home.parent / "said.txt").read_text()
+    for word in ("expected error", "measured", "thinking", "modelled", "ampere estimate lenet5", ".json"):
+        assert word in said
+
+
+def test_the_stored_profile_answers_at_once(profiled):
+    before = profiled.profile_path.read_bytes()
+    began = time.monotonic()
+    ran = profiled("estimate", "lenet5", "--json")
+    assert ran.code == 0, ran.err
+    assert time.monotonic() - began < 10
+    assert profiled.profile_path.read_bytes() == before
+    assert ran.err == ""
+
+
+def test_the_json_has_its_keys_and_the_layers_sum_up(profiled, here):
+    record = here("estimate", "lenet5", "--epochs", 2, "--samples", 101, "--battery", "15Wh", "--json").record
+    assert record.keys() >= ESTIMATE_KEYS
+    assert record["joules_per_iteration"] == pytest.approx(sum(layer["joules"] for layer in record["layers"]))
+    assert all(layer.keys() == {"name", "kind", "joules", "stddev"} for layer in record["layers"])
+    assert record["meter"] == {"name": "cpu-time", "measured": False, "scope": "5 W per busy core"}
+    total = record["total"]
+    assert total["iterations"] == 2 * 11
+    assert total["joules"] == pytest.approx(22 * record["joules_per_iteration"])
+    assert total["battery_share"] == pytest.approx(total["joules"] / 54000)
+    low, high = total["joules_interval90"]
+    assert low < total["joules"] < high
+
+
+def test_the_screen_says_everything_that_matters(profiled, here):
+    ran = here("estimate", "lenet5", "--iterations", 1000, "--battery", "15Wh")
+    assert ran.code == 0, ran.err
+    for word in ("per iteration", "90 %", "1,000 iterations", "Wh", "of 15Wh", "conv", "(step)", "█", "modelled"):
+        assert word in ran.out, word
+    shown = " ".join(ran.out.split())
+    assert "--watts-per-core" in shown
+    assert "plain training loop with the system's allocator" in shown
+    assert COVERS in shown
+
+
+def test_a_wide_model_is_folded(profiled, here):
+    ran = here("estimate", "lenet5", "--top", 2)
+    assert "(3 others)" in ran.out
+    assert ran.out.count("conv") + ran.out.count("linear") == 2
+
+
+def test_other_watts_scale_the_joules_and_nothing_else(profiled, here):
+    five, ten = (here("estimate", "lenet5", "--json", *w).record for w in ((), ("--watts-per-core", 10)))
+    assert ten["joules_per_iteration"] == pytest.approx(2 * five["joules_per_iteration"], rel=0.01)
+    assert ten["seconds_per_iteration"] == pytest.approx(five["seconds_per_iteration"])
+    assert ten["meter"]["scope"] == "10 W per busy core"
+
+
+def test_now_asks_the_device(profiled):
+    ran = profiled("estimate", "lenet5", "--now", "--json")
+    assert ran.code == 0, ran.err
+    assert ran.record["condition"] > 0
+    assert ran.record["condition"] != 1.0
+
+
+def test_a_traced_file_is_estimated_as_the_model_is(profiled, here):
+    traced = here("trace", "lenet5", "--out", "net.json", "--json")
+    assert traced.code == 0, traced.err
+    assert [layer["kind"] for layer in traced.record["layers"]] == ["conv", "conv", "linear", "linear", "linear"]
+    assert traced.record["parameters"] == 61706
+    of_file, of_model = (here("estimate", m, "--json").record for m in ("net.json", "lenet5"))
+    assert of_file["joules_per_iteration"] == pytest.approx(of_model["joules_per_iteration"])
+
+
+def test_a_model_of_the_users_with_what_it_prints_on_standard_error(profiled, subject):
+    ran = profiled("estimate", subject("chatty"), "--no-profiling", "--json")
+    assert ran.code == 0, ran.err
+    assert "building, please wait" in ran.err
+    assert json.loads(ran.out)["network"] == "subjects:chatty"
+
+
+def test_measuring_shows_the_estimate_beside_it(profiled, subject):
+    words = ["measure", "lenet5", "--seconds", 1, "--data", subject("loader"), "--evaluation", "--json"]
+    ran = profiled(*words)
+    assert ran.code == 0, ran.err
+    record = ran.record
+    assert record["joules_per_iteration"] == pytest.approx(5.0 * record["cpu_seconds_per_iteration"], rel=0.2)
+    assert record["difference"] == pytest.approx(
+        record["estimate"]["joules_per_iteration"] / record["joules_per_iteration"] - 1
+    )
+    assert abs(record["difference"]) < 0.5
+    assert 0 < record["evaluation"]["joules"] < record["joules_per_iteration"]
+    assert record["data"]["batches"] > 100
+    assert record["rounds"] >= 3
+
+
+def test_validating_compares_every_method_and_draws(profiled):
+    ran = profiled("validate", "lenet5", "--networks", 4, "--seed", 3, "--plot", "v.png", "--json")
+    assert ran.code == 0, ran.err
+    record = ran.record
+    assert record["networks"] == len(record["rows"]) == 4
+    assert record["mape"].keys() == {"additive", "physics", "flops", "flops_intercept"}
+    assert record["mape"]["additive"] < 0.5
+    assert 0 <= record["coverage90"] <= 1
+    assert record["repeatability_mape"] >= 0
+    assert record["profiling_seconds"] > 0
+    assert record["rows"][0].keys() >= {"actual", "additive", "physics", "flops", "flops_intercept"}
+    assert (profiled.folder / "v.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_devices_tells_of_the_machine_and_its_profiles(profiled, here):
+    (profiled.home / "profiles" / "broken.json").write_text("no")
+    ran = here("devices")
+    assert ran.code == 0, ran.err
+    for word in ("PyTorch", "cpu-time", "no energy counter", "lenet5", "broken.json", "not a profile"):
+        assert word in ran.out
+    record = here("devices", "--json").record
+    assert [p["problem"] is None for p in record["profiles"]].count(True) == 1

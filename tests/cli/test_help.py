@@ -1,0 +1,62 @@
+"""Help is quick, complete, and shows how it is done."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ampere.cli.parsing import TITLES
+
+
+def cpu_seconds(command):
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    assert status == 0
+    process.returncode = 0
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_the_commands_are_listed(ampere):
+    ran = ampere("--help")
+    assert ran.code == 0
+    assert all(name in ran.out for name in TITLES)
+
+
+@pytest.mark.parametrize("command", TITLES)
+def test_every_command_has_help_with_examples(ampere, command):
+    ran = ampere(command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    examples = ran.out.partition("examples:")[2].split("\n  ")[1:]
+    assert len(examples) >= 2
+    assert sum(f"ampere {command}" in line for line in examples) >= 2
+
+
+@pytest.mark.parametrize("command", ["estimate", "profile", "measure", "validate"])
+def test_defaults_are_told(ampere, command):
+    told = " ".join(ampere(command, "--help").out.split())
+    assert "default sgd" in told
+    assert "(default 1" in told  # of the seconds
+
+
+@pytest.mark.parametrize("words", [["--help"], ["estimate", "--help"], ["--version"]])
+def test_it_answers_within_a_third_of_a_second(words):
+    command = [sys.executable, "-m", "ampere", *words]
+    assert min(cpu_seconds(command) for _ in range(3)) < 0.3
+
+
+def test_nothing_heavy_is_imported_for_help():
+    code = "import sys, ampere.cli\ntry: ampere.cli.main(['profile', '--help'])\nexcept SystemExit: pass\n"
+    code += "print([m for m in ('numpy', 'scipy', 'torch', 'rich', 'ampere.api') if m in sys.modules])"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "[]"
+
+
+def test_version(ampere):
+    assert ampere("--version").out.startswith("ampere 0.")
+
+
+def test_without_words_it_shows_help_and_fails(ampere):
+    ran = ampere()
+    assert ran.code == 2
+    assert "ampere estimate lenet5" in ran.out

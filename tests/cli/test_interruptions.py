@@ -1,0 +1,100 @@
+"""Stopped, killed, unplugged: what was measured is kept, and the same command goes on from there."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ampere.profiles.recording import observations_from
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+
+
+def journal_of(ampere):
+    return next((ampere.home / "profiles").glob("*.journal"), None)
+
+
+def measured(ampere):
+    journal = journal_of(ampere)
+    return len(list(observations_from(journal))) if journal else 0
+
+
+def wait_until_measuring(ampere, process, count=2):
+    deadline = time.monotonic() + 60
+    while measured(ampere) < count:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def workers_of(pid):
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            parent = next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("PPid:"))
+        except (OSError, StopIteration):
+            continue
+        if int(parent) == pid:
+            found.append(int(status.parent.name))
+    return found
+
+
+def running(pid):
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(ampere, refused):
+    words = ["profile", "lenet5", "--seconds", 12, "--quiet"]
+    process = ampere.start(*words)
+    wait_until_measuring(ampere, process)
+    workers = workers_of(process.pid)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    kept = measured(ampere)
+    assert process.returncode == 130
+    assert err.strip() == (
+        f"ampere: stopped; what was measured is kept in {journal_of(ampere)}, the same command goes on from there"
+    )
+    assert out == ""
+    assert workers
+    assert not [pid for pid in workers if running(pid)]
+    again = ampere(*words, "--json")
+    assert again.code == 0, again.err
+    assert again.record["resumed"] is True
+    assert measured(ampere) > kept
+
+
+def test_a_killed_worker_is_replaced_and_the_run_ends_well(ampere):
+    process = ampere.start("profile", "lenet5", "--seconds", 12, "--json")
+    wait_until_measuring(ampere, process)
+    os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert '"expected_error"' in out
+    assert "Traceback" not in err
+
+
+def test_a_reader_who_leaves_is_no_error(profiled):
+    process = profiled.start("estimate", "lenet5", "--json")
+    process.stdout.close()
+    assert process.wait(30) == 141
+    assert process.stderr.read() == ""
+
+
+def test_a_full_disk_behind_standard_output_is_one_line(profiled):
+    import subprocess
+
+    with open("/dev/full", "w") as full:
+        environment = {**os.environ, "AMPERE_HOME": str(profiled.home)}
+        ran = subprocess.run(
+            [sys.executable, "-m", "ampere", "devices", "--json"], stdout=full, stderr=subprocess.PIPE, env=environment
+        )
+    assert ran.returncode == 7
+    assert ran.stderr.decode().startswith("ampere: the system refuses: ")
+    assert ran.stderr.count(b"\n") == 1
