@@ -11,6 +11,7 @@ import numpy as np
 from ampere.errors import UsageError
 from ampere.fitting import fit
 from ampere.network import Layer, Meter, Network
+from ampere.network.kinds import USUAL_WIDTH
 from ampere.profiles.profile import Profile
 from ampere.surrogate.additive import Additive
 from ampere.surrogate.features import layer_position
@@ -128,14 +129,14 @@ def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, An
     positions: dict[tuple[str, str], list[Any]] = {("glue", ""): []}
     for observation in profile.observations:
         for layer in observation.network.layers:
-            positions.setdefault(_family(layer), []).append(layer_position(layer))
+            positions.setdefault(_family(layer), []).append(layer_position(layer, USUAL_WIDTH))
     return {k: (np.min(p, axis=0), np.max(p, axis=0)) if p else (0, 0) for k, p in positions.items()}
 
 
 def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
     if layer.kind == "glue":
         return True
-    position = layer_position(layer)
+    position = layer_position(layer, USUAL_WIDTH)
     low, high = measured
     return bool(np.all(position >= low - OCTAVES_BEYOND) and np.all(position <= high + OCTAVES_BEYOND))
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ampere.profiles.profile import Observation, Profile
-from ampere.surrogate.additive import Additive, Data, learn
+from ampere.surrogate.additive import Additive, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
+from ampere.surrogate.learning import learn
 
 TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # of one round around the median of many, relative
 PRIOR_ROUNDS = 3.0  # how many rounds' worth of belief the typical spread has against a measurement's own
@@ -44,11 +45,8 @@ def _noise(observation: Observation, typical: float) -> float:
     return variance + (VARIANT_DOUBT**2 if observation.purpose in ("layer", "variant") else 0.0)
 
 
-def fit(profile: Profile, evaluations: int = 0) -> Additive:
-    """With `evaluations` the hyperparameters are learnt anew; without, they are the stored ones."""
+def fit(profile: Profile) -> Additive:
+    """With the hyperparameters that profiling ended with."""
+    hyper = Hyperparameters.from_json(profile.fit) if profile.fit else Hyperparameters()
     data = data_of(profile.observations, profile.yardstick_seconds)
-    start = Hyperparameters.from_json(profile.fit) if profile.fit else Hyperparameters()
-    if evaluations == 0 and profile.fit:
-        return Additive(data, start)
-    whole = np.array([o.purpose == "network" for o in profile.observations], dtype=bool)
-    return learn(data, start, evaluations, whole)
+    return learn(data, hyper, evaluations=0)

@@ -98,3 +98,14 @@ def test_a_full_disk_behind_standard_output_is_one_line(profiled):
     assert ran.returncode == 7
     assert ran.stderr.decode().startswith("ampere: the system refuses: ")
     assert ran.stderr.count(b"\n") == 1
+
+
+def test_ctrl_c_at_once_says_that_nothing_was_lost(ampere):
+    process = ampere.start("profile", "lenet5", "--quiet")
+    deadline = time.monotonic() + 30
+    while journal_of(ampere) is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err == "ampere: stopped before anything was measured\n"

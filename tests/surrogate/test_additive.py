@@ -4,8 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ampere.network import Network
-from ampere.surrogate.additive import Additive, Data, learn
+from ampere.surrogate.additive import Additive, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
+from ampere.surrogate.learning import calibrated, learn
 from ampere.surrogate.physics import fit_prices
 
 from .synthetic import chain, conv, linear, measured, random_chains, true_seconds
@@ -13,7 +14,8 @@ from .synthetic import chain, conv, linear, measured, random_chains, true_second
 
 @pytest.fixture(scope="module")
 def model() -> Additive:
-    return learn(measured(random_chains(1, 40)))
+    fitted = learn(measured(random_chains(1, 40)))
+    return calibrated(fitted, np.ones(40, dtype=bool))
 
 
 def errors(model: Additive, networks: list[Network]) -> np.ndarray:

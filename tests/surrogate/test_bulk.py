@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from ampere.surrogate.additive import Additive, learn
+from ampere.surrogate.additive import Additive
 from ampere.surrogate.bulk import Bulk
+from ampere.surrogate.learning import learn
 from ampere.surrogate.template import Template, template
 
 from .synthetic import chain, measured, random_chains

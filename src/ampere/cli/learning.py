@@ -45,9 +45,10 @@ def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None,
 
 def _kept(out: Path | None, options: Namespace) -> str:
     from ampere.profiles.places import journal_path
+    from ampere.profiles.recording import observations_from
 
     journal = journal_path(out or default_place(options))
-    if not journal.exists():
+    if not journal.exists() or next(observations_from(journal), None) is None:
         return "stopped before anything was measured"
     return f"stopped; what was measured is kept in {journal}, the same command goes on from there"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 120  # where there is no terminal to ask
 BLOCKS = " ▏▎▍▌▋▊▉█"
+
+
+def rows_that_fit(beside: int, least: int, most: int) -> int:
+    """How many rows of a table the terminal shows together with so many other lines."""
+    return max(least, min(most, shutil.get_terminal_size((80, most + beside)).lines - beside))
 
 
 def print_json(record: Any) -> None:
@@ -54,6 +60,9 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """A word and a sentence a line."""
+    facts = list(facts)
+    if not facts:
+        return
     table = _grid()
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import ProfileError
 from ..network import KINDS, Layer, Measurement, Meter, Network, work
+from ..network.kinds import USUAL_WIDTH
 from ..network.layer import TAIL_CLASSES
 
 MOST_LAYERS = 100_000
@@ -63,7 +64,7 @@ def check_layer(layer: Layer) -> None:
     if not all(map(_size, _sizes(layer))) or any(tail.op not in TAIL_CLASSES for tail in layer.tail):
         raise ValueError(f"a layer of kind {layer.kind} has strange channels or a strange tail")
     try:
-        good = _within(work(layer), 0) and _within(KINDS[layer.kind].coordinates(layer), 1e-12)
+        good = _within(work(layer), 0) and _within(KINDS[layer.kind].coordinates(layer, USUAL_WIDTH), 1e-12)
     except _MALFORMED as error:
         raise ValueError(f"the work of a layer of kind {layer.kind} cannot be told: {error!r:.100}") from None
     if not good:

@@ -19,8 +19,9 @@ from ampere.devices import Block, VariantDied, VariantFailed
 from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, data_of
 from ampere.network import Meter, TrainingSetup, work
 from ampere.profiles.profile import Observation
-from ampere.surrogate.additive import Additive, learn
+from ampere.surrogate.additive import Additive
 from ampere.surrogate.hyperparameters import Hyperparameters
+from ampere.surrogate.learning import calibrated, learn
 
 from .experiment import Experiment, slices
 from .merging import merged
@@ -115,16 +116,22 @@ class Profiling:
             report = Progress(elapsed, goal.seconds, len(self._seen), error, "")
             self._train(chosen, began + goal.seconds * 0.97, report, on_progress, began)
             self._model = self._fit(self._model.hyper, REFIT_EVALUATIONS)
-        self._model = self._fit(self._model.hyper, LAST_EVALUATIONS)
+        self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
         _, error = self._think(goal, 0.0)
         return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused)
 
     def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
         started = time.monotonic()
         observations = merged(self._seen)
-        whole = [o.purpose == "network" for o in observations]
         data = data_of(observations, self._yardstick)
-        model = learn(data, hyper, evaluations if len(data) > 8 else 0, np.array(whole, dtype=bool))
+        model = learn(data, hyper, evaluations if len(data) > 8 else 0)
+        self._thinking += time.monotonic() - started
+        return model
+
+    def _calibrated(self, model: Additive) -> Additive:
+        started = time.monotonic()
+        whole = np.array([o.purpose == "network" for o in merged(self._seen)], dtype=bool)
+        model = calibrated(model, whole)
         self._thinking += time.monotonic() - started
         return model
 

@@ -16,7 +16,7 @@ teach one model through the same few matrix products.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
@@ -25,13 +25,12 @@ from ampere.network import Layer, Network
 
 from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gp import kernel
-from .hyperparameters import Hyperparameters, fit_hyperparameters
+from .hyperparameters import Hyperparameters
 from .physics import device_speed, fit_prices
 from .stack import Stack, covariance, scale, whole_covariance
 
 PRICE_DOUBT = 0.25  # relative, for quantities that were measured
 UNMEASURED_DOUBT = 1.0
-OUTLIER = 3.0  # standard deviations beyond which a measurement's noise is taken to be larger than it says
 LEAST_SHARE = 0.1  # a layer never costs less than this share of its physics
 
 
@@ -46,6 +45,11 @@ class Data:
 
     def __len__(self) -> int:
         return len(self.networks)
+
+    def only(self, chosen: Array) -> Data:
+        """The measurements where `chosen` is true."""
+        networks = tuple(n for n, kept in zip(self.networks, chosen, strict=True) if kept)
+        return Data(networks, self.costs[chosen], self.noise[chosen], self.system[chosen])
 
 
 @dataclass(frozen=True)
@@ -72,13 +76,15 @@ class Known:
 
 
 class Additive:
-    """The fitted model. Make one with `learn`; it never changes afterwards."""
+    """The fitted model. Make one with `learning.learn`; it never changes afterwards."""
 
     def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
         self.data, self.hyper = data, hyper
-        rows = np.array([network_features(n).row for n in data.networks]).reshape(len(data), len(STEP))
+        rows = np.array([network_features(n, hyper.vector_width).row for n in data.networks]).reshape(
+            len(data), len(STEP)
+        )
         self.prices = fit_prices(rows, data.costs) if prices is None else prices
-        self.stack = Stack(data.networks, data.system, self.prices)
+        self.stack = Stack(data.networks, data.system, self.prices, hyper.vector_width)
         self.doubt = self._price_doubt()
         self.measuring_variance = self.hyper.floor**2 + (float(np.median(data.noise)) if len(data) else 0.0)
         self._residual = data.costs - self.stack.physics
@@ -125,7 +131,7 @@ class Additive:
 
     def joint(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
         """Means and posterior covariance of several networks at once: what the planner thinks with."""
-        stack = Stack(networks, system, self.prices)
+        stack = Stack(networks, system, self.prices, self.hyper.vector_width)
         with_data = covariance(self.stack, stack, self.doubt, self.hyper)
         whitened = self.whiten(with_data)
         posterior = covariance(stack, stack, self.doubt, self.hyper) - whitened.T @ whitened
@@ -138,9 +144,9 @@ class Additive:
         return known
 
     def _ask(self, layer: Layer) -> Known:
-        row, kind, hyper = layer_row(layer), layer.kind, self.hyper
+        row, kind, hyper = layer_row(layer, self.hyper.vector_width), layer.kind, self.hyper
         physics = float(row @ self.prices)
-        position = scale(kind, layer_position(layer), hyper)
+        position = scale(kind, layer_position(layer, hyper.vector_width), hyper)
         with_data = (self.stack.rows * self.doubt**2) @ row
         relative = 0.0
         if kind in self.stack.positions:
@@ -158,7 +164,7 @@ class Additive:
         return Known(physics, mean, whitened, float(np.sum((STEP * self.doubt) ** 2)), STEP)
 
     def answer(self, network: Network, system: bool = False) -> Answer:
-        features = network_features(network)
+        features = network_features(network, self.hyper.vector_width)
         known = [self.known(layer) for layer in features.layers]
         parts = np.array([k.mean for k in known])
         total = float(features.counts @ parts) + self.step.mean
@@ -201,31 +207,3 @@ class Additive:
     def _stddev(self, variance: float, mean: float) -> float:
         """Of what a measurement would show: doubt about the cost, and the noise of a typical measurement."""
         return self.hyper.calibration * float(np.sqrt(max(variance, 0.0) + self.measuring_variance * mean**2))
-
-
-def learn(
-    data: Data, start: Hyperparameters | None = None, evaluations: int = 60, calibrate_on: Array | None = None
-) -> Additive:
-    """Prices, hyperparameters, one look for outliers, and the calibration of the intervals."""
-    hyper = replace(start or Hyperparameters(), calibration=1.0)
-    model = Additive(data, hyper)
-    if len(data) < 4:
-        return model
-    if evaluations:
-        model = Additive(data, fit_hyperparameters(model.evidence, hyper, evaluations), model.prices)
-    errors, deviations = model.leave_one_out()
-    excess = np.abs(errors) / deviations / OUTLIER
-    if np.any(excess > 1):
-        inflated = np.where(excess > 1, data.noise + (excess * deviations / data.costs) ** 2, data.noise)
-        model = Additive(replace(data, noise=inflated), model.hyper)
-    return Additive(model.data, replace(model.hyper, calibration=_calibration(model, calibrate_on)), model.prices)
-
-
-def _calibration(model: Additive, chosen: Array | None) -> float:
-    """So that nine of ten leave-one-out errors lie within 1.645 standard deviations."""
-    errors, deviations = model.leave_one_out()
-    scores = np.abs(errors) / deviations
-    scores = scores if chosen is None or np.sum(chosen) < 10 else scores[chosen]
-    if len(scores) < 10:
-        return 1.0
-    return float(np.clip(np.quantile(scores, 0.9) / 1.645, 0.6, 2.0))

@@ -78,10 +78,11 @@ class Bulk:
         """The same algebra as for one layer, for many widths of it."""
         model, opened = self._model, layer.with_channels(cin, cout)
         rows = np.zeros((len(cin), len(COLUMNS)))
-        for column, value in layer_columns(opened).items():
+        for column, value in layer_columns(opened, model.hyper.vector_width).items():
             rows[:, column] = value
         coordinates = [
-            np.broadcast_to(np.asarray(c, dtype=float), cin.shape) for c in KINDS[layer.kind].coordinates(opened)
+            np.broadcast_to(np.asarray(c, dtype=float), cin.shape)
+            for c in KINDS[layer.kind].coordinates(opened, model.hyper.vector_width)
         ]
         positions = scale(layer.kind, np.log2(np.maximum(np.stack(coordinates, axis=1), 1e-9)), model.hyper)
         physics = rows @ model.prices

@@ -47,9 +47,9 @@ def _prior(column: str) -> float:
 PRIOR_PRICES: Array = np.array([_prior(column) for column in COLUMNS])
 
 
-def layer_columns(layer: Layer) -> dict[int, Any]:
+def layer_columns(layer: Layer, width: int) -> dict[int, Any]:
     """What one layer puts into each physics column; numbers, or arrays where its channels are arrays."""
-    asked = work(layer)
+    asked = work(layer, width)
     columns = {COLUMN[f"{layer.kind}.{quantity}"]: getattr(asked, quantity) for quantity in PER_KIND}
     columns[COLUMN["update.parameters"]] = asked.parameters
     columns[COLUMN["update.tensors"]] = asked.parameter_tensors
@@ -64,17 +64,17 @@ def layer_columns(layer: Layer) -> dict[int, Any]:
 
 
 @lru_cache(maxsize=65536)
-def layer_row(layer: Layer) -> Array:
+def layer_row(layer: Layer, width: int) -> Array:
     row = np.zeros(len(COLUMNS))
-    for column, value in layer_columns(layer).items():
+    for column, value in layer_columns(layer, width).items():
         row[column] = value
     return row
 
 
 @lru_cache(maxsize=65536)
-def layer_position(layer: Layer) -> Array:
+def layer_position(layer: Layer, width: int) -> Array:
     """Octaves along each coordinate: cost changes with ratios of sizes, not with their differences."""
-    return np.log2(np.maximum(np.array(KINDS[layer.kind].coordinates(layer), dtype=float), 1e-9))
+    return np.log2(np.maximum(np.array(KINDS[layer.kind].coordinates(layer, width), dtype=float), 1e-9))
 
 
 @lru_cache(maxsize=65536)
@@ -106,10 +106,10 @@ class NetworkFeatures:
 
 
 @lru_cache(maxsize=16384)
-def network_features(network: Network) -> NetworkFeatures:
+def network_features(network: Network, width: int) -> NetworkFeatures:
     distinct = network.distinct
     counts = np.array(list(distinct.values()), dtype=float)
-    rows = np.array([layer_row(layer) for layer in distinct]).reshape(-1, len(COLUMNS))
+    rows = np.array([layer_row(layer, width) for layer in distinct]).reshape(-1, len(COLUMNS))
     row = counts @ rows + STEP if len(counts) else STEP.copy()
     return NetworkFeatures(tuple(distinct), counts, row, network_position(row, np.sum(counts)))
 

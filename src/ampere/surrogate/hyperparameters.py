@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+
+from ampere.network.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 
 from .features import Array
 
@@ -20,6 +22,7 @@ class Hyperparameters:
     network: float = 0.03  # what whole networks deviate from their layers' sum, relative
     floor: float = 0.01  # noise that no number of repeats removes, relative
     allocator: float = 0.06  # what the system's allocator adds, around its mean
+    vector_width: int = USUAL_WIDTH  # at whose multiples costs step on this device
     calibration: float = 1.0  # factor on standard deviations, from leave-one-out residuals
 
     def to_json(self) -> dict[str, float]:
@@ -27,9 +30,12 @@ class Hyperparameters:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Hyperparameters:
-        values = {name: float(record[name]) for name in cls.__dataclass_fields__ if name in record}
+        values: dict[str, Any] = {name: float(record[name]) for name in cls.__dataclass_fields__ if name in record}
         if not all(np.isfinite(v) and v > 0 for v in values.values()):
             raise ValueError("a hyperparameter is not a positive number")
+        values["vector_width"] = int(values.get("vector_width", USUAL_WIDTH))
+        if values["vector_width"] not in VECTOR_WIDTHS:
+            raise ValueError(f"a vector width of {values['vector_width']} is none of {VECTOR_WIDTHS}")
         return cls(**values)
 
 
@@ -43,10 +49,9 @@ def fit_hyperparameters(
 ) -> Hyperparameters:
     """The most probable values: log marginal likelihood plus a log-normal prior around the typical ones."""
     typical = np.log([getattr(TYPICAL, name) for name in LEARNT])
-    fixed = {"allocator": start.allocator, "calibration": start.calibration}
 
     def unpack(logs: Array) -> Hyperparameters:
-        return Hyperparameters(**dict(zip(LEARNT, np.exp(logs).tolist(), strict=True)), **fixed)
+        return replace(start, **dict(zip(LEARNT, np.exp(logs).tolist(), strict=True)))
 
     def loss(logs: Array) -> float:
         bounded = np.clip(logs, typical - 3, typical + 3)

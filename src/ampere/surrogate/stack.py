@@ -23,8 +23,8 @@ ALLOCATOR_OCTAVES = 2.0
 
 
 class Stack:
-    def __init__(self, networks: Sequence[Network], system: Array, prices: Array) -> None:
-        features = [network_features(network) for network in networks]
+    def __init__(self, networks: Sequence[Network], system: Array, prices: Array, width: int) -> None:
+        features = [network_features(network, width) for network in networks]
         self.system = system
         self.rows = np.array([f.row for f in features]).reshape(len(features), len(STEP))
         self.places = np.array([f.position for f in features]).reshape(len(features), 3)
@@ -34,11 +34,11 @@ class Stack:
             for layer in f.layers:
                 of_kind = slots.setdefault(layer.kind, {})
                 of_kind.setdefault(layer, len(of_kind))
-        self.positions = {k: np.array([layer_position(x) for x in of_kind]) for k, of_kind in slots.items()}
+        self.positions = {k: np.array([layer_position(x, width) for x in of_kind]) for k, of_kind in slots.items()}
         self.weights = {k: np.zeros((len(features), len(of_kind))) for k, of_kind in slots.items()}
         for i, f in enumerate(features):
             for layer, count in zip(f.layers, f.counts, strict=True):
-                self.weights[layer.kind][i, slots[layer.kind][layer]] = count * (layer_row(layer) @ prices)
+                self.weights[layer.kind][i, slots[layer.kind][layer]] = count * (layer_row(layer, width) @ prices)
 
 
 def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:

@@ -33,8 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--top",
         metavar="K",
         type=values.count_or_zero,
-        default=20,
-        help="show the K dearest layers (default 20; 0: all)",
+        help="show the K dearest layers (default: as many as fit the screen; 0: all)",
     )
     shared.add_profiling(parser)
     shared.add_setup(parser)

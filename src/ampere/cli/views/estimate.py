@@ -10,11 +10,12 @@ from ampere.estimation import COVERS, Estimate, LayerShare
 from .. import units
 from ..knowing import SURE_ENOUGH, Known
 from ..options import ALLOCATOR
-from ..screen import bar, headline, print_facts, print_table
+from ..screen import bar, headline, print_facts, print_table, rows_that_fit
 from ..whole_run import WholeRun
 from .meter import in_words
 
 NAMES_SHOWN = 6
+OTHER_LINES = 16  # above and below the layers
 
 
 def show(known: Known, total: WholeRun | None, options: Namespace, battery: float | None) -> None:
@@ -54,33 +55,23 @@ def _run(
         yield "battery", f"{options.battery} are {int(battery / estimate.joules):,} iterations"
 
 
-def _rows(estimate: Estimate, top: int, scale: float) -> Iterator[tuple[str, ...]]:
+def _rows(estimate: Estimate, top: int | None, scale: float) -> Iterator[tuple[str, ...]]:
+    shown = _folded(estimate, rows_that_fit(OTHER_LINES, 8, 20) if top is None else top)
+    largest = max(share.joules for share in shown)
+    for share in shown:
+        part = share.joules / estimate.joules
+        doubt = f"{share.stddev / scale:.2g}" if share.stddev else ""
+        cost = units.significant(share.joules / scale)
+        yield share.name or "-", share.kind, cost, doubt, units.percent(part), bar(share.joules / largest)
+
+
+def _folded(estimate: Estimate, top: int) -> list[LayerShare]:
+    """The dearest layers in the order in which they run, the others as one, and what a step costs besides."""
     *layers, step = estimate.by_layer
-    dearest = sorted(layers, key=lambda share: share.joules, reverse=True)[: top or None]
-    kept = {id(share) for share in dearest}
-    for share in layers:
-        if id(share) in kept:
-            yield _row(share, estimate, scale, f"{share.stddev / scale:.2g}")
-    others = [share for share in layers if id(share) not in kept]
-    if others:
-        yield _row(_together(others), estimate, scale, "")
-    yield _row(step, estimate, scale, "")
-
-
-def _row(share: LayerShare, estimate: Estimate, scale: float, doubt: str) -> tuple[str, ...]:
-    part = share.joules / estimate.joules
-    return (
-        share.name or "-",
-        share.kind,
-        units.significant(share.joules / scale),
-        doubt,
-        units.percent(part),
-        bar(part),
-    )
-
-
-def _together(others: Sequence[LayerShare]) -> LayerShare:
-    return LayerShare(f"({len(others)} others)", "", sum(share.joules for share in others), 0.0)
+    kept = set(sorted(range(len(layers)), key=lambda i: layers[i].joules, reverse=True)[: top or None])
+    others = [share.joules for i, share in enumerate(layers) if i not in kept]
+    folded = [LayerShare(f"({len(others)} others)", "", sum(others), 0.0)] if others else []
+    return [*(layers[i] for i in sorted(kept)), *folded, step]
 
 
 def _doubts(known: Known, options: Namespace) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ def in_words(meter: Meter) -> str:
         return f"modelled by {meter.name}, not measured: {meter.scope}"
     whose = DEFAULT if watts == DEFAULT_WATTS_PER_CORE else "as given"
     model = f"{meter.name}: modelled, not measured, as CPU seconds x {meter.scope}"
-    return f"{model}. {watts:g} W is {whose} (--watts-per-core)"
+    return f"{model}. {watts:g} W is {whose}; --watts-per-core changes it"
 
 
 def label(meter: Meter) -> str:

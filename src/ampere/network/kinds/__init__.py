@@ -4,7 +4,7 @@ from typing import Dict
 
 from ..layer import Layer
 from .convolution import CONVOLUTION
-from .kind import Kind, Work
+from .kind import USUAL_WIDTH, VECTOR_WIDTHS, Kind, Work
 from .pointwise import EMBEDDING, GLUE, NORM_BATCH, NORM_LAYER, OPAQUE, SCALE
 from .products import ATTENTION, LINEAR, MATMUL
 from .recurrent import RECURRENT
@@ -28,13 +28,13 @@ KINDS: Dict[str, Kind] = {
 }
 
 
-def work(layer: Layer) -> Work:
+def work(layer: Layer, width: int = USUAL_WIDTH) -> Work:
     """A layer that shares parameters, or has others than its kind, says in its config how many are its own."""
-    told = KINDS[layer.kind].work(layer)
+    told = KINDS[layer.kind].work(layer, width)
     if "parameters" not in layer.config:
         return told
     own, tensors = layer.config["parameters"], layer.config["parameter_tensors"]
     return told._replace(parameters=own, parameter_tensors=tensors)
 
 
-__all__ = ["KINDS", "Kind", "Work", "work"]
+__all__ = ["KINDS", "USUAL_WIDTH", "VECTOR_WIDTHS", "Kind", "Work", "work"]

@@ -29,13 +29,13 @@ def _groups(layer: Layer) -> Any:
     return layer.config["groups"] or layer.channels_in
 
 
-def work(layer: Layer) -> Work:
+def work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     places_in, places_out = product(c["size_in"]), product(size_out(layer))
     places = places_in if layer.kind == "conv_transposed" else places_out
     window = c["batch"] * places * product(c["kernel"]) * passes(layer)
     cin, cout, groups = layer.channels_in, layer.channels_out, _groups(layer)
-    wide_in, wide_out = padded(cin), cout if layer.kind == "conv_grouped" else padded(cout)
+    wide_in, wide_out = padded(cin, width), cout if layer.kind == "conv_grouped" else padded(cout, width)
     weights = product(c["kernel"]) * cin * cout // groups
     return Work(
         launches=1 + int(layer.backward),
@@ -49,14 +49,14 @@ def work(layer: Layer) -> Work:
     )
 
 
-def coordinates(layer: Layer) -> Tuple[Any, ...]:
+def coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     cin, cout = layer.channels_in, layer.channels_out
     return (
         cin,
         cout,
-        padded(cin) / cin,
-        padded(cout) / cout,
+        padded(cin, width) / cin,
+        padded(cout, width) / cout,
         product(size_out(layer)),
         product(c["kernel"]),
         product(c["stride"]),

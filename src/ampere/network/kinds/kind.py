@@ -8,7 +8,8 @@ from typing import Any, Callable, NamedTuple, Tuple
 
 from ..layer import Layer
 
-VECTOR_WIDTH = 16  # float32 values in a 512-bit register; costs step at its multiples
+VECTOR_WIDTHS = (4, 8, 16, 32)  # values a vector unit takes at once; costs step at multiples of it
+USUAL_WIDTH = 8
 
 
 class Work(NamedTuple):
@@ -30,15 +31,15 @@ Shape = Tuple[int, ...]
 class Kind(NamedTuple):
     """One layer kind: its work, where it lies among its like, and the shapes that go in and out."""
 
-    work: Callable[[Layer], Work]
-    coordinates: Callable[[Layer], Tuple[Any, ...]]  # positive numbers; the surrogate takes logarithms
+    work: Callable[[Layer, int], Work]  # on a device of the given vector width
+    coordinates: Callable[[Layer, int], Tuple[Any, ...]]  # positive numbers; the surrogate takes logarithms
     shape_in: Callable[[Layer], Shape]
     shape_out: Callable[[Layer], Shape]
 
 
-def padded(channels: Any) -> Any:
+def padded(channels: Any, width: int) -> Any:
     """Channels as the vector unit sees them."""
-    return -(-channels // VECTOR_WIDTH) * VECTOR_WIDTH
+    return -(-channels // width) * width
 
 
 def passes(layer: Layer) -> int:

@@ -18,7 +18,7 @@ def _affine(layer: Layer) -> int:
     return 1 + int(bool(layer.config.get("bias", True)))
 
 
-def norm_batch_work(layer: Layer) -> Work:
+def norm_batch_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     values = c["batch"] * product(c["size"]) * layer.channels_out
     return Work(
@@ -36,13 +36,13 @@ def _norm_batch_shape(layer: Layer) -> Shape:
 
 NORM_BATCH = Kind(
     norm_batch_work,
-    lambda layer: (layer.channels_out, product(layer.config["size"]), layer.config["batch"]),
+    lambda layer, width: (layer.channels_out, product(layer.config["size"]), layer.config["batch"]),
     _norm_batch_shape,
     _norm_batch_shape,
 )
 
 
-def norm_layer_work(layer: Layer) -> Work:
+def norm_layer_work(layer: Layer, width: int) -> Work:
     lead: Any = layer.config["lead"]
     values = product(lead) * layer.channels_out
     return Work(
@@ -60,13 +60,13 @@ def _norm_layer_shape(layer: Layer) -> Shape:
 
 NORM_LAYER = Kind(
     norm_layer_work,
-    lambda layer: (layer.channels_out, product(layer.config["lead"])),
+    lambda layer, width: (layer.channels_out, product(layer.config["lead"])),
     _norm_layer_shape,
     _norm_layer_shape,
 )
 
 
-def embedding_work(layer: Layer) -> Work:
+def embedding_work(layer: Layer, width: int) -> Work:
     lead: Any = layer.config["lead"]
     tokens = product(lead)
     table = layer.channels_in * layer.channels_out
@@ -85,13 +85,13 @@ def _embedding_out(layer: Layer) -> Shape:
 
 EMBEDDING = Kind(
     embedding_work,
-    lambda layer: (layer.channels_in, layer.channels_out, product(layer.config["lead"])),
+    lambda layer, width: (layer.channels_in, layer.channels_out, product(layer.config["lead"])),
     lambda layer: layer.config["lead"],
     _embedding_out,
 )
 
 
-def scale_work(layer: Layer) -> Work:
+def scale_work(layer: Layer, width: int) -> Work:
     values: Any = layer.config["values"]
     return Work(
         launches=1 + passes(layer),
@@ -103,7 +103,7 @@ def scale_work(layer: Layer) -> Work:
 
 SCALE = Kind(
     scale_work,
-    lambda layer: (layer.channels_out, layer.config["values"]),
+    lambda layer, width: (layer.channels_out, layer.config["values"]),
     lambda layer: (layer.config["values"],),
     lambda layer: (layer.config["values"],),
 )
@@ -113,10 +113,10 @@ def _whole_batch(layer: Layer) -> Shape:
     return (layer.config["batch"],)
 
 
-GLUE = Kind(lambda layer: Work(), lambda layer: (1,), _whole_batch, _whole_batch)
+GLUE = Kind(lambda layer, width: Work(), lambda layer, width: (1,), _whole_batch, _whole_batch)
 
 
-def opaque_work(layer: Layer) -> Work:
+def opaque_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     return Work(
         launches=c["launches"],
@@ -129,7 +129,7 @@ def opaque_work(layer: Layer) -> Work:
 
 OPAQUE = Kind(
     opaque_work,
-    lambda layer: (1 + layer.config["flops"], 1 + layer.config["values"]),
+    lambda layer, width: (1 + layer.config["flops"], 1 + layer.config["values"]),
     lambda layer: layer.config["shape_in"],
     lambda layer: layer.config["shape_out"],
 )

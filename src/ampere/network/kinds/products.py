@@ -13,15 +13,15 @@ from ..layer import Layer
 from .kind import Kind, Shape, Work, padded, passes, product
 
 
-def linear_work(layer: Layer) -> Work:
+def linear_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     rows = product(c["lead"])
     cin, cout = layer.channels_in, layer.channels_out
     return Work(
         launches=1 + int(layer.input_grad) + int(layer.trainable) * (1 + int(bool(c["bias"]))),
         flops=2 * rows * cin * cout * passes(layer),
-        padded_flops=2 * rows * padded(cin) * padded(cout) * passes(layer),
-        half_padded_flops=2 * rows * cin * padded(cout) * passes(layer),
+        padded_flops=2 * rows * padded(cin, width) * padded(cout, width) * passes(layer),
+        half_padded_flops=2 * rows * cin * padded(cout, width) * passes(layer),
         values=rows * (cin + cout) * passes(layer),
         parameters=(cin * cout + (cout if c["bias"] else 0)) * int(layer.trainable),
         parameter_tensors=(1 + int(bool(c["bias"]))) * int(layer.trainable),
@@ -29,10 +29,10 @@ def linear_work(layer: Layer) -> Work:
     )
 
 
-def linear_coordinates(layer: Layer) -> Tuple[Any, ...]:
+def linear_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     cin, cout = layer.channels_in, layer.channels_out
     lead: Any = layer.config["lead"]
-    return (cin, cout, padded(cin) / cin, padded(cout) / cout, product(lead), passes(layer))
+    return (cin, cout, padded(cin, width) / cin, padded(cout, width) / cout, product(lead), passes(layer))
 
 
 def _lead(layer: Layer) -> Tuple[int, ...]:
@@ -47,19 +47,19 @@ LINEAR = Kind(
 )
 
 
-def matmul_work(layer: Layer) -> Work:
+def matmul_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     products = 1 + c.get("gradients", 2) * int(layer.input_grad)
     inner, last = layer.channels_in, layer.channels_out
     return Work(
         launches=products,
         flops=2 * c["batch"] * c["rows"] * inner * last * products,
-        padded_flops=2 * c["batch"] * c["rows"] * padded(inner) * padded(last) * products,
+        padded_flops=2 * c["batch"] * c["rows"] * padded(inner, width) * padded(last, width) * products,
         values=c["batch"] * (c["rows"] * inner + inner * last + c["rows"] * last) * products,
     )
 
 
-def matmul_coordinates(layer: Layer) -> Tuple[Any, ...]:
+def matmul_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     return (layer.channels_in, layer.channels_out, c["rows"], c["batch"], passes(layer))
 
@@ -77,7 +77,7 @@ def _matmul_out(layer: Layer) -> Shape:
 MATMUL = Kind(matmul_work, matmul_coordinates, _matmul_in, _matmul_out)
 
 
-def attention_work(layer: Layer) -> Work:
+def attention_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     products = 1 + 2 * int(layer.input_grad)
     pairs = c["batch"] * c["heads"] * c["queries"] * c["keys"]
@@ -85,12 +85,12 @@ def attention_work(layer: Layer) -> Work:
     return Work(
         launches=1 + int(layer.input_grad),
         flops=2 * pairs * widths * products,
-        padded_flops=2 * pairs * (padded(layer.channels_in) + padded(layer.channels_out)) * products,
+        padded_flops=2 * pairs * (padded(layer.channels_in, width) + padded(layer.channels_out, width)) * products,
         values=(c["batch"] * c["heads"] * (c["queries"] + c["keys"]) * widths + pairs) * passes(layer),
     )
 
 
-def attention_coordinates(layer: Layer) -> Tuple[Any, ...]:
+def attention_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     return (layer.channels_in, c["batch"] * c["heads"], c["queries"], c["keys"], passes(layer))
 

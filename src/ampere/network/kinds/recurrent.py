@@ -19,7 +19,7 @@ def _back_steps(layer: Layer) -> int:
     return int(layer.trainable) * int(c["length"]) + int(layer.backward) * of_state
 
 
-def work(layer: Layer) -> Work:
+def work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     gates, hidden = GATES[layer.kind], layer.channels_out
     steps, directions = c["length"], c["directions"]
@@ -27,18 +27,18 @@ def work(layer: Layer) -> Work:
     flops: Any = 0
     flops_padded: Any = 0
     parameters: Any = 0
-    width: Any = layer.channels_in
+    reads: Any = layer.channels_in
     for depth in range(c["layers"]):
         needs_input_grad = layer.input_grad if depth == 0 else layer.backward
         input_passes = 1 + int(layer.trainable) + int(needs_input_grad)
         state_passes = 1 + back_steps
         per_step = 2 * c["batch"] * gates * hidden * directions * steps
-        flops = flops + per_step * (width * input_passes + hidden * state_passes)
-        flops_padded = flops_padded + 2 * c["batch"] * gates * padded(hidden) * directions * steps * (
-            padded(width) * input_passes + padded(hidden) * state_passes
+        flops = flops + per_step * (reads * input_passes + hidden * state_passes)
+        flops_padded = flops_padded + 2 * c["batch"] * gates * padded(hidden, width) * directions * steps * (
+            padded(reads, width) * input_passes + padded(hidden, width) * state_passes
         )
-        parameters = parameters + directions * gates * hidden * (width + hidden + (2 if c["bias"] else 0))
-        width = hidden * directions
+        parameters = parameters + directions * gates * hidden * (reads + hidden + (2 if c["bias"] else 0))
+        reads = hidden * directions
     cells = c["layers"] * directions
     return Work(
         launches=cells * steps * (1 + int(layer.backward)),
@@ -50,10 +50,10 @@ def work(layer: Layer) -> Work:
     )
 
 
-def coordinates(layer: Layer) -> Tuple[Any, ...]:
+def coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     cin, hidden = layer.channels_in, layer.channels_out
-    return (cin, hidden, padded(hidden) / hidden, c["length"], c["batch"], c["layers"], c["directions"])
+    return (cin, hidden, padded(hidden, width) / hidden, c["length"], c["batch"], c["layers"], c["directions"])
 
 
 def shape_in(layer: Layer) -> Shape:

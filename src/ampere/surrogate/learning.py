@@ -1,0 +1,60 @@
+"""From data to a fitted model: vector width, hyperparameters, one look for outliers, calibrated intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ampere.network.kinds import VECTOR_WIDTHS
+
+from .additive import Additive, Data
+from .features import Array
+from .hyperparameters import Hyperparameters, fit_hyperparameters
+
+FEWEST = 4  # measurements, below which there is nothing to learn hyperparameters from
+OUTLIER = 3.0  # standard deviations beyond which a measurement's noise is taken to be larger than it says
+FOLDS = 8
+CALIBRATED_FROM = 16  # measurements, below which the intervals are left as they are
+
+
+def learn(data: Data, start: Hyperparameters | None = None, evaluations: int = 60) -> Additive:
+    """`evaluations` is how often the evidence may be computed in the search for hyperparameters; 0 leaves them."""
+    hyper = start or Hyperparameters()
+    if len(data) < FEWEST:
+        return Additive(data, hyper)
+    if evaluations:
+        widths = (Additive(data, replace(hyper, vector_width=w)) for w in VECTOR_WIDTHS)
+        best = max(widths, key=lambda model: model.evidence(model.hyper))
+        hyper = fit_hyperparameters(best.evidence, best.hyper, evaluations)
+    return Additive(_doubting_outliers(data, hyper), hyper)
+
+
+def calibrated(model: Additive, judged: Array) -> Additive:
+    """The same model with intervals scaled so that they cover held-out measurements as often as they say.
+
+    Prices and posterior are made anew without each fold; `judged` says which measurements are like what
+    will be asked for.
+    """
+    data, scores = model.data, np.full(len(model.data), np.nan)
+    if np.sum(judged) < CALIBRATED_FROM:
+        return model
+    for fold in range(FOLDS):
+        held_out = np.arange(len(data)) % FOLDS == fold
+        scores[held_out] = _scores(Additive(data.only(~held_out), model.hyper), data.only(held_out))
+    factor = float(np.clip(np.quantile(scores[judged], 0.9) / 1.645, 0.8, 2.5))
+    return Additive(data, replace(model.hyper, calibration=factor), model.prices)
+
+
+def _scores(model: Additive, data: Data) -> Array:
+    """How many standard deviations each measurement is from what the model says of it."""
+    means, posterior = model.joint(data.networks, data.system)
+    variance = np.diag(posterior) + (data.noise + model.hyper.floor**2) * data.costs**2
+    return np.abs(data.costs - means) / np.sqrt(np.maximum(variance, 1e-300))
+
+
+def _doubting_outliers(data: Data, hyper: Hyperparameters) -> Data:
+    errors, deviations = Additive(data, hyper).leave_one_out()
+    excess = np.abs(errors) / deviations / OUTLIER
+    doubted = data.noise + (excess * deviations / data.costs) ** 2
+    return replace(data, noise=np.where(excess > 1, doubted, data.noise))
