@@ -40,7 +40,7 @@ def test_intervals_cover_what_they_say(model: Additive) -> None:
     answers = [model.answer(n) for n in networks]
     data = measured(networks, seed=9)
     inside = [abs(a.seconds - cost) <= 1.645 * a.stddev for a, cost in zip(answers, data.costs, strict=True)]
-    assert 0.8 <= np.mean(inside) <= 1.0
+    assert 0.75 <= np.mean(inside) <= 0.98
 
 
 def test_the_layers_and_the_step_sum_to_the_total(model: Additive) -> None:

@@ -42,7 +42,8 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     for fold in range(FOLDS):
         held_out = np.arange(len(data)) % FOLDS == fold
         scores[held_out] = _scores(Additive(data.only(~held_out), model.hyper), data.only(held_out))
-    factor = float(np.clip(np.quantile(scores[judged], 0.9) / 1.645, 0.8, 2.5))
+    level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # so many held out say a little less than as many unseen
+    factor = float(np.clip(np.quantile(scores[judged], level) / 1.645, 1.0, 2.5))
     return Additive(data, replace(model.hyper, calibration=factor), model.prices)
 
 
