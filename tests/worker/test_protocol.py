@@ -52,7 +52,7 @@ def test_a_block_has_every_figure(worker):
     assert result["parameters"] == 15
     assert 0 < result["cpu_seconds"] < 0.1
     assert 0 < result["yardstick_seconds"] < 0.1
-    assert result["joules"] == pytest.approx(2.0 * result["cpu_seconds"], rel=0.02)
+    assert result["joules"] == pytest.approx(2.0 * result["cpu_seconds"], rel=0.1)
     assert result["ratio"] > 0
     assert set(result) >= {"spread", "seconds", "page_faults", "loss", "elapsed", "conditions", "flags"}
 
