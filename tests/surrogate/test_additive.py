@@ -35,12 +35,17 @@ def test_the_gaussian_process_improves_on_physics_alone(model: Additive) -> None
     assert np.mean(np.abs(errors(model, networks))) < np.mean(np.abs(physics))
 
 
-def test_intervals_cover_what_they_say(model: Additive) -> None:
-    networks = random_chains(3, 200)
-    answers = [model.answer(n) for n in networks]
-    data = measured(networks, seed=9)
-    inside = [abs(a.seconds - cost) <= 1.645 * a.stddev for a, cost in zip(answers, data.costs, strict=True)]
-    assert 0.75 <= np.mean(inside) <= 0.98
+def test_intervals_cover_what_they_say() -> None:
+    """Averaged over profiles: one profile of forty networks may be lucky or not."""
+    networks = random_chains(3, 100)
+    costs = measured(networks, seed=9).costs
+    inside = []
+    for seed in range(4):
+        profiled = learn(measured(random_chains(10 + seed, 40), seed=seed))
+        fitted = calibrated(profiled, np.ones(40, dtype=bool))
+        answers = [fitted.answer(n) for n in networks]
+        inside += [abs(a.seconds - cost) <= 1.645 * a.stddev for a, cost in zip(answers, costs, strict=True)]
+    assert 0.85 <= np.mean(inside) <= 0.95
 
 
 def test_the_layers_and_the_step_sum_to_the_total(model: Additive) -> None:
