@@ -19,6 +19,7 @@ from ampere.profiling.running import Made, make_profile, open_devices, this_devi
 from ampere.profiling.sources import Source, SpaceSource, source_of
 from ampere.validation import Validation, compare, measure_twice, unseen
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.yardstick import sharing_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -128,9 +129,10 @@ def estimate(
 
 
 def present_condition(profile: Profile, seconds: float = 1.0) -> float:
-    """How much dearer a yardstick step is now than when the device was profiled."""
+    """How much dearer training is now than when the device was profiled, told by the yardstick."""
     with open_devices(DEFAULT_WATTS_PER_CORE) as devices:
-        return devices["tuned"].yardstick(seconds, profile.setup.threads).cpu_seconds / profile.yardstick_seconds
+        now = devices["tuned"].yardstick(seconds, profile.setup.threads).cpu_seconds
+    return (now / profile.yardstick_seconds) ** sharing_of([o.measurement for o in profile.observations])
 
 
 def measure(
@@ -141,7 +143,7 @@ def measure(
     allocator: str = "system",
     watts_per_core: float = DEFAULT_WATTS_PER_CORE,
     input: str | None = None,
-    yardstick_seconds: float | None = None,
+    profile: Profile | None = None,
     on_progress: Callable[[MeasureProgress], None] = lambda _: None,
 ) -> Measurement:
     """Trains the model itself, in processes of its own, and tells what an iteration costs: the truth."""
@@ -150,9 +152,7 @@ def measure(
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to measure in: give a positive number, such as 10")
     original = _source(model, input)().original().under(allocator)
-    return measure_experiment(
-        original, setup or TrainingSetup(), seconds, watts_per_core, yardstick_seconds, on_progress
-    )
+    return measure_experiment(original, setup or TrainingSetup(), seconds, watts_per_core, profile, on_progress)
 
 
 def validate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from ampere.profiles.profile import Observation, Profile
 from ampere.surrogate.additive import Additive, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import learn
+from ampere.yardstick import in_reference, sharing_of
 
 TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # of one round around the median of many, relative
 PRIOR_ROUNDS = 3.0  # how many rounds' worth of belief the typical spread has against a measurement's own
@@ -18,12 +20,14 @@ VARIANT_DOUBT = 0.02  # a variant is wired a little differently from the network
 
 
 def data_of(observations: Sequence[Observation], yardstick_seconds: float) -> Data:
-    typical = {allocator: _pooled_spread(observations, allocator) for allocator in TYPICAL_SPREAD}
+    sharing = sharing_of([o.measurement for o in observations])
+    seen = [replace(o, measurement=in_reference(o.measurement, yardstick_seconds, sharing)) for o in observations]
+    typical = {allocator: _pooled_spread(seen, allocator) for allocator in TYPICAL_SPREAD}
     return Data(
-        networks=tuple(o.network for o in observations),
-        costs=np.array([o.measurement.ratio * yardstick_seconds for o in observations]),
-        noise=np.array([_noise(o, typical[o.measurement.allocator]) for o in observations]),
-        system=np.array([float(o.measurement.allocator == "system") for o in observations]),
+        networks=tuple(o.network for o in seen),
+        costs=np.array([o.measurement.ratio * yardstick_seconds for o in seen]),
+        noise=np.array([_noise(o, typical[o.measurement.allocator]) for o in seen]),
+        system=np.array([float(o.measurement.allocator == "system") for o in seen]),
     )
 
 

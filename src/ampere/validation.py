@@ -20,6 +20,7 @@ from ampere.profiling.merging import merged
 from ampere.profiling.observing import observation, request
 from ampere.profiling.sources import Source
 from ampere.surrogate.features import Array
+from ampere.yardstick import in_reference, sharing_of
 
 ROUNDS = 4  # of each of the two independent measurements of a network
 
@@ -118,7 +119,7 @@ def measure_twice(
 
 def _measured(experiment: Experiment, device: Trainer, profile: Profile, estimator: Estimator) -> list[Observation]:
     guess = estimator.model.answer(experiment.network).seconds
-    block = device.block(**request(experiment, profile.setup, guess))
+    block = device.block(**request(experiment, profile.setup, guess, thorough=True))
     seen = observation(experiment, block, profile.meter, profile.yardstick_seconds)
     return [] if seen is None else [seen]
 
@@ -127,18 +128,20 @@ def compare(
     name: str, pairs: Sequence[tuple[Observation, Observation]], profile: Profile, allocator: str
 ) -> Validation:
     estimator = Estimator(profile)
+    sharing = sharing_of([o.measurement for o in profile.observations])
+    measured = [[in_reference(o.measurement, profile.yardstick_seconds, sharing) for o in pair] for pair in pairs]
     networks = [first.network for first, _ in pairs]
     ours = [estimator.estimate(network, allocator) for network in networks]
     rivals = {method: estimator.watts * seconds for method, seconds in baselines(profile, networks).items()}
     rows = tuple(
         Row(
             network=network.name or " ".join(f"{x.channels_in}-{x.channels_out}" for x in network.layers),
-            actual=first.measurement.joules,
-            again=second.measurement.joules,
+            actual=first.joules,
+            again=second.joules,
             stddev=e.stddev,
             estimates={"additive": e.joules, **{method: float(v[i]) for method, v in rivals.items()}},
         )
-        for i, (network, (first, second), e) in enumerate(zip(networks, pairs, ours, strict=True))
+        for i, (network, (first, second), e) in enumerate(zip(networks, measured, ours, strict=True))
     )
     device = str(profile.device.get("cpu", profile.device["id"]))
     return Validation(name, rows, profile.profiling_seconds, profile.meter, allocator, device)

@@ -32,6 +32,7 @@ class Measurement:
     iterations: int
     rounds: Tuple[float, ...]
     meter: Meter
+    yardsticks: Tuple[float, ...] = ()  # seconds of the yardstick's step beside each round
     allocator: str = "tuned"
     conditions: Mapping[str, float] = field(default_factory=dict)
     flags: Tuple[str, ...] = ()
@@ -59,6 +60,7 @@ class Measurement:
             iterations=int(record["iterations"]),
             rounds=tuple(float(r) for r in record["rounds"]),
             meter=Meter(**record["meter"]),
+            yardsticks=tuple(float(y) for y in record.get("yardsticks", ())),
             allocator=str(record["allocator"]),
             conditions=dict(record.get("conditions", {})),
             flags=tuple(map(str, record.get("flags", ()))),

@@ -73,7 +73,7 @@ def check_layer(layer: Layer) -> None:
 
 def check_measurement(measurement: Measurement) -> None:
     m = measurement
-    if not _within((m.joules, m.seconds, m.ratio, *m.rounds), SMALLEST):
+    if not _within((m.joules, m.seconds, m.ratio, *m.rounds, *m.yardsticks), SMALLEST):
         raise ValueError("joules, seconds and ratios must be positive and finite")
     if not _within((m.cpu_seconds, m.iterations - 1), 0):
         raise ValueError("CPU seconds must be finite and not negative, iterations 1 or more")

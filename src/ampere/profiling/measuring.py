@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from ampere.devices import LocalDevice
 from ampere.errors import DeviceError
 from ampere.network import Measurement, Meter, TrainingSetup
-from ampere.profiles.profile import Observation
+from ampere.profiles.profile import Observation, Profile
+from ampere.yardstick import in_reference, sharing_of
 
 from .experiment import Experiment
 from .merging import merged
@@ -38,11 +39,11 @@ def measure_experiment(
     setup: TrainingSetup,
     seconds: float,
     watts_per_core: float,
-    yardstick_seconds: float | None,
+    profile: Profile | None,
     on_progress: Callable[[MeasureProgress], None],
 ) -> Measurement:
     began, seen, steps = time.monotonic(), [], FIRST_GUESS
-    nominal = yardstick_seconds
+    nominal = profile.yardstick_seconds if profile else None
     for number in range(ROUNDS_AT_MOST):
         elapsed = time.monotonic() - began
         if elapsed > seconds and number >= ROUNDS_AT_LEAST:
@@ -55,7 +56,10 @@ def measure_experiment(
             steps = max(8, min(400, round(ROUND_SECONDS / seen[-1].measurement.cpu_seconds)))
     if not seen:
         raise DeviceError("no round gave a usable figure: close other programs and try again")
-    return merged(seen)[0].measurement
+    measured = merged(seen)[0].measurement
+    if profile is None or nominal is None:
+        return measured
+    return in_reference(measured, nominal, sharing_of([o.measurement for o in profile.observations]))
 
 
 def _round(

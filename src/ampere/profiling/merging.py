@@ -34,5 +34,6 @@ def _median(measurements: list[Measurement]) -> Measurement:
         ratio=median(rounds),
         iterations=sum(m.iterations for m in measurements),
         rounds=rounds,
+        yardsticks=tuple(y for m in measurements for y in m.yardsticks),
         flags=kept,
     )

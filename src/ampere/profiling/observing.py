@@ -15,15 +15,15 @@ from .experiment import Experiment
 # A quiet block pairs every step with the yardstick; a plain one is a loop as a user writes it, from a fresh start.
 QUIET = {"pairing": "step", "isolation": "inline"}
 PLAIN = {"pairing": "window", "isolation": "fork"}
-QUIET_SECONDS, PLAIN_SECONDS = 0.06, 0.20
+QUIET_SECONDS, PLAIN_SECONDS = 0.04, 0.08
 BUILD_SECONDS = {"tuned": 0.012, "system": 0.06}
 
 
 def iterations_of(allocator: str, step_seconds: float) -> tuple[int, int]:
-    """How many steps to measure and how many to warm up: short blocks, but never too few steps."""
+    """How many steps to measure and how many to warm up: short blocks, since blocks differ more than steps."""
     if allocator == "system":
-        return max(8, min(40, round(PLAIN_SECONDS / step_seconds))), 4
-    return max(4, min(10, round(QUIET_SECONDS / step_seconds))), 3
+        return max(8, min(24, round(PLAIN_SECONDS / step_seconds))), 3
+    return max(4, min(8, round(QUIET_SECONDS / step_seconds))), 2
 
 
 def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float) -> float:
@@ -33,8 +33,11 @@ def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float)
     return BUILD_SECONDS[allocator] + (iterations + warmup) * step_seconds + (pairs + warmup) * yardstick_seconds
 
 
-def request(experiment: Experiment, setup: TrainingSetup, step_seconds: float) -> dict[str, Any]:
-    iterations, warmup = iterations_of(experiment.allocator, step_seconds)
+def request(
+    experiment: Experiment, setup: TrainingSetup, step_seconds: float, thorough: bool = False
+) -> dict[str, Any]:
+    """`thorough` is for what is held against estimates: blocks twice as long."""
+    iterations, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
     how = PLAIN if experiment.system else QUIET
     return {"subject": experiment.subject, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
 
@@ -47,7 +50,6 @@ def observation(experiment: Experiment, block: Block, meter: Meter, yardstick_se
     power = block.joules / block.cpu_seconds
     conditions: Mapping[str, float] = {
         **block.conditions,
-        "yardstick_seconds": block.yardstick_seconds,
         "page_faults": block.page_faults,
     }
     measurement = Measurement(
@@ -57,6 +59,7 @@ def observation(experiment: Experiment, block: Block, meter: Meter, yardstick_se
         ratio=block.ratio,
         iterations=block.iterations,
         rounds=(block.ratio,),
+        yardsticks=(block.yardstick_seconds,),
         meter=meter,
         allocator=experiment.allocator,
         conditions=conditions,

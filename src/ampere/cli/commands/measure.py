@@ -71,7 +71,7 @@ def _measure(model: str | LoadedModel, profile: Profile | None, options: Namespa
             setup=setup_of(options),
             allocator=options.allocator,
             watts_per_core=options.watts_per_core,
-            yardstick_seconds=profile.yardstick_seconds if profile else None,
+            profile=profile,
             on_progress=of_measuring(report),
         )
 

@@ -1,0 +1,57 @@
+"""From ratios to a cost in the reference condition.
+
+    t    CPU seconds of a step          y    of the yardstick beside it        y0   of the yardstick when profiled
+
+When the machine slows down, the yardstick does not slow down exactly as networks do: a neighbour that takes
+memory bandwidth slows it more, a lower clock slows both alike. So a network is taken to share only a part of
+the yardstick's slowdown,
+
+    t / t0 = (y / y0) ^ sharing,       hence       t0 / y0 = (t / y) (y / y0) ^ (1 - sharing),
+
+and the part is learnt from networks that were measured more than once. On a throttled device it comes out near
+1 (the plain ratio); on a shared machine lower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import median
+
+import numpy as np
+
+from ampere.network import Measurement
+
+ROUND_NOISE = 0.025  # of a ratio, relative
+BELIEF = 0.15  # how far from 1 the part may be before anything was seen: one standard deviation
+LEAST = 0.3
+
+
+def sharing_of(measurements: Sequence[Measurement]) -> float:
+    """By least squares within each measurement: how its rounds' ratios move with their yardsticks."""
+    moved, squared = 0.0, (ROUND_NOISE / BELIEF) ** 2
+    for m in measurements:
+        if len(m.rounds) > 1 and len(m.yardsticks) == len(m.rounds):
+            ratios, yardsticks = np.log(m.rounds), np.log(m.yardsticks)
+            apart = yardsticks - yardsticks.mean()
+            moved += float(apart @ (ratios - ratios.mean()))
+            squared += float(apart @ apart)
+    return float(np.clip(1.0 + moved / squared, LEAST, 1.0))
+
+
+def in_reference(measurement: Measurement, yardstick_seconds: float, sharing: float) -> Measurement:
+    """The same rounds as they would have been with the yardstick at its nominal cost."""
+    m = measurement
+    if len(m.yardsticks) != len(m.rounds):
+        return m
+    pairs = zip(m.rounds, m.yardsticks, strict=True)
+    rounds = tuple(r * (y / yardstick_seconds) ** (1.0 - sharing) for r, y in pairs)
+    scale = median(rounds) / m.ratio
+    return replace(
+        m,
+        rounds=rounds,
+        ratio=median(rounds),
+        joules=m.joules * scale,
+        seconds=m.seconds * scale,
+        cpu_seconds=m.cpu_seconds * scale,
+    )
