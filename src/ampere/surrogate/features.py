@@ -14,7 +14,7 @@ from ampere.network.layer import TAIL_CLASSES
 
 Array = NDArray[np.float64]
 
-PER_KIND = ("launches", "flops", "half_padded_flops", "padded_flops", "values", "weights")
+PER_KIND = ("launches", "flops", "half_padded_flops", "padded_flops", "values", "weights", "remainders")
 # The price in seconds that a column is given before anything was measured: a slow laptop core.
 PRIOR_SECONDS = {
     "launches": 5e-6,
@@ -23,6 +23,7 @@ PRIOR_SECONDS = {
     "padded_flops": 1e-11,
     "values": 4e-10,
     "weights": 3e-10,
+    "remainders": 2e-9,
 }
 TAIL_PRIOR_SECONDS = 6e-10
 
@@ -86,7 +87,7 @@ def is_waste(kind: str, coordinates: int) -> tuple[bool, ...]:
         "conv_transposed": (2, 3),
         "linear": (2, 3),
     }
-    wasteful.update({"lstm": (2,), "gru": (2,), "rnn": (2,)})
+    wasteful.update({"lstm": (2, 3), "gru": (2, 3), "rnn": (2, 3)})
     return tuple(index in wasteful.get(kind, ()) for index in range(coordinates))
 
 

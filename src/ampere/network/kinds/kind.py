@@ -22,6 +22,7 @@ class Work(NamedTuple):
     values: Any = 0  # activations and gradients read and written
     parameters: Any = 0  # trainable values, which the optimiser visits
     parameter_tensors: Any = 0
+    remainders: Any = 0  # values beyond the last full vector, which go one by one
     weights: Any = 0  # weight values as they are laid out for the vector unit, in every pass
 
 

@@ -47,13 +47,17 @@ def work(layer: Layer, width: int) -> Work:
         values=c["batch"] * steps * (layer.channels_in + cells * hidden * (gates + 2)) * (1 + 2 * int(layer.backward)),
         parameters=parameters * int(layer.trainable),
         parameter_tensors=cells * (4 if c["bias"] else 2) * int(layer.trainable),
+        remainders=c["batch"] * steps * cells * (hidden % width) * gates * (1 + 2 * int(layer.backward)),
+        # the weights of the state are read again at every step
+        weights=cells * steps * gates * padded(hidden, width) ** 2 * (1 + back_steps),
     )
 
 
 def coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     cin, hidden = layer.channels_in, layer.channels_out
-    return (cin, hidden, padded(hidden, width) / hidden, c["length"], c["batch"], c["layers"], c["directions"])
+    waste = padded(hidden, width) / hidden, padded(cin, width) / cin
+    return (cin, hidden, *waste, c["length"], c["batch"], c["layers"], c["directions"])
 
 
 def shape_in(layer: Layer) -> Shape:
