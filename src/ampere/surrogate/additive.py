@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from ampere.network import Layer, Network
+from ampere.network.kinds import group
 
 from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gp import kernel
@@ -144,7 +145,7 @@ class Additive:
         return known
 
     def _ask(self, layer: Layer) -> Known:
-        row, kind, hyper = layer_row(layer, self.hyper.vector_width), layer.kind, self.hyper
+        row, kind, hyper = layer_row(layer, self.hyper.vector_width), group(layer), self.hyper
         physics = float(row @ self.prices)
         position = scale(kind, layer_position(layer, hyper.vector_width), hyper)
         with_data = (self.stack.rows * self.doubt**2) @ row
@@ -197,7 +198,7 @@ class Additive:
         variance = float(np.sum((features.row * self.doubt) ** 2))
         by_kind: dict[str, list[int]] = {}
         for index, layer in enumerate(features.layers):
-            by_kind.setdefault(layer.kind, []).append(index)
+            by_kind.setdefault(group(layer), []).append(index)
         for members in by_kind.values():
             positions = np.array([known[i].scaled_position for i in members])
             weights = np.array([features.counts[i] * known[i].physics for i in members])

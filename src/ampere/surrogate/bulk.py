@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ampere.network import KINDS, Layer
+from ampere.network.kinds import group
 
 from .additive import LEAST_SHARE, Additive
 from .features import COLUMNS, FLOPS, STEP, VALUES, Array, layer_columns
@@ -76,7 +77,7 @@ class Bulk:
 
     def _surface(self, layer: Layer, cin: Array, cout: Array) -> tuple[Array, Array, Array, Array]:
         """The same algebra as for one layer, for many widths of it."""
-        model, opened = self._model, layer.with_channels(cin, cout)
+        model, opened, kind = self._model, layer.with_channels(cin, cout), group(layer)
         rows = np.zeros((len(cin), len(COLUMNS)))
         for column, value in layer_columns(opened, model.hyper.vector_width).items():
             rows[:, column] = value
@@ -84,14 +85,14 @@ class Bulk:
             np.broadcast_to(np.asarray(c, dtype=float), cin.shape)
             for c in KINDS[layer.kind].coordinates(opened, model.hyper.vector_width)
         ]
-        positions = scale(layer.kind, np.log2(np.maximum(np.stack(coordinates, axis=1), 1e-9)), model.hyper)
+        positions = scale(kind, np.log2(np.maximum(np.stack(coordinates, axis=1), 1e-9)), model.hyper)
         physics = rows @ model.prices
         with_data = rows @ (model.stack.rows * model.doubt**2).T
         relative = np.zeros(len(cin))
-        if layer.kind in model.stack.positions:
-            near = kernel(positions, scale(layer.kind, model.stack.positions[layer.kind], model.hyper))
-            relative = near @ model.alpha[layer.kind]
-            with_data += model.hyper.residual**2 * physics[:, None] * (near @ model.stack.weights[layer.kind].T)
+        if kind in model.stack.positions:
+            near = kernel(positions, scale(kind, model.stack.positions[kind], model.hyper))
+            relative = near @ model.alpha[kind]
+            with_data += model.hyper.residual**2 * physics[:, None] * (near @ model.stack.weights[kind].T)
         mean = np.maximum(physics * (1 + relative) + rows @ model.price_shift, LEAST_SHARE * physics)
         sums = np.stack([mean, physics, rows @ FLOPS, rows @ VALUES], axis=1)
         return sums, model.whiten(with_data.T).T, rows * model.doubt, positions
@@ -160,7 +161,7 @@ class Bulk:
         variance: Array = np.zeros(len(rows[0]))
         layers = self._template.layers
         for i, j in combinations_with_replacement(range(len(layers)), 2):
-            if layers[i].kind != layers[j].kind:
+            if group(layers[i]) != group(layers[j]):
                 continue
             a, b = self._tables[i], self._tables[j]
             both = a.sums[rows[i], 1] * b.sums[rows[j], 1]

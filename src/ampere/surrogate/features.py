@@ -10,18 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ampere.network import KINDS, Layer, Network, work
+from ampere.network.kinds import GROUPS, group
 from ampere.network.layer import TAIL_CLASSES
 
 Array = NDArray[np.float64]
 
-PER_KIND = ("launches", "flops", "half_padded_flops", "padded_flops", "values", "weights", "remainders")
+PER_KIND = (
+    "launches",
+    "flops",
+    "half_padded_flops",
+    "padded_flops",
+    "values",
+    "padded_values",
+    "weights",
+    "remainders",
+)
 # The price in seconds that a column is given before anything was measured: a slow laptop core.
 PRIOR_SECONDS = {
     "launches": 5e-6,
     "flops": 1e-11,
     "half_padded_flops": 5e-12,
     "padded_flops": 1e-11,
-    "values": 4e-10,
+    "values": 3e-10,
+    "padded_values": 1e-10,
     "weights": 3e-10,
     "remainders": 2e-9,
 }
@@ -33,7 +44,7 @@ COLUMNS: tuple[str, ...] = (
     "update.parameters",
     "update.tensors",
     *(f"tail.{op}" for op in TAIL_CLASSES),
-    *(f"{kind}.{quantity}" for kind in KINDS for quantity in PER_KIND),
+    *(f"{kind}.{quantity}" for kind in GROUPS for quantity in PER_KIND),
 )
 COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 
@@ -51,7 +62,7 @@ PRIOR_PRICES: Array = np.array([_prior(column) for column in COLUMNS])
 def layer_columns(layer: Layer, width: int) -> dict[int, Any]:
     """What one layer puts into each physics column; numbers, or arrays where its channels are arrays."""
     asked = work(layer, width)
-    columns = {COLUMN[f"{layer.kind}.{quantity}"]: getattr(asked, quantity) for quantity in PER_KIND}
+    columns = {COLUMN[f"{group(layer)}.{quantity}"]: getattr(asked, quantity) for quantity in PER_KIND}
     columns[COLUMN["update.parameters"]] = asked.parameters
     columns[COLUMN["update.tensors"]] = asked.parameter_tensors
     launches = 0
@@ -78,17 +89,16 @@ def layer_position(layer: Layer, width: int) -> Array:
     return np.log2(np.maximum(np.array(KINDS[layer.kind].coordinates(layer, width), dtype=float), 1e-9))
 
 
-@lru_cache(maxsize=65536)
+# Coordinates that tell how far the channels are from a multiple of the vector width.
+WASTE = {
+    **dict.fromkeys(("conv", "conv_direct", "conv_grouped", "conv_transposed", "linear"), (2, 3)),
+    **dict.fromkeys(("lstm", "gru", "rnn"), (2, 3)),
+}
+
+
+@lru_cache(maxsize=1024)
 def is_waste(kind: str, coordinates: int) -> tuple[bool, ...]:
-    """Which coordinates tell how far the channels are from a multiple of the vector width."""
-    wasteful: dict[str, tuple[int, ...]] = {
-        "conv": (2, 3),
-        "conv_grouped": (2, 3),
-        "conv_transposed": (2, 3),
-        "linear": (2, 3),
-    }
-    wasteful.update({"lstm": (2, 3), "gru": (2, 3), "rnn": (2, 3)})
-    return tuple(index in wasteful.get(kind, ()) for index in range(coordinates))
+    return tuple(index in WASTE.get(kind, ()) for index in range(coordinates))
 
 
 STEP: Array = np.eye(len(COLUMNS))[COLUMN["step"]]

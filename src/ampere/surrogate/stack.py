@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ampere.network import Layer, Network
+from ampere.network.kinds import group
 
 from .features import STEP, Array, is_waste, layer_position, layer_row, network_features
 from .gp import kernel
@@ -32,13 +33,13 @@ class Stack:
         slots: dict[str, dict[Layer, int]] = {}
         for f in features:
             for layer in f.layers:
-                of_kind = slots.setdefault(layer.kind, {})
+                of_kind = slots.setdefault(group(layer), {})
                 of_kind.setdefault(layer, len(of_kind))
         self.positions = {k: np.array([layer_position(x, width) for x in of_kind]) for k, of_kind in slots.items()}
         self.weights = {k: np.zeros((len(features), len(of_kind))) for k, of_kind in slots.items()}
         for i, f in enumerate(features):
             for layer, count in zip(f.layers, f.counts, strict=True):
-                self.weights[layer.kind][i, slots[layer.kind][layer]] = count * (layer_row(layer, width) @ prices)
+                self.weights[group(layer)][i, slots[group(layer)][layer]] = count * (layer_row(layer, width) @ prices)
 
 
 def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:

@@ -3,7 +3,7 @@
 from typing import Dict
 
 from ..layer import Layer
-from .convolution import CONVOLUTION
+from .convolution import CONVOLUTION, is_direct
 from .kind import USUAL_WIDTH, VECTOR_WIDTHS, Kind, Work
 from .pointwise import EMBEDDING, GLUE, NORM_BATCH, NORM_LAYER, OPAQUE, SCALE
 from .products import ATTENTION, LINEAR, MATMUL
@@ -28,6 +28,14 @@ KINDS: Dict[str, Kind] = {
 }
 
 
+# Layers that share prices and a surface: a kind, or a part of one that runtimes take another path for.
+GROUPS = (*KINDS, "conv_direct")
+
+
+def group(layer: Layer) -> str:
+    return "conv_direct" if layer.kind == "conv" and is_direct(layer) else layer.kind
+
+
 def work(layer: Layer, width: int = USUAL_WIDTH) -> Work:
     """A layer that shares parameters, or has others than its kind, says in its config how many are its own."""
     told = KINDS[layer.kind].work(layer, width)
@@ -37,4 +45,4 @@ def work(layer: Layer, width: int = USUAL_WIDTH) -> Work:
     return told._replace(parameters=own, parameter_tensors=tensors)
 
 
-__all__ = ["KINDS", "USUAL_WIDTH", "VECTOR_WIDTHS", "Kind", "Work", "work"]
+__all__ = ["GROUPS", "KINDS", "USUAL_WIDTH", "VECTOR_WIDTHS", "Kind", "Work", "group", "work"]

@@ -29,6 +29,13 @@ def _groups(layer: Layer) -> Any:
     return layer.config["groups"] or layer.channels_in
 
 
+def is_direct(layer: Layer) -> bool:
+    """A plain matrix product, or a single small image: PyTorch hands neither to its convolution library."""
+    c: Any = layer.config
+    pointwise = product(c["kernel"]) == 1 and product(c["stride"]) == 1 and c["batch"] < 16
+    return bool(pointwise or (c["batch"] == 1 and max(c["kernel"]) <= 3))
+
+
 def work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     places_in, places_out = product(c["size_in"]), product(size_out(layer))
@@ -43,6 +50,7 @@ def work(layer: Layer, width: int) -> Work:
         padded_flops=2 * window * wide_in * wide_out // groups,
         half_padded_flops=2 * window * cin * wide_out // groups,
         values=c["batch"] * (places_in * cin + places_out * cout) * passes(layer),
+        padded_values=c["batch"] * (places_in * wide_in + places_out * wide_out) * passes(layer),
         parameters=(weights + (cout if c["bias"] else 0)) * int(layer.trainable),
         parameter_tensors=(1 + int(bool(c["bias"]))) * int(layer.trainable),
         weights=product(c["kernel"]) * wide_in * wide_out // groups * passes(layer),

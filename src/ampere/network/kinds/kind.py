@@ -20,6 +20,7 @@ class Work(NamedTuple):
     padded_flops: Any = 0  # the same with channels rounded up to the vector width
     half_padded_flops: Any = 0  # the same with only the output channels rounded up
     values: Any = 0  # activations and gradients read and written
+    padded_values: Any = 0  # the same with channels rounded up to the vector width
     parameters: Any = 0  # trainable values, which the optimiser visits
     parameter_tensors: Any = 0
     remainders: Any = 0  # values beyond the last full vector, which go one by one
