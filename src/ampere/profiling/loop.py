@@ -26,14 +26,16 @@ from ampere.surrogate.learning import calibrated, learn
 from .experiment import Experiment, slices
 from .merging import merged
 from .observing import block_seconds, observation, request
-from .planner import plan
+from .planner import expected_error, plan
 from .sources import Source
 
 ROUNDS = 2
 BATCHES = 4  # how often a run stops to think
-SAMPLING_SHARE = 0.02  # of the budget, spent on sampling networks before each batch
+SAMPLING_SHARE = 0.01  # of the budget, spent on sampling networks before each batch
 NETWORKS_AT_MOST = 24
-TARGETS = 12
+TARGETS = 8
+DRAWN_SHARE = 0.4  # of a batch, for networks drawn at random instead of planned
+FITTING_SHARE = 0.02  # of the budget, for one search of hyperparameters
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
 
 
@@ -100,11 +102,12 @@ class Profiling:
         self._refused: list[str] = []
         self._too_large = float("inf")
         self._thinking = 0.0
+        self._patience = float("inf")
         self._model = self._fit(hyper, 0)
 
     def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Outcome:
         """`began` is when the clock started (time.monotonic): starting the device counts."""
-        error = float("inf")
+        error, self._patience = float("inf"), FITTING_SHARE * goal.seconds
         for batch in range(BATCHES * 4):
             elapsed = time.monotonic() - began
             left = goal.seconds - elapsed - 0.03 * goal.seconds  # the last fit needs its time too
@@ -117,14 +120,14 @@ class Profiling:
             self._train(chosen, began + goal.seconds * 0.97, report, on_progress, began)
             self._model = self._fit(self._model.hyper, REFIT_EVALUATIONS)
         self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
-        _, error = self._think(goal, 0.0)
+        error = expected_error(self._model, self._targets) if self._targets else float("inf")
         return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused)
 
     def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
         started = time.monotonic()
         observations = merged(self._seen)
         data = data_of(observations, self._yardstick)
-        model = learn(data, hyper, evaluations if len(data) > 8 else 0)
+        model = learn(data, hyper, evaluations if len(data) > 8 else 0, self._patience)
         self._thinking += time.monotonic() - started
         return model
 
@@ -138,10 +141,22 @@ class Profiling:
     def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
         started = time.monotonic()
         self._sample(started + SAMPLING_SHARE * goal.seconds)
+        drawn, used = self._drawn(DRAWN_SHARE * seconds)
         candidates = self._candidates()
-        planned = plan(self._model, candidates, self._targets, self._seconds_of, _noise_of, seconds)
+        planned = plan(self._model, candidates, self._targets, self._seconds_of, _noise_of, seconds - used)
         self._thinking += time.monotonic() - started
-        return planned.chosen, planned.expected_error
+        return list(dict.fromkeys([*drawn, *planned.chosen])), planned.expected_error
+
+    def _drawn(self, seconds: float) -> tuple[list[Experiment], float]:
+        """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
+        drawn: list[Experiment] = []
+        used = 0.0
+        for whole in reversed(self._pool):
+            cost = self._seconds_of(whole, self._model.answer(whole.network).seconds)
+            if used + cost <= seconds and _size(whole) < self._too_large:
+                drawn.append(whole)
+                used += cost
+        return drawn, used
 
     def _sample(self, until: float) -> None:
         if not self._targets:

@@ -33,10 +33,21 @@ def plan(
     means, posterior = model.joint([e.network for e in everything], system)
     relative = posterior / np.outer(means, means)
     wanted = slice(len(candidates), None)
-    error = float(np.mean(np.sqrt(np.maximum(np.diag(relative)[wanted], 0.0))) * np.sqrt(2 / np.pi))
+    error = _mean_absolute(np.diag(relative)[wanted])
     costs = np.array([seconds_of(e, m) for e, m in zip(candidates, means[: len(candidates)], strict=True)])
     noise = np.array([noise_of(e) for e in candidates])
     return Plan([candidates[i] for i in _greedy(relative, costs, noise, wanted, seconds)], error)
+
+
+def expected_error(model: Additive, targets: Sequence[Experiment]) -> float:
+    """Mean absolute relative error that the model expects of itself on the targets."""
+    system = np.array([float(e.system) for e in targets])
+    means, posterior = model.joint([e.network for e in targets], system)
+    return _mean_absolute(np.diag(posterior) / means**2)
+
+
+def _mean_absolute(variances: Array) -> float:
+    return float(np.mean(np.sqrt(np.maximum(variances, 0.0))) * np.sqrt(2 / np.pi))
 
 
 def _greedy(relative: Array, costs: Array, noise: Array, wanted: slice, seconds: float) -> list[int]:

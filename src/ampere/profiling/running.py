@@ -26,7 +26,7 @@ from ampere.profiles.recording import (
     record_observation,
 )
 from ampere.surrogate.hyperparameters import Hyperparameters
-from ampere.worker.machine import hello
+from ampere.worker.machine import hello, vector_width
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
 from .loop import Goal, Outcome, Profiling, Progress, Trainer
@@ -119,7 +119,7 @@ def make_profile(
             header.yardstick_seconds,
             lambda seen: record_observation(journal, seen, spent + time.monotonic() - began),
             known,
-            Hyperparameters.from_json(old.fit) if old and old.fit else None,
+            Hyperparameters.from_json(old.fit) if old and old.fit else Hyperparameters(vector_width=vector_width()),
             seed + len(known),
         )
         outcome = profiling.run(Goal(left, goal.target), began, on_progress)

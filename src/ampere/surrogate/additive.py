@@ -151,7 +151,7 @@ class Additive:
         with_data = (self.stack.rows * self.doubt**2) @ row
         relative = 0.0
         if kind in self.stack.positions:
-            near = kernel(position[None, :], scale(kind, self.stack.positions[kind], hyper))[0]
+            near = kernel(position[None, :], scale(kind, self.stack.positions[kind], hyper), hyper.own)[0]
             relative = float(near @ self.alpha[kind])
             with_data = with_data + hyper.residual**2 * physics * (self.stack.weights[kind] @ near)
         mean = max(physics * (1 + relative) + float(row @ self.price_shift), LEAST_SHARE * physics)
@@ -202,7 +202,7 @@ class Additive:
         for members in by_kind.values():
             positions = np.array([known[i].scaled_position for i in members])
             weights = np.array([features.counts[i] * known[i].physics for i in members])
-            variance += self.hyper.residual**2 * float(weights @ kernel(positions, positions) @ weights)
+            variance += self.hyper.residual**2 * float(weights @ kernel(positions, positions, self.hyper.own) @ weights)
         return variance
 
     def _stddev(self, variance: float, mean: float) -> float:

@@ -17,7 +17,7 @@ from ampere.network.kinds import group
 
 from .additive import LEAST_SHARE, Additive
 from .features import COLUMNS, FLOPS, STEP, VALUES, Array, layer_columns
-from .gp import kernel, matern52
+from .gp import kernel, similarity
 from .stack import scale, whole_covariance
 from .template import Channels, Template
 
@@ -90,7 +90,7 @@ class Bulk:
         with_data = rows @ (model.stack.rows * model.doubt**2).T
         relative = np.zeros(len(cin))
         if kind in model.stack.positions:
-            near = kernel(positions, scale(kind, model.stack.positions[kind], model.hyper))
+            near = kernel(positions, scale(kind, model.stack.positions[kind], model.hyper), model.hyper.own)
             relative = near @ model.alpha[kind]
             with_data += model.hyper.residual**2 * physics[:, None] * (near @ model.stack.weights[kind].T)
         mean = np.maximum(physics * (1 + relative) + rows @ model.price_shift, LEAST_SHARE * physics)
@@ -169,7 +169,7 @@ class Bulk:
                 variance += both
             else:
                 apart = np.sqrt(np.sum((a.positions[rows[i]] - b.positions[rows[j]]) ** 2, axis=1))
-                variance += 2 * both * matern52(apart)
+                variance += 2 * both * similarity(apart, self._model.hyper.own)
         return self._model.hyper.residual**2 * variance
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from .features import Array
 
 SQRT5 = 5.0**0.5
+SAME = 1e-5  # nearer than this is the same layer
 
 
 def matern52(distance: Array) -> Array:
@@ -21,6 +22,14 @@ def distances(a: Array, b: Array) -> Array:
     return np.sqrt(np.maximum(squared, 0.0))
 
 
-def kernel(a: Array, b: Array) -> Array:
-    """Covariance of unit variance between rows that are already divided by their length scales."""
-    return matern52(distances(a, b))
+def kernel(a: Array, b: Array, own: float = 0.0) -> Array:
+    """Covariance of unit variance between rows that are already divided by their length scales.
+
+    `own` is the share of the variance that a layer has with itself alone: which algorithm a runtime picks
+    for a shape is not smooth.
+    """
+    return similarity(distances(a, b), own)
+
+
+def similarity(distance: Array, own: float) -> Array:
+    return (1.0 - own) * matern52(distance) + own * (distance < SAME)

@@ -19,6 +19,7 @@ class Hyperparameters:
     residual: float = 0.12  # standard deviation of a layer around physics, relative
     octaves: float = 4.0  # length scale along sizes
     waste_octaves: float = 1.5  # length scale along the distance from the vector width
+    own: float = 0.15  # share of that variance that a layer has with no other, however close
     network: float = 0.03  # what whole networks deviate from their layers' sum, relative
     floor: float = 0.01  # noise that no number of repeats removes, relative
     allocator: float = 0.06  # what the system's allocator adds, around its mean
@@ -39,8 +40,9 @@ class Hyperparameters:
         return cls(**values)
 
 
-LEARNT = ("residual", "octaves", "waste_octaves", "network", "floor")
+LEARNT = ("residual", "octaves", "waste_octaves", "own", "network", "floor", "allocator")
 TYPICAL = Hyperparameters()
+MOST_OWN = 0.9
 PRIOR_WIDTH = 0.7  # of the logarithm: a factor of two either way is unremarkable
 
 
@@ -51,7 +53,8 @@ def fit_hyperparameters(
     typical = np.log([getattr(TYPICAL, name) for name in LEARNT])
 
     def unpack(logs: Array) -> Hyperparameters:
-        return replace(start, **dict(zip(LEARNT, np.exp(logs).tolist(), strict=True)))
+        learnt = dict(zip(LEARNT, np.exp(logs).tolist(), strict=True))
+        return replace(start, **{**learnt, "own": min(learnt["own"], MOST_OWN)})
 
     def loss(logs: Array) -> float:
         bounded = np.clip(logs, typical - 3, typical + 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -15,18 +16,31 @@ from .hyperparameters import Hyperparameters, fit_hyperparameters
 FEWEST = 4  # measurements, below which there is nothing to learn hyperparameters from
 OUTLIER = 3.0  # standard deviations beyond which a measurement's noise is taken to be larger than it says
 FOLDS = 8
+WIDTH_BELIEF = 3.0  # how much more likely, in nats, the vector width is that was believed before
 CALIBRATED_FROM = 16  # measurements, below which the intervals are left as they are
 
 
-def learn(data: Data, start: Hyperparameters | None = None, evaluations: int = 60) -> Additive:
-    """`evaluations` is how often the evidence may be computed in the search for hyperparameters; 0 leaves them."""
+def learn(
+    data: Data, start: Hyperparameters | None = None, evaluations: int = 60, seconds: float = float("inf")
+) -> Additive:
+    """`evaluations` is how often the evidence may be computed in the search for hyperparameters; 0 leaves them.
+
+    Many measurements make the evidence dear; the search ends when it has taken about so many `seconds`.
+    """
     hyper = start or Hyperparameters()
     if len(data) < FEWEST:
         return Additive(data, hyper)
     if evaluations:
-        widths = (Additive(data, replace(hyper, vector_width=w)) for w in VECTOR_WIDTHS)
-        best = max(widths, key=lambda model: model.evidence(model.hyper))
-        hyper = fit_hyperparameters(best.evidence, best.hyper, evaluations)
+        best = max(
+            (Additive(data, replace(hyper, vector_width=w)) for w in VECTOR_WIDTHS),
+            key=lambda model: (
+                model.evidence(model.hyper) + WIDTH_BELIEF * (model.hyper.vector_width == hyper.vector_width)
+            ),
+        )
+        began = time.perf_counter()
+        best.evidence(best.hyper)
+        affordable = seconds / (time.perf_counter() - began)
+        hyper = fit_hyperparameters(best.evidence, best.hyper, int(min(evaluations, max(affordable, 8))))
     return Additive(_doubting_outliers(data, hyper), hyper)
 
 

@@ -60,6 +60,6 @@ def covariance(a: Stack, b: Stack, doubt: Array, hyper: Hyperparameters) -> Arra
     total = whole_covariance(a.places, b.places, a.system, b.system, hyper) * np.outer(a.physics, b.physics)
     total += (a.rows * doubt) @ (b.rows * doubt).T
     for kind in a.weights.keys() & b.weights.keys():
-        near = kernel(scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper))
+        near = kernel(scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper), hyper.own)
         total += hyper.residual**2 * (a.weights[kind] @ near @ b.weights[kind].T)
     return total

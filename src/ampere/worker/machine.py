@@ -8,6 +8,8 @@ from . import PROTOCOL
 from .meters import choose_meter, watts_of
 from .runtimes import installed_version
 
+NEON = ("aarch64", "arm64", "armv7l", "armv8l")
+
 
 def hello(request: Dict[str, Any]) -> Dict[str, Any]:
     return {
@@ -18,6 +20,7 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "machine": platform.machine(),
         "cpu": cpu_model(),
         "cores": os.cpu_count() or 1,
+        "vector_width": vector_width(),
         "torch": installed_version("torch"),
         "meter": choose_meter(watts_of(request)).describe(),
     }
@@ -25,6 +28,12 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
 
 def cpu_model() -> str:
     return _cpuinfo("model name") or _cpuinfo("Model") or platform.processor() or platform.machine() or "unknown"
+
+
+def vector_width() -> int:
+    """Values of four bytes that a vector instruction takes at once, as far as the processor says."""
+    flags = (_cpuinfo("flags") or "").split()
+    return 16 if "avx512f" in flags else 8 if "avx2" in flags else 4 if platform.machine() in NEON else 8
 
 
 def _cpuinfo(field: str) -> Optional[str]:
