@@ -145,7 +145,7 @@ class Profiling:
         candidates = self._candidates()
         planned = plan(self._model, candidates, self._targets, self._seconds_of, _noise_of, seconds - used)
         self._thinking += time.monotonic() - started
-        return list(dict.fromkeys([*drawn, *planned.chosen])), planned.expected_error
+        return [*drawn, *(e for e in planned.chosen if e not in drawn)], planned.expected_error
 
     def _drawn(self, seconds: float) -> tuple[list[Experiment], float]:
         """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
