@@ -32,10 +32,10 @@ from .sources import Source
 ROUNDS = 2
 BATCHES = 4  # how often a run stops to think
 SAMPLING_SHARE = 0.01  # of the budget, spent on sampling networks before each batch
-NETWORKS_AT_MOST = 24
+NETWORKS_AT_MOST = 16
 TARGETS = 8
 DRAWN_SHARE = 0.4  # of a batch, for networks drawn at random instead of planned
-FITTING_SHARE = 0.02  # of the budget, for one search of hyperparameters
+FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
 
 

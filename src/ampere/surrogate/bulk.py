@@ -79,7 +79,7 @@ class Bulk:
         """The same algebra as for one layer, for many widths of it."""
         model, opened, kind = self._model, layer.with_channels(cin, cout), group(layer)
         rows = np.zeros((len(cin), len(COLUMNS)))
-        for column, value in layer_columns(opened, model.hyper.vector_width).items():
+        for column, value in layer_columns(opened, model.hyper.vector_width, kind).items():
             rows[:, column] = value
         coordinates = [
             np.broadcast_to(np.asarray(c, dtype=float), cin.shape)

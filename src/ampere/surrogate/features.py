@@ -59,10 +59,10 @@ def _prior(column: str) -> float:
 PRIOR_PRICES: Array = np.array([_prior(column) for column in COLUMNS])
 
 
-def layer_columns(layer: Layer, width: int) -> dict[int, Any]:
+def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
     """What one layer puts into each physics column; numbers, or arrays where its channels are arrays."""
     asked = work(layer, width)
-    columns = {COLUMN[f"{group(layer)}.{quantity}"]: getattr(asked, quantity) for quantity in PER_KIND}
+    columns = {COLUMN[f"{kind}.{quantity}"]: getattr(asked, quantity) for quantity in PER_KIND}
     columns[COLUMN["update.parameters"]] = asked.parameters
     columns[COLUMN["update.tensors"]] = asked.parameter_tensors
     launches = 0
@@ -78,7 +78,7 @@ def layer_columns(layer: Layer, width: int) -> dict[int, Any]:
 @lru_cache(maxsize=65536)
 def layer_row(layer: Layer, width: int) -> Array:
     row = np.zeros(len(COLUMNS))
-    for column, value in layer_columns(layer, width).items():
+    for column, value in layer_columns(layer, width, group(layer)).items():
         row[column] = value
     return row
 

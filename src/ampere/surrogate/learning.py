@@ -37,6 +37,8 @@ def learn(
                 model.evidence(model.hyper) + WIDTH_BELIEF * (model.hyper.vector_width == hyper.vector_width)
             ),
         )
+        # A wild measurement must not pass for the noise of all: it is doubted before the search too.
+        best = Additive(_doubting_outliers(data, best.hyper), best.hyper)
         began = time.perf_counter()
         best.evidence(best.hyper)
         affordable = seconds / (time.perf_counter() - began)

@@ -9,6 +9,8 @@ from typing import Any, Tuple
 from ..layer import Layer
 from .kind import Kind, Shape, Work, padded, passes, product
 
+SMALL_IMAGE = 20480  # values
+
 
 def size_out(layer: Layer) -> Tuple[int, ...]:
     c: Any = layer.config
@@ -32,8 +34,10 @@ def _groups(layer: Layer) -> Any:
 def is_direct(layer: Layer) -> bool:
     """A plain matrix product, or a single small image: PyTorch hands neither to its convolution library."""
     c: Any = layer.config
-    pointwise = product(c["kernel"]) == 1 and product(c["stride"]) == 1 and c["batch"] < 16
-    return bool(pointwise or (c["batch"] == 1 and max(c["kernel"]) <= 3))
+    if product(c["kernel"]) == 1 and product(c["stride"]) == 1 and c["batch"] < 16:
+        return True
+    small = layer.channels_in * product(c["size_in"]) <= SMALL_IMAGE
+    return bool(c["batch"] == 1 and max(c["kernel"]) <= 3 and small)
 
 
 def work(layer: Layer, width: int) -> Work:
