@@ -20,7 +20,7 @@ LEVELS = (
     ("estimation", "baselines"),
     ("profiling",),
     ("fitting",),
-    ("surrogate", "devices", "models", "tracing", "profiles"),
+    ("surrogate", "devices", "models", "tracing", "profiles", "yardstick"),
     ("worker",),
     ("network",),
     ("errors",),
