@@ -1,0 +1,54 @@
+"""What README and docs show is run: Python as it stands, commands through the command line's own parser."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ampere.cli.parsing import parse
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def commands(page: Path) -> list[list[str]]:
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("ampere ")]
+
+
+def test_the_readmes_python_runs_as_it_stands(tmp_path):
+    model, api = blocks(ROOT / "README.md", "python")
+    (tmp_path / "model.py").write_text(model)
+    run = [sys.executable, "-c", api]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env={"AMPERE_HOME": str(tmp_path)})
+    assert done.returncode == 0, done.stderr
+    assert "J an iteration" in done.stdout
+    assert "conv" in done.stdout
+
+
+def test_the_readmes_model_can_be_traced_from_the_command_line(tmp_path):
+    (tmp_path / "model.py").write_text(blocks(ROOT / "README.md", "python")[0])
+    run = [sys.executable, "-m", "ampere", "trace", "model.py:build", "--out", "net.json"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "net.json").exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_are_understood(page):
+    for command in commands(page):
+        assert parse(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in LINK.findall(page.read_text()):
+        assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
