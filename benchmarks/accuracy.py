@@ -30,6 +30,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for family in options.families:
             rows.append(one(family, Path(folder) / f"{family}.json", options.networks, seed=0))
+        if "lenet5" in options.families:  # whose networks differ little: what the noise of the test hides
+            rows.append(again("lenet5", Path(folder) / "lenet5.json", options.networks, seed=2, rounds=12))
         if "cnn5" in options.families:
             rows.append(again("cnn5", Path(folder) / "cnn5.json", options.networks, seed=1))
     options.out.parent.mkdir(exist_ok=True)
@@ -42,10 +44,9 @@ def one(family: str, path: Path, networks: int, seed: int) -> dict[str, object]:
     return show(family, share, ampere.validate(family, made.profile, networks=networks, seed=seed))
 
 
-def again(family: str, path: Path, networks: int, seed: int) -> dict[str, object]:
-    return show(
-        f"{family} later", 0.0, ampere.validate(family, ampere.Profile.load(path), networks=networks, seed=seed)
-    )
+def again(family: str, path: Path, networks: int, seed: int, rounds: int = 4) -> dict[str, object]:
+    result = ampere.validate(family, ampere.Profile.load(path), networks=networks, seed=seed, rounds=rounds)
+    return show(f"{family} later", 0.0, result)
 
 
 def show(name: str, thinking: float, result: Validation) -> dict[str, object]:

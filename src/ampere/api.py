@@ -17,7 +17,7 @@ from ampere.profiling.loop import Goal, Progress
 from ampere.profiling.measuring import MeasureProgress, measure_experiment
 from ampere.profiling.running import Made, make_profile, open_devices, this_device
 from ampere.profiling.sources import Source, SpaceSource, source_of
-from ampere.validation import Validation, compare, measure_twice, unseen
+from ampere.validation import ROUNDS, Validation, compare, measure_twice, unseen
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.yardstick import sharing_of
 
@@ -160,6 +160,7 @@ def validate(
     profile: Profile,
     *,
     networks: int = 60,
+    rounds: int = ROUNDS,
     seed: int = 0,
     allocator: str = "tuned",
     input: str | None = None,
@@ -168,8 +169,10 @@ def validate(
     """Really trains random networks like the model that were not profiled, and compares every method."""
     if networks < 1:
         raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
+    if rounds < 1:
+        raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
     source = _source(model, input)()
     experiments = [e.under(allocator) for e in unseen(source, profile, networks, seed)]
     with open_devices(watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE) as devices:
-        pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress)
+        pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress, rounds)
     return compare(source.name, pairs, profile, allocator)

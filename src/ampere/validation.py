@@ -98,14 +98,15 @@ def measure_twice(
     profile: Profile,
     seed: int,
     on_progress: Callable[[int, int], None],
+    rounds: int = ROUNDS,
 ) -> list[tuple[Observation, Observation]]:
     """Two independent measurements of each: rounds shuffled within each half, the halves one after the other."""
     estimator = Estimator(profile)
     halves: list[dict[int, list[Observation]]] = []
-    total, done, rng = 2 * ROUNDS * len(experiments), 0, Random(seed)
+    total, done, rng = 2 * rounds * len(experiments), 0, Random(seed)
     for _ in range(2):
         seen: dict[int, list[Observation]] = {i: [] for i in range(len(experiments))}
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             order = list(range(len(experiments)))
             rng.shuffle(order)
             for i in order:

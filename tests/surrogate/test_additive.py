@@ -9,7 +9,7 @@ from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import calibrated, learn
 from ampere.surrogate.physics import fit_prices
 
-from .synthetic import chain, conv, linear, measured, random_chains, true_seconds
+from tests.synthetic import chain, conv, linear, measured, random_chains, true_seconds
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from ampere.surrogate.bulk import Bulk
 from ampere.surrogate.learning import learn
 from ampere.surrogate.template import Template, template
 
-from .synthetic import chain, measured, random_chains
+from tests.synthetic import chain, measured, random_chains
 
 LARGEST = [16, 48, 64]
 

@@ -33,7 +33,7 @@ ROUNDS = 2
 BATCHES = 4  # how often a run stops to think
 SAMPLING_SHARE = 0.01  # of the budget, spent on sampling networks before each batch
 NETWORKS_AT_MOST = 16
-TARGETS = 8
+TARGETS = 6
 DRAWN_SHARE = 0.4  # of a batch, for networks drawn at random instead of planned
 FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
@@ -165,7 +165,7 @@ class Profiling:
             self._targets = [e.under(a) for e in wanted for a in self._devices]
             self._pool.append(original)
         fresh = 0
-        while fresh < NETWORKS_AT_MOST and (fresh < 4 or time.monotonic() < until):
+        while fresh < NETWORKS_AT_MOST and (fresh < 2 or time.monotonic() < until):
             self._pool.append(self._source.sample(self._rng))
             fresh += 1
 

@@ -32,6 +32,7 @@ from .stack import Stack, covariance, scale, whole_covariance
 
 PRICE_DOUBT = 0.25  # relative, for quantities that were measured
 UNMEASURED_DOUBT = 1.0
+CAREFUL = 0.5  # noise variance of a measurement taken to check an estimate, against one taken in a hurry to profile
 LEAST_SHARE = 0.1  # a layer never costs less than this share of its physics
 
 
@@ -87,7 +88,8 @@ class Additive:
         self.prices = fit_prices(rows, data.costs) if prices is None else prices
         self.stack = Stack(data.networks, data.system, self.prices, hyper.vector_width)
         self.doubt = self._price_doubt()
-        self.measuring_variance = self.hyper.floor**2 + (float(np.median(data.noise)) if len(data) else 0.0)
+        typical = float(np.median(data.noise)) if len(data) else 0.0
+        self.measuring_variance = self.hyper.floor**2 + CAREFUL * typical
         self._residual = data.costs - self.stack.physics
         self._condition()
         self._known: dict[Layer, Known] = {}

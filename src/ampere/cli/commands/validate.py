@@ -31,6 +31,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere validate net.py:build --networks 30 --json --no-plot",
     )
     shared.add_model(parser)
+    parser.add_argument(
+        "--rounds", metavar="N", type=values.count, default=4, help="blocks in each of the two measurements (default 4)"
+    )
     parser.add_argument("--networks", metavar="N", type=values.count, default=60, help="how many to train (default 60)")
     parser.add_argument(
         "--plot", metavar="FILE", help="draw estimates against measurements (default validate-MODEL.png)"
@@ -65,6 +68,7 @@ def _validate(model: str | LoadedModel, profile: Profile, options: Namespace) ->
             model,
             profile,
             networks=options.networks,
+            rounds=options.rounds,
             seed=options.seed,
             allocator=options.allocator,
             on_progress=of_validating(report),

@@ -1,0 +1,107 @@
+"""The loop on a device that answers at once with costs that are known: what it chooses, keeps and survives."""
+
+import time
+from random import Random
+
+import numpy as np
+import pytest
+
+from ampere.devices import Block, VariantDied
+from ampere.network import Meter, Network, TrainingSetup, work
+from ampere.profiles import Observation
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.loop import Goal, Outcome, Profiling
+from tests.synthetic import chain, random_chains, true_seconds
+
+METER = Meter("cpu-time", False, "5 W per busy core")
+YARDSTICK = 0.002
+
+
+class Chains:
+    name = "chains"
+
+    def original(self) -> Experiment:
+        return self._of(chain(3, 32, 48, 64))
+
+    def sample(self, rng: Random) -> Experiment:
+        return self._of(chain(3, *(rng.randint(1, 64) for _ in range(3))))
+
+    def opaque(self) -> list[Experiment]:
+        return []
+
+    def _of(self, network: Network) -> Experiment:
+        return Experiment(network, {"layers": network.to_json()}, "network")
+
+
+class KnownCosts:
+    """Trains nothing: takes a millisecond, and answers with the true cost and a little noise."""
+
+    def __init__(self, noise: float = 0.01, largest: float = float("inf")) -> None:
+        self._rng, self._noise, self._largest = np.random.default_rng(0), noise, largest
+        self.asked: list[float] = []
+
+    def block(self, subject, setup, *, iterations, warmup, pairing, isolation) -> Block:
+        network = Network.from_json(subject["layers"])
+        size = sum(work(layer).values + work(layer).parameters for layer in network.layers)
+        self.asked.append(size)
+        if size > self._largest:
+            raise VariantDied("out of memory", out_of_memory=True)
+        time.sleep(0.001)
+        seconds = true_seconds(network) * float(np.exp(self._noise * self._rng.standard_normal()))
+        ratio = seconds / YARDSTICK
+        return Block(
+            ratio, 0.01, seconds, seconds, YARDSTICK, 5 * seconds, iterations, 0.0, 1, (1.0, 0.9), 0.001, {}, ()
+        )
+
+
+def run(trainer: KnownCosts, goal: Goal, record=lambda seen: None, known=()) -> Outcome:
+    devices = {"tuned": trainer, "system": trainer}
+    profiling = Profiling(Chains(), devices, TrainingSetup(), METER, YARDSTICK, record, known)
+    return profiling.run(goal, time.monotonic(), lambda progress: None)
+
+
+def error_of(outcome: Outcome) -> float:
+    return float(np.mean([abs(outcome.model.answer(n).seconds / true_seconds(n) - 1) for n in random_chains(8, 40)]))
+
+
+def test_a_few_seconds_teach_it_the_device():
+    assert error_of(run(KnownCosts(), Goal(seconds=2.0))) < 0.06
+
+
+def test_it_stops_at_the_target_error():
+    outcome = run(KnownCosts(), Goal(seconds=60.0, target=0.2))
+    assert outcome.expected_error < 0.2
+    assert len(outcome.observations) < 200
+
+
+def test_every_block_is_recorded_when_it_is_seen():
+    recorded: list[Observation] = []
+    trainer = KnownCosts()
+    outcome = run(trainer, Goal(seconds=1.0), recorded.append)
+    assert len(recorded) == len(trainer.asked)
+    assert sum(len(o.measurement.rounds) for o in outcome.observations) == len(recorded)
+
+
+def test_what_was_known_before_is_used_again():
+    first = run(KnownCosts(), Goal(seconds=1.0))
+    second = run(KnownCosts(), Goal(seconds=0.2), known=first.observations)
+    assert set(first.observations) & set(second.observations) or len(second.observations) >= len(first.observations)
+
+
+def test_what_runs_out_of_memory_is_named_and_nothing_as_large_is_proposed_again():
+    trainer = KnownCosts(largest=3e6)
+    outcome = run(trainer, Goal(seconds=2.0))
+    too_large = [size for size in trainer.asked if size > 3e6]
+    assert outcome.observations
+    assert len(outcome.refused) == len(too_large)
+    assert sorted(too_large, reverse=True) == too_large
+
+
+def test_both_allocators_are_measured():
+    outcome = run(KnownCosts(), Goal(seconds=2.0))
+    assert {o.measurement.allocator for o in outcome.observations} == {"tuned", "system"}
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.3])
+def test_hardly_any_time_is_no_error(seconds):
+    assert run(KnownCosts(), Goal(seconds=seconds)).model.answer(chain(3, 8, 8, 8)).seconds > 0

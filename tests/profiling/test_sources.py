@@ -1,0 +1,63 @@
+from random import Random
+
+import pytest
+
+from ampere.models import load_model
+from ampere.network import KINDS, Network
+from ampere.profiling.experiment import of_layers, slices, with_loss
+from ampere.profiling.sources import ModelSource, narrow, source_of
+from ampere.worker.wiring import wire
+from tests.synthetic import chain
+
+
+def test_narrower_networks_keep_what_goes_in_and_comes_out():
+    original = chain(3, 32, 64, 32)
+    for seed in range(20):
+        found = narrow(original, Random(seed))
+        assert found.layers[0].channels_in == 3
+        assert found.layers[-1].channels_out == 10
+        assert all(1 <= a.channels_out <= b.channels_out for a, b in zip(found.layers, original.layers, strict=True))
+
+
+def test_equal_widths_stay_equal_and_a_flattened_one_follows():
+    found = narrow(chain(3, 32, 64, 32), Random(1))
+    first, second, third, head = found.layers
+    assert first.channels_out == second.channels_in == third.channels_out
+    assert head.channels_in == 196 * third.channels_out
+
+
+def test_slices_are_short_and_trainable():
+    for experiment in slices(chain(3, 8, 8, 8, 8), Random(0), 50):
+        assert 1 <= len(experiment.network.layers) <= 3
+        assert experiment.purpose == ("layer" if len(experiment.network.layers) == 1 else "variant")
+
+
+def test_a_variant_is_described_with_its_loss_and_built_without():
+    layers = chain(3, 8).layers[:1]
+    experiment = of_layers(layers, 10)
+    assert experiment.network.layers == with_loss(layers)
+    assert Network.from_json(experiment.subject["layers"]).layers == layers
+
+
+@pytest.mark.parametrize("family", ["resnet", "transformer"])
+def test_a_model_with_other_arguments_is_a_source_of_its_own(family):
+    loaded = load_model(family, batch=4)
+    source = source_of(loaded)
+    assert isinstance(source, ModelSource)
+    narrower = source.sample(Random(3))
+    assert all(layer.kind in KINDS for layer in narrower.network.layers)
+    assert wire(narrower.network)
+
+
+def test_opaque_modules_are_trained_alone_with_the_inputs_that_were_seen(tmp_path):
+    (tmp_path / "spectral.py").write_text(
+        "import torch\nfrom torch import nn\n"
+        "class Spectral(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.mix = nn.Linear(9, 9)\n"
+        "    def forward(self, x):\n        return self.mix(torch.fft.rfft(x).abs())\n"
+        "def build():\n    return nn.Sequential(nn.Linear(16, 16), Spectral(), nn.Linear(9, 2)), torch.randn(4, 16)\n"
+    )
+    (alone,) = source_of(load_model(f"{tmp_path}/spectral.py:build")).opaque()
+    assert alone.purpose == "opaque"
+    assert alone.subject["path"] == "1"
+    assert alone.subject["inputs"][0]["shape"] == [4, 16]

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from ampere.network import Measurement, Meter
+from ampere.yardstick import in_reference, sharing_of
+
+METER = Meter("cpu-time", False, "5 W per busy core")
+
+
+def measured(rounds: list[float], yardsticks: list[float]) -> Measurement:
+    ratio = float(np.median(rounds))
+    return Measurement(ratio, ratio, ratio, ratio, 8, tuple(rounds), METER, tuple(yardsticks))
+
+
+def slowed(sharing: float, count: int = 30) -> list[Measurement]:
+    """Networks on a machine whose yardstick slows down by up to a fifth, of which they share a part."""
+    rng = np.random.default_rng(1)
+    found = []
+    for cost in rng.uniform(1, 10, count):
+        yardsticks = 1 + 0.2 * rng.random(2)
+        found.append(measured(list(cost * yardsticks**sharing / yardsticks), list(yardsticks)))
+    return found
+
+
+@pytest.mark.parametrize("sharing", [0.6, 0.8, 1.0])
+def test_the_shared_part_is_found(sharing):
+    assert sharing_of(slowed(sharing)) == pytest.approx(sharing, abs=0.05)
+
+
+def test_without_repeats_the_plain_ratio_stays():
+    assert sharing_of([measured([2.0], [1.1])]) == 1.0
+    assert sharing_of([]) == 1.0
+
+
+def test_rounds_agree_in_the_reference_condition():
+    for m in slowed(0.7):
+        rounds = in_reference(m, 1.0, 0.7).rounds
+        assert max(rounds) == pytest.approx(min(rounds))
+
+
+def test_a_throttled_clock_changes_nothing():
+    """Both slow down alike: the ratio is right as it is, and the correction leaves it alone."""
+    throttled = [measured([3.0, 3.0], [1.0, 1.43]) for _ in range(20)]
+    sharing = sharing_of(throttled)
+    assert in_reference(throttled[0], 1.0, sharing).ratio == pytest.approx(3.0, rel=0.03)
+
+
+def test_all_figures_of_a_measurement_move_together():
+    m = in_reference(measured([2.0, 2.0], [1.2, 1.2]), 1.0, 0.5)
+    assert m.joules == m.seconds == m.cpu_seconds == m.ratio == pytest.approx(2.0 * 1.2**0.5)
