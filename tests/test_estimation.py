@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from tests.synthetic import chain, random_chains, true_seconds
 
 from ampere.errors import UsageError
 from ampere.estimation import Estimator, joules_in
 from ampere.network import Layer, Measurement, Meter, Network, TrainingSetup
 from ampere.profiles import Observation, Profile
-from tests.synthetic import chain, random_chains, true_seconds
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 YARDSTICK, WATTS = 0.002, 5.0

@@ -1,9 +1,9 @@
 """Nothing infinite leaves the surrogate, whatever it is asked, and no variance is negative."""
 
 import numpy as np
+from tests.synthetic import chain, measured, random_chains
 
 from ampere.surrogate.learning import learn
-from tests.synthetic import chain, measured, random_chains
 
 ASKED = 10_000
 

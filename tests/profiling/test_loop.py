@@ -5,13 +5,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from tests.synthetic import chain, random_chains, true_seconds
 
 from ampere.devices import Block, VariantDied
 from ampere.network import Meter, Network, TrainingSetup, work
 from ampere.profiles import Observation
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.loop import Goal, Outcome, Profiling
-from tests.synthetic import chain, random_chains, true_seconds
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 YARDSTICK = 0.002

@@ -1,9 +1,9 @@
 import pytest
+from tests.synthetic import chain
 
 from ampere.network import Measurement, Meter
 from ampere.profiles import Observation
 from ampere.profiling.merging import merged
-from tests.synthetic import chain
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 

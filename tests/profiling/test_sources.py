@@ -1,13 +1,13 @@
 from random import Random
 
 import pytest
+from tests.synthetic import chain
 
 from ampere.models import load_model
 from ampere.network import KINDS, Network
 from ampere.profiling.experiment import of_layers, slices, with_loss
 from ampere.profiling.sources import ModelSource, narrow, source_of
 from ampere.worker.wiring import wire
-from tests.synthetic import chain
 
 
 def test_narrower_networks_keep_what_goes_in_and_comes_out():

@@ -2,14 +2,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.synthetic import chain, conv, linear, measured, random_chains, true_seconds
 
 from ampere.network import Network
 from ampere.surrogate.additive import Additive, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import calibrated, learn
 from ampere.surrogate.physics import fit_prices
-
-from tests.synthetic import chain, conv, linear, measured, random_chains, true_seconds
 
 
 @pytest.fixture(scope="module")

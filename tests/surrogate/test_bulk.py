@@ -1,12 +1,11 @@
 import numpy as np
 import pytest
+from tests.synthetic import chain, measured, random_chains
 
 from ampere.surrogate.additive import Additive
 from ampere.surrogate.bulk import Bulk
 from ampere.surrogate.learning import learn
 from ampere.surrogate.template import Template, template
-
-from tests.synthetic import chain, measured, random_chains
 
 LARGEST = [16, 48, 64]
 

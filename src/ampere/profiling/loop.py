@@ -30,6 +30,8 @@ from .planner import expected_error, plan
 from .sources import Source
 
 ROUNDS = 2
+LONG = 40.0  # seconds: a budget for a whole space, where one more network teaches more than one more round
+REPEATED_WHEN_LONG = 0.3  # of what is trained, enough to know the noise
 BATCHES = 4  # how often a run stops to think
 SAMPLING_SHARE = 0.01  # of the budget, spent on sampling networks before each batch
 NETWORKS_AT_MOST = 16
@@ -102,12 +104,13 @@ class Profiling:
         self._refused: list[str] = []
         self._too_large = float("inf")
         self._thinking = 0.0
-        self._patience = float("inf")
+        self._patience, self._repeated = float("inf"), 1.0
         self._model = self._fit(hyper, 0)
 
     def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Outcome:
         """`began` is when the clock started (time.monotonic): starting the device counts."""
         error, self._patience = float("inf"), FITTING_SHARE * goal.seconds
+        self._repeated = 1.0 if goal.seconds < LONG else REPEATED_WHEN_LONG
         for batch in range(BATCHES * 4):
             elapsed = time.monotonic() - began
             left = goal.seconds - elapsed - 0.03 * goal.seconds  # the last fit needs its time too
@@ -162,7 +165,8 @@ class Profiling:
         if not self._targets:
             original = self._source.original()
             wanted = [original, *(self._source.sample(self._rng) for _ in range(TARGETS))]
-            self._targets = [e.under(a) for e in wanted for a in self._devices]
+            plain = [e.under("system") for e in wanted[: len(wanted) // 2] if "system" in self._devices]
+            self._targets = [*wanted, *plain]
             self._pool.append(original)
         fresh = 0
         while fresh < NETWORKS_AT_MOST and (fresh < 2 or time.monotonic() < until):
@@ -177,7 +181,7 @@ class Profiling:
         return [e for e in found if _size(e) < self._too_large]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
-        return ROUNDS * block_seconds(experiment.allocator, step_seconds, self._yardstick)
+        return (1 + self._repeated) * block_seconds(experiment.allocator, step_seconds, self._yardstick)
 
     def _train(
         self,
@@ -187,10 +191,10 @@ class Profiling:
         on_progress: Callable[[Progress], None],
         began: float,
     ) -> None:
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             self._rng.shuffle(chosen)
-            chosen.sort(key=lambda e: e.system)  # that worker is the last to be ready
-            for experiment in list(chosen):
+            again = len(chosen) if number == 0 else round(self._repeated * len(chosen))
+            for experiment in sorted(chosen[:again], key=lambda e: e.system):  # that worker is the last to be ready
                 now = time.monotonic()
                 if now > deadline:
                     return
