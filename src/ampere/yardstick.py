@@ -23,7 +23,7 @@ import numpy as np
 from ampere.network import Measurement
 
 ROUND_NOISE = 0.025  # of a ratio, relative
-BELIEF = 0.15  # how far from 1 the part may be before anything was seen: one standard deviation
+BELIEF = 0.3  # how far from 1 the part may be before anything was seen: one standard deviation
 LEAST = 0.3
 
 

@@ -12,7 +12,7 @@ def measured(rounds: list[float], yardsticks: list[float]) -> Measurement:
     return Measurement(ratio, ratio, ratio, ratio, 8, tuple(rounds), METER, tuple(yardsticks))
 
 
-def slowed(sharing: float, count: int = 30) -> list[Measurement]:
+def slowed(sharing: float, count: int = 60) -> list[Measurement]:
     """Networks on a machine whose yardstick slows down by up to a fifth, of which they share a part."""
     rng = np.random.default_rng(1)
     found = []
@@ -22,7 +22,7 @@ def slowed(sharing: float, count: int = 30) -> list[Measurement]:
     return found
 
 
-@pytest.mark.parametrize("sharing", [0.6, 0.8, 1.0])
+@pytest.mark.parametrize("sharing", [0.6, 0.8, 0.98])
 def test_the_shared_part_is_found(sharing):
     assert sharing_of(slowed(sharing)) == pytest.approx(sharing, abs=0.05)
 
