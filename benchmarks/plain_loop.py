@@ -20,6 +20,7 @@ from ampere.estimation import Estimator
 from ampere.models.general import SPACES
 from ampere.profiling.sources import SpaceSource
 from ampere.validation import unseen
+from ampere.yardstick import sharing_of
 
 SECONDS = {"cnn5": 15, "resnet": 25}
 
@@ -49,13 +50,13 @@ def seconds_each(run, times):
 
 yardstick = TorchRuntime().yardstick().step
 seconds_each(step, 5), seconds_each(yardstick, 5)
-ratios, before = [], seconds_each(yardstick, 10)
+windows, before = [], seconds_each(yardstick, 10)
 for _ in range(6):
     cost = seconds_each(step, 20)
     after = seconds_each(yardstick, 10)
-    ratios.append(2 * cost / (before + after))
+    windows.append((2 * cost / (before + after), (before + after) / 2))
     before = after
-print(json.dumps(sorted(ratios)[len(ratios) // 2]))
+print(json.dumps(sorted(windows)[len(windows) // 2]))
 """
 
 
@@ -84,17 +85,20 @@ def main() -> None:
 
 def compare(family: str, profile: ampere.Profile, networks: int, processes: int) -> list[dict[str, float]]:
     estimator, rows = Estimator(profile), []
+    sharing, nominal = sharing_of([o.measurement for o in profile.observations]), profile.yardstick_seconds
     for experiment in unseen(SpaceSource(SPACES[family]), profile, networks, seed=0):
-        ratios = [plain_loop(experiment.subject) for _ in range(processes)]
+        windows = [plain_loop(experiment.subject) for _ in range(processes)]
+        costs = [ratio * nominal * (yardstick / nominal) ** (1 - sharing) for ratio, yardstick in windows]
         estimates = {a: estimator.model.answer(experiment.network, a == "system").seconds for a in ("system", "tuned")}
-        actual = mean(ratios) * profile.yardstick_seconds
-        rows.append({"actual": actual, "spread": (max(ratios) - min(ratios)) / mean(ratios), **estimates})
+        rows.append({"actual": mean(costs), "spread": (max(costs) - min(costs)) / mean(costs), **estimates})
     return rows
 
 
-def plain_loop(subject: object) -> float:
+def plain_loop(subject: object) -> tuple[float, float]:
+    """Cost of a step in yardstick steps, and the seconds of a yardstick step: the median window of one process."""
     answer = subprocess.run([sys.executable, "-c", LOOP, json.dumps(subject)], capture_output=True, check=True)
-    return float(json.loads(answer.stdout))
+    ratio, yardstick = json.loads(answer.stdout)
+    return ratio, yardstick
 
 
 def mape(rows: list[dict[str, float]], key: str) -> float:
