@@ -24,8 +24,6 @@ from ampere.yardstick import sharing_of
 if TYPE_CHECKING:
     from torch import nn
 
-Model = "str | LoadedModel | Network"
-
 __all__ = [
     "estimate",
     "load_model",
