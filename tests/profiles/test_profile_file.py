@@ -121,3 +121,13 @@ def test_setups_do_not_share_a_place(monkeypatch):
     monkeypatch.delenv("AMPERE_HOME", raising=False)
     paths = {default_path({"id": "x"}, TrainingSetup(optimizer=o, threads=t)) for o in ("sgd", "adam") for t in (1, 2)}
     assert len(paths) == 4
+
+
+def test_stages_are_kept_and_are_of_parts_only(tmp_path):
+    first = PROFILE.observations[0]
+    assert "stage" not in first.to_json()  # so files without stages stay as they were
+    of_stage = replace(first, purpose="stage", stage="backward")
+    assert Observation.from_json(of_stage.to_json()) == of_stage
+    for purpose, stage in [("network", "backward"), ("stage", "step"), ("kernel", "lunch")]:
+        with pytest.raises(ProfileError, match="was not timed for the stage"):
+            replace(first, purpose=purpose, stage=stage)

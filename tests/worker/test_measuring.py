@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ampere.network import TrainingSetup
-from ampere.worker.measuring import Window, measure, plan_steps, plan_windows, ratios
+from ampere.worker.measuring import Target, Window, measure, plan_steps, plan_windows, ratios
 from ampere.worker.medians import median, quantile, relative_spread
 from ampere.worker.meters import choose_meter
 from ampere.worker.request import BlockRequest
@@ -38,15 +38,16 @@ def test_windows_hold_all_iterations(iterations, seconds):
 
 def test_every_target_stands_between_two_yardsticks():
     order = []
-    measure(plan_steps(3), lambda: order.append("T"), lambda: order.append("y"), choose_meter(5.0), math.inf)
+    measure(plan_steps(3), Target(lambda: order.append("T")), lambda: order.append("y"), choose_meter(5.0), math.inf)
     assert "".join(order) == "yTyTyTy"
     order.clear()
-    measure(plan_windows(8, 0.01), lambda: order.append("T"), lambda: order.append("y"), choose_meter(5.0), math.inf)
+    target = Target(lambda: order.append("T"))
+    measure(plan_windows(8, 0.01), target, lambda: order.append("y"), choose_meter(5.0), math.inf)
     assert "".join(order) == "yyyyyTTTTyyyyyTTTTyyyyy"
 
 
 def test_the_deadline_keeps_what_was_measured():
-    targets, yardsticks = measure(plan_steps(50), lambda: None, lambda: None, choose_meter(5.0), 0.0)
+    targets, yardsticks = measure(plan_steps(50), Target(lambda: None), lambda: None, choose_meter(5.0), 0.0)
     assert (len(targets), len(yardsticks)) == (1, 2)
 
 

@@ -28,7 +28,7 @@ class Device(Protocol):
         """The device's fingerprint: the same before and after a restart, and without its host name."""
 
     def block(self, subject: Mapping[str, Any], setup: TrainingSetup, **options: Any) -> Block:
-        """Options: iterations, warmup, pairing, isolation, seconds_limit."""
+        """Options: iterations, warmup, pairing, isolation, stage, seconds_limit."""
 
     def yardstick(self, seconds: float = 1.0, threads: int = 1) -> Yardstick: ...
 

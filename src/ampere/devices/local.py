@@ -56,6 +56,7 @@ class LocalDevice:
         warmup: int = 4,
         pairing: str = "step",
         isolation: str = "inline",
+        stage: str = "step",
         seconds_limit: float = DEFAULT_SECONDS_LIMIT,
     ) -> Block:
         setup = setup or TrainingSetup()
@@ -68,6 +69,7 @@ class LocalDevice:
             "warmup": warmup,
             "pairing": pairing,
             "isolation": isolation,
+            "stage": stage,
             "seconds_limit": seconds_limit,
         }
         return Block.from_json(self._result(request, 3 * seconds_limit + self._grace))

@@ -7,7 +7,10 @@ from ..network import Measurement, Network
 from .checks import believing, check_measurement
 from .layer_table import LayerTable
 
-PURPOSES = ("layer", "variant", "network", "opaque", "run")
+PURPOSES = ("layer", "variant", "network", "opaque", "run", "stage", "kernel")
+IN_PART = ("stage", "kernel")  # purposes of which not the whole step was timed
+STEP = "step"
+STAGES = ("forward", "backward", "update")
 
 
 @dataclass(frozen=True)
@@ -15,11 +18,14 @@ class Observation:
     network: Network
     measurement: Measurement
     purpose: str
+    stage: str = STEP  # what was timed: the whole step, or one stage of it
 
     def __post_init__(self) -> None:
         with believing(self._what):
             if self.purpose not in PURPOSES:
                 raise ValueError(f"purpose {self.purpose!r} is none of {', '.join(PURPOSES)}")
+            if self.stage not in (STAGES if self.purpose in IN_PART else (STEP,)):
+                raise ValueError(f"a {self.purpose} was not timed for the stage {self.stage[:40]!r}")
             check_measurement(self.measurement)
 
     @property
@@ -44,9 +50,11 @@ class Observation:
             "network": network,
             "measurement": self.measurement.to_json(),
             "purpose": self.purpose,
+            **({} if self.stage == STEP else {"stage": self.stage}),
         }
 
     @classmethod
     def from_row(cls, record: dict[str, Any], table: LayerTable) -> "Observation":
         network = table.network_from_json(record["network"])
-        return cls(network, Measurement.from_json(record["measurement"]), str(record["purpose"]))
+        measurement = Measurement.from_json(record["measurement"])
+        return cls(network, measurement, str(record["purpose"]), str(record.get("stage", STEP)))

@@ -16,8 +16,9 @@ Subject = Mapping[str, Any]  # how the worker builds it: from layers, or with a 
 class Experiment:
     network: Network
     subject: Subject
-    purpose: str  # layer, variant, network, opaque
+    purpose: str  # layer, variant, network, opaque, stage, kernel
     allocator: str = "tuned"
+    stage: str = "step"  # what of it is timed
 
     @property
     def system(self) -> bool:

@@ -11,10 +11,10 @@ from ampere.profiles.profile import Observation
 
 
 def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
-    """One observation for each network, purpose and allocator, with all its rounds, in order of first sight."""
+    """One observation for each network, purpose, stage and allocator, with all its rounds, in order of first sight."""
     together: dict[tuple[object, ...], list[Observation]] = {}
     for o in observations:
-        together.setdefault((o.network, o.purpose, o.measurement.allocator), []).append(o)
+        together.setdefault((o.network, o.purpose, o.stage, o.measurement.allocator), []).append(o)
     return tuple(replace(same[0], measurement=_median([o.measurement for o in same])) for same in together.values())
 
 

@@ -39,6 +39,8 @@ def request(
     """`thorough` is for what is held against estimates: blocks twice as long."""
     iterations, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
     how = PLAIN if experiment.system else QUIET
+    if experiment.stage != "step":
+        how = {**how, "stage": experiment.stage}
     return {"subject": experiment.subject, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
 
 
@@ -65,4 +67,4 @@ def observation(experiment: Experiment, block: Block, meter: Meter, yardstick_se
         conditions=conditions,
         flags=tuple(block.flags),
     )
-    return Observation(experiment.network, measurement, experiment.purpose)
+    return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)

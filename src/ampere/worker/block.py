@@ -4,12 +4,12 @@ import time
 from typing import Any, Dict, Tuple
 
 from .isolation import CAN_FORK, in_child
-from .measuring import measure, plan_steps, plan_windows, window
+from .measuring import Target, measure, plan_steps, plan_windows, window
 from .medians import median, quantile
 from .memory import limit_memory
 from .meters import DEFAULT_WATTS_PER_CORE, choose_meter
-from .request import BlockRequest, seconds_of, threads_of
-from .runtimes import Runtime, find_runtime
+from .request import STEP, BlockRequest, seconds_of, threads_of
+from .runtimes import Runtime, Training, find_runtime
 from .summary import Trial, summary
 
 YARDSTICK_WARMUP = 3
@@ -41,9 +41,20 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
         plan = plan_steps(request.iterations)
     else:
         plan = plan_windows(request.iterations, min(warm, default=0.0))
-    targets, yardsticks = measure(plan, target.step, yardstick.step, meter, began + request.seconds_limit)
+    timed = _timed(target, request.stage)
+    targets, yardsticks = measure(plan, timed, yardstick.step, meter, began + request.seconds_limit)
     trial = Trial(targets, yardsticks, (first_loss, target.last_loss()), target.parameters, flags)
     return {**summary(request, trial), "elapsed": time.monotonic() - began}
+
+
+def _timed(training: Training, stage: str) -> Target:
+    """The whole step, or one stage of it with the rest of the step around it."""
+    if stage == STEP or training.parts is None:
+        return Target(training.step)
+    names = [name for name, _ in training.parts]
+    actions = [action for _, action in training.parts]
+    place = names.index(stage)
+    return Target(actions[place], tuple(actions[:place]), tuple(actions[place + 1 :]))
 
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:

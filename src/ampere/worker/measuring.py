@@ -2,6 +2,7 @@
 
     pairing "step"     y T y T y T y          every iteration between two yardstick steps
     pairing "window"   yyyyy TTTT yyyyy TTTT yyyyy    a plain training loop, as a user would write it
+    a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
 
 A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
 does to both (clock, throttling, neighbours) cancels.
@@ -37,6 +38,14 @@ class Window(NamedTuple):
         return self.cpu_seconds / self.iterations
 
 
+class Target(NamedTuple):
+    """What is timed, and what runs before and after it without being timed."""
+
+    step: Step
+    before: Tuple[Step, ...] = ()
+    after: Tuple[Step, ...] = ()
+
+
 class Plan(NamedTuple):
     targets: Tuple[int, ...]  # iterations of each window
     yardsticks: int  # steps of each yardstick window
@@ -54,13 +63,17 @@ def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:
 
 
 def measure(
-    plan: Plan, target: Step, yardstick: Step, meter: Meter, deadline: float
+    plan: Plan, target: Target, yardstick: Step, meter: Meter, deadline: float
 ) -> Tuple[List[Window], List[Window]]:
     """Target windows and the yardstick windows around them: always one more of these. Past the deadline it stops."""
     targets: List[Window] = []
     yardsticks = [window(yardstick, plan.yardsticks, meter)]
     for iterations in plan.targets:
-        targets.append(window(target, iterations, meter))
+        for step in target.before:
+            step()
+        targets.append(window(target.step, iterations, meter))
+        for step in target.after:
+            step()
         yardsticks.append(window(yardstick, plan.yardsticks, meter))
         if time.monotonic() > deadline:
             break

@@ -8,6 +8,8 @@ from .meters import watts_of
 
 PAIRINGS = ("step", "window")
 ISOLATIONS = ("inline", "fork")
+STEP = "step"
+STAGES = (STEP, "forward", "backward", "update")
 
 
 class BlockRequest(NamedTuple):
@@ -19,6 +21,7 @@ class BlockRequest(NamedTuple):
     isolation: str
     seconds_limit: float
     watts_per_core: float
+    stage: str = STEP  # what is timed: the whole step, or one stage of it
 
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> "BlockRequest":
@@ -31,6 +34,7 @@ class BlockRequest(NamedTuple):
             isolation=_one_of(record, "isolation", ISOLATIONS),
             seconds_limit=seconds_of(record, "seconds_limit", 60.0),
             watts_per_core=watts_of(record),
+            stage=_stage(record),
         )
 
 
@@ -50,6 +54,16 @@ def _subject(record: Dict[str, Any]) -> Dict[str, Any]:
     if not isinstance(subject, dict) or ("layers" in subject) == ("factory" in subject):
         raise bad_request("the subject needs either layers or a factory")
     return subject
+
+
+def _stage(record: Dict[str, Any]) -> str:
+    """Stages are short, so each is timed beside a yardstick of its own; and only described layers have them."""
+    stage = _one_of(record, "stage", STAGES)
+    if stage != STEP and _one_of(record, "pairing", PAIRINGS) != "step":
+        raise bad_request(f"the {stage} stage is timed step by step: leave out the pairing")
+    if stage != STEP and "layers" not in _subject(record):
+        raise bad_request(f"the {stage} stage is timed of described layers: the subject needs layers")
+    return stage
 
 
 def _setup(record: Dict[str, Any]) -> TrainingSetup:

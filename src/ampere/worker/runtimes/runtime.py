@@ -1,8 +1,10 @@
 """What a runtime does: make training steps out of what is asked for."""
 
-from typing import Any, Callable, Dict, NamedTuple, Protocol
+from typing import Any, Callable, Dict, NamedTuple, Optional, Protocol, Tuple
 
 from ...network import TrainingSetup
+
+Part = Tuple[str, Callable[[], Any]]
 
 
 class Training(NamedTuple):
@@ -11,6 +13,7 @@ class Training(NamedTuple):
     step: Callable[[], Any]  # zero the gradients, forward, loss, backward, update
     last_loss: Callable[[], float]
     parameters: int  # those that are updated
+    parts: Optional[Tuple[Part, ...]] = None  # a step cut into forward, loss, backward and update, where it can be
 
 
 class Runtime(Protocol):

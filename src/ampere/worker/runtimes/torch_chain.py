@@ -48,9 +48,15 @@ class Chain(nn.Module):
         return values[self.calls[-1].writes], [values[i] for i in self._dangling]
 
     def loss(self) -> Tensor:
+        self.clear()
+        return self.loss_of(*self.forward())
+
+    def clear(self) -> None:
+        """Gradients that no optimiser clears."""
         for tensor in self._gradients_to_clear:
             tensor.grad = None
-        output, dangling = self.forward()
+
+    def loss_of(self, output: Tensor, dangling: List[Tensor]) -> Tensor:
         loss: Tensor = training_loss(output) if output.requires_grad else output.square().mean()
         for tensor in dangling:
             loss = loss + tensor.square().mean()

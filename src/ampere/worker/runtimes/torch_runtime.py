@@ -1,14 +1,15 @@
 """Training with PyTorch."""
 
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 from torch import Tensor, nn
 
 from ...network import Network, TrainingSetup
 from .runtime import Training
-from .torch_chain import build_chain
+from .torch_chain import Chain, build_chain
 from .torch_factory import build_from_factory, find_factory
+from .torch_stages import parts_of
 from .torch_yardstick import yardstick_network
 
 SEED = 0
@@ -38,7 +39,7 @@ class TorchRuntime:
         dtype = DTYPES[setup.dtype]
         if "layers" in subject:
             chain = build_chain(Network.from_json(subject["layers"]), dtype)
-            return training(chain.trained, chain.loss, setup.optimizer)
+            return training(chain.trained, chain.loss, setup.optimizer, chain)
         model, loss_of = build_from_factory(subject, dtype)
         return training(trainable(model), loss_of, setup.optimizer)
 
@@ -64,9 +65,14 @@ def trainable(model: nn.Module) -> List[nn.Parameter]:
     return [p for p in model.parameters() if p.requires_grad]
 
 
-def training(parameters: List[nn.Parameter], loss_of: Callable[[], Tensor], optimizer_name: str) -> Training:
+def training(
+    parameters: List[nn.Parameter], loss_of: Callable[[], Tensor], optimizer_name: str, chain: Optional[Chain] = None
+) -> Training:
     optimizer = OPTIMIZERS[optimizer_name](parameters) if parameters else None
     last: List[Tensor] = []
+
+    def seen(loss: Tensor) -> None:
+        last[:] = [loss.detach()]
 
     def step() -> None:
         if optimizer:
@@ -76,9 +82,10 @@ def training(parameters: List[nn.Parameter], loss_of: Callable[[], Tensor], opti
             torch.autograd.backward(loss)
         if optimizer:
             optimizer.step()
-        last[:] = [loss.detach()]
+        seen(loss)
 
-    return Training(step, lambda: float(last[0]), sum(p.numel() for p in parameters))
+    parts = parts_of(chain, optimizer, seen) if chain is not None else None
+    return Training(step, lambda: float(last[0]), sum(p.numel() for p in parameters), parts)
 
 
 create = TorchRuntime
