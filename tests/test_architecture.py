@@ -14,7 +14,9 @@ FILES = sorted((SRC / "ampere").rglob("*.py"))
 # From the top down. A unit imports units of lower levels only; the exceptions within a level are below.
 LEVELS = (
     ("__init__", "__main__"),
-    ("cli", "plotting"),
+    ("cli",),
+    ("evaluation",),
+    ("plotting",),
     ("api",),
     ("validation",),
     ("estimation", "baselines"),
@@ -26,7 +28,6 @@ LEVELS = (
     ("errors",),
 )
 NEIGHBOURS = {
-    "cli": {"plotting"},
     "models": {"tracing"},  # reads --input 10x1x28x28
 }
 

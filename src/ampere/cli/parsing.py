@@ -16,6 +16,7 @@ TITLES = {
     "profile": "learn what layers cost on this device, by training small networks",
     "measure": "train a model for real and tell what an iteration costs",
     "validate": "hold estimates against real training, beside simpler methods",
+    "evaluate": "the paper's experiments again, with your own device",
     "trace": "the layers of a model, and a file of them that needs no PyTorch",
     "devices": "this machine, its meters, and the profiles stored here",
 }

@@ -1,0 +1,120 @@
+"""`ampere evaluate`: the paper's experiments and ours, on this device and on simulated ones."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ampere.errors import Interrupted
+
+from .. import options as shared
+from ..progress import reporting
+from ..screen import notice, print_json
+from ..units import seconds
+
+if TYPE_CHECKING:
+    from ampere.evaluation.lab import Lab
+    from ampere.evaluation.running import Result
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "Runs the experiments of the paper and some of ours, keeps their records as JSON, draws them, and shows how "
+        "far every method is from real training. A stopped run goes on where it was.",
+        "ampere evaluate --quick                                  all of them in a few minutes",
+        "ampere evaluate additivity fc_channels",
+        "ampere evaluate models_devices --device local --device simulated:xavier",
+        "ampere evaluate --list                                   what there is, and how long it takes",
+        "ampere evaluate --draw-only                              the pictures again, from stored records",
+    )
+    parser.add_argument("experiments", metavar="EXPERIMENT", nargs="*", help="which ones (default all; see --list)")
+    parser.add_argument(
+        "--device",
+        metavar="D",
+        action="append",
+        default=[],
+        help="local, simulated:NAME or replayed:FILE; may be given several times "
+        "(default local, and simulated ones where devices are compared)",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller measurements, in under five minutes")
+    parser.add_argument("--out", metavar="FOLDER", help="where to keep everything (default evaluation[-quick])")
+    parser.add_argument("--list", action="store_true", help="show the experiments and how long they take, run nothing")
+    parser.add_argument("--draw-only", action="store_true", help="measure nothing; draw what is stored in the folder")
+    parser.add_argument("--no-plot", action="store_true", help="draw nothing")
+    shared.add_seed(parser)
+    shared.add_output(parser)
+
+
+def run(options: Namespace) -> None:
+    from ampere.evaluation.catalogue import chosen
+    from ampere.evaluation.folder import Folder
+    from ampere.evaluation.lab import Lab
+    from ampere.evaluation.plan import Plan
+
+    names = chosen(options.experiments)
+    plan = Plan(options.quick, options.seed, tuple(dict.fromkeys(options.device)))
+    folder = Folder(Path(options.out or ("evaluation-quick" if options.quick else "evaluation")))
+    with Lab(folder, plan) as lab:
+        if options.list:
+            _list(names, lab, options)
+            return
+        results = _stored(names, lab) if options.draw_only else _measured(names, lab, options)
+    files = [folder.of_result(r.experiment) for r in results] + _drawn(results, folder.path, options)
+    _show(results, files, options)
+
+
+def _list(names: list[str], lab: Lab, options: Namespace) -> None:
+    from ..views.evaluation import listed, show_list
+
+    print_json(listed(names, lab)) if options.json else show_list(names, lab)
+
+
+def _stored(names: list[str], lab: Lab) -> list[Result]:
+    from ampere.errors import ProfileError
+    from ampere.evaluation.running import stored
+
+    found = [result for name in names if (result := stored(name, lab))]
+    if not found:
+        raise ProfileError(f"{lab.folder.path} holds no records of {', '.join(names)}: run without --draw-only first")
+    return found
+
+
+def _measured(names: list[str], lab: Lab, options: Namespace) -> list[Result]:
+    from ampere.evaluation.running import expected_seconds, run
+
+    lab.agree()
+    expected = expected_seconds(names, lab)
+    notice(f"{len(names)} experiments, about {seconds(max(1.0, expected))}; kept in {lab.folder.path}", options.quiet)
+    with reporting("evaluating", options.quiet) as report:
+        try:
+            return run(names, lab, report)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"stopped; what was measured is kept in {lab.folder.path}, the same command goes on from there"
+            ) from None
+
+
+def _drawn(results: list[Result], folder: Path, options: Namespace) -> list[Path]:
+    from ampere.evaluation.catalogue import has_drawing
+    from ampere.evaluation.drawing.saving import draw
+    from ampere.plotting import can_plot
+
+    if options.no_plot:
+        return []
+    if not can_plot() and not options.draw_only:
+        notice("no pictures: pip install 'ampere-energy[plot]' for them", options.quiet)
+        return []
+    return [path for result in results if has_drawing(result.experiment) for path in draw(result, folder)]
+
+
+def _show(results: list[Result], files: list[Path], options: Namespace) -> None:
+    from ampere.evaluation.summary import summary_of
+
+    if options.json:
+        print_json({**summary_of(results), "files": [str(path) for path in files]})
+        return
+    from ..views.evaluation import show
+
+    show(results, files)

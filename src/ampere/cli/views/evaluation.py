@@ -1,0 +1,72 @@
+"""An evaluation in the terminal: what there is, and how far every method is from real training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ampere.evaluation.catalogue import Record, find
+from ampere.evaluation.drawing.style import by, in_order, label_of
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.running import Result, expected_seconds
+from ampere.evaluation.summary import table_of
+
+from .. import units
+from ..screen import headline, print_facts, print_table
+
+
+def listed(names: Sequence[str], lab: Lab) -> list[Record]:
+    return [
+        {
+            "experiment": name,
+            "title": find(name).TITLE,
+            "figure": find(name).FIGURE,
+            "seconds_left": expected_seconds([name], lab),
+        }
+        for name in names
+    ]
+
+
+def show_list(names: Sequence[str], lab: Lab) -> None:
+    rows = [
+        (r["experiment"], r["title"], r["figure"] or "ours", _duration(r["seconds_left"])) for r in listed(names, lab)
+    ]
+    print_table(["experiment", "what it shows", "in the paper", ">takes"], rows)
+    together = _duration(expected_seconds(names, lab))
+    print(f"\nTogether {together}: what several experiments need is measured once.")
+
+
+def _duration(seconds: float) -> str:
+    return f"about {units.seconds(seconds)}" if seconds >= 1 else "measured"
+
+
+def show(results: Sequence[Result], files: Sequence[Path]) -> None:
+    table = table_of(results)
+    for device, records in by(table, "device_title").items():
+        headline(f"mean error (MAPE) on {device}, networks that were not profiled")
+        _show_device(records)
+        print()
+    print_facts(_facts(results, files))
+
+
+def _show_device(records: Sequence[Record]) -> None:
+    families = by(records, "family")
+    methods = in_order(records[0]["mape"])
+    rows = [[label_of(m), *(units.percent(f[0]["mape"][m]) for f in families.values())] for m in methods]
+    rows.append(["measured a second time", *(units.percent(f[0]["repeatability"]) for f in families.values())])
+    rows.append(["in our 90 % interval", *(units.percent(f[0]["coverage90"]) for f in families.values())])
+    rows.append(["profiling", *(units.seconds(f[0]["profiling_seconds"]) for f in families.values())])
+    print_table(["", *(f">{family}" for family in families)], rows)
+
+
+def _facts(results: Sequence[Result], files: Sequence[Path]) -> Iterator[tuple[str, str]]:
+    devices: dict[str, Any] = {name: device for result in results for name, device in result.devices.items()}
+    for device in devices.values():
+        meter = device["meter"]
+        how = "measured" if meter["measured"] else "modelled"
+        yield device["title"], f"joules {how} by {meter['name']}: {meter['scope']}"
+    yield "files", f"{len(files)} in {files[0].parent}" if files else "none"
+    for path in files:
+        if path.suffix != ".svg":
+            yield "", path.name

@@ -1,0 +1,1 @@
+"""One experiment a file. A new file is found by itself."""

@@ -1,0 +1,50 @@
+"""A fully connected layer over its input channels: FLOPs grow in a straight line, energy need not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ampere.profiling.experiment import Experiment, of_layers
+
+from ..blocks_job import BlocksJob
+from ..catalogue import Record
+from ..lab import Lab
+from ..layers import flops_of, linear, measured
+from ..plan import Plan
+
+TITLE = "energy of a fully connected layer over its channels, beside its FLOPs"
+FIGURE = "Fig. 5"
+
+BATCH, PLACES, CLASSES = 4, 50 * 50, 10  # the paper's input: (4, channels, 50, 50)
+
+
+def channels(plan: Plan) -> list[int]:
+    return [1, *range(4, 65, plan.either(6, 2))]
+
+
+def fc_job(plan: Plan, device: str) -> BlocksJob:
+    def build() -> list[Experiment]:
+        return [of_layers([linear(c * PLACES, CLASSES, BATCH)], BATCH) for c in channels(plan)]
+
+    return BlocksJob(device, "fc-channels", build, len(channels(plan)), plan.either(3, 8), 0.12)
+
+
+def jobs(plan: Plan) -> list[BlocksJob]:
+    return [fc_job(plan, device) for device in plan.devices]
+
+
+def records(lab: Lab) -> Iterator[Record]:
+    for device in lab.plan.devices:
+        found = zip(channels(lab.plan), lab.get(fc_job(lab.plan, device)), strict=True)
+        seen = [(c, flops_of([linear(c * PLACES, CLASSES, BATCH)]), o) for c, o in found if o]
+        relative = np.array([f / o.measurement.joules for _, f, o in seen])
+        joules_a_flop = float(relative.sum() / (relative**2).sum())  # the best line through the origin
+        for c, flops, observation in seen:
+            yield {
+                **measured(device, observation),
+                "channels": c,
+                "flops": flops,
+                "flops_joules": joules_a_flop * flops,
+            }

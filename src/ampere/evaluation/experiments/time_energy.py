@@ -1,0 +1,41 @@
+"""Time against energy of random 5-layer CNNs: may time stand in for energy while profiling?
+
+Where joules are modelled from CPU time, as on a machine without a counter, the answer is built in: the records say
+which meter it was, and only a measuring or simulated one shows anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..catalogue import Record
+from ..comparing import compared
+from ..lab import Lab
+from ..plan import Plan
+from ..trials_job import needs, of_family_trials
+
+TITLE = "time against energy of 5-layer CNNs"
+FIGURE = "Fig. 6"
+
+jobs = needs(lambda plan: [of_family_trials(plan, device, "cnn5") for device in devices(plan)])
+
+
+def devices(plan: Plan) -> tuple[str, ...]:
+    return plan.all_devices
+
+
+def records(lab: Lab) -> Iterator[Record]:
+    for device in devices(lab.plan):
+        comparison = compared(lab, of_family_trials(lab.plan, device, "cnn5"))
+        seconds, joules = np.array([(t.seconds, t.joules) for t in comparison.trials]).T
+        correlation = float(np.corrcoef(seconds, joules)[0, 1])
+        for trial in comparison.trials:
+            yield {
+                **comparison.of,
+                "network": trial.network,
+                "seconds": trial.seconds,
+                "joules": trial.joules,
+                "correlation": correlation,
+            }

@@ -1,0 +1,69 @@
+"""What experiments ask: a plan, the results of jobs, and open devices while measuring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, TypeVar
+
+from ampere.errors import ProfileError
+from ampere.profiling.running import open_devices, this_device
+from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+
+from .folder import Folder
+from .job import Job, Report
+from .plan import Plan, title_of
+
+Result = TypeVar("Result")
+
+
+class Lab:
+    def __init__(self, folder: Folder, plan: Plan) -> None:
+        self.folder, self.plan = folder, plan
+        self._results: dict[Any, Any] = {}
+        self._opened: dict[str, Any] = {}
+        self._stack = ExitStack()
+
+    def agree(self) -> None:
+        """Refuses a folder that holds another plan's figures, or another machine's."""
+        self.folder.agree(self.plan, {device: self.describe(device)["id"] for device in self.plan.all_devices})
+
+    def done(self, job: Job[Any]) -> bool:
+        return self.folder.of_job(job).exists()
+
+    def do(self, job: Job[Any], report: Report) -> None:
+        if not self.done(job):
+            job.do(self, self.folder.of_job(job), report)
+
+    def get(self, job: Job[Result]) -> Result:
+        """Read once; an experiment that forgot to name a job among its needs hears it here."""
+        if not self.done(job):
+            raise ProfileError(f"{job.name} was not measured yet: run the experiment again")
+        return self.remember(job, lambda: job.load(self.folder.of_job(job)))
+
+    def remember(self, key: object, make: Callable[[], Result]) -> Result:
+        """What is computed from files, for as long as this process lives."""
+        if key not in self._results:
+            self._results[key] = make()
+        found: Result = self._results[key]
+        return found
+
+    def describe(self, device: str) -> dict[str, Any]:
+        """What a device is and where its joules come from, for the records."""
+        identity, meter = this_device(DEFAULT_WATTS_PER_CORE)
+        return {"title": title_of(device), **identity, "meter": meter.to_json()}
+
+    def open(self, device: str) -> dict[str, Any]:
+        """A device stays open for the jobs that follow."""
+        if device not in self._opened:
+            self._opened[device] = self._stack.enter_context(open_devices(DEFAULT_WATTS_PER_CORE))
+        return self._opened[device]
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()

@@ -1,0 +1,49 @@
+"""Layers as the paper's experiments describe them, and small networks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ampere.network import Layer, Network, TailOp, work
+from ampere.profiles.profile import Observation
+
+from .plan import title_of
+
+
+def conv(channels_in: int, channels_out: int, size: int, batch: int) -> Layer:
+    """3x3 with padding, and the ReLU that follows it."""
+    config = {
+        "batch": batch,
+        "size_in": (size, size),
+        "kernel": (3, 3),
+        "stride": (1, 1),
+        "padding": (1, 1),
+        "dilation": (1, 1),
+        "groups": 1,
+        "bias": True,
+    }
+    values = float(batch * channels_out * size * size)
+    return Layer("conv", config, channels_in, channels_out, (TailOp("elementwise", values, values),))
+
+
+def linear(features_in: int, features_out: int, batch: int) -> Layer:
+    return Layer("linear", {"lead": (batch,), "bias": True}, features_in, features_out)
+
+
+def flops_of(layers: Sequence[Layer] | Network) -> float:
+    return float(sum(work(layer).flops for layer in (layers.layers if isinstance(layers, Network) else layers)))
+
+
+def measured(device: str, observation: Observation) -> dict[str, object]:
+    """What a record says of one measurement, per iteration."""
+    m = observation.measurement
+    return {
+        "device": device,
+        "device_title": title_of(device),
+        "meter": m.meter.name,
+        "meter_measures": m.meter.measured,
+        "joules": m.joules,
+        "seconds": m.seconds,
+        "spread": m.spread,
+        "flags": list(m.flags),
+    }

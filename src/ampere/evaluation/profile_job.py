@@ -1,0 +1,53 @@
+"""A profile of one family on one device, by one method and protocol."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ampere import api
+from ampere.profiles.profile import Profile
+
+from .job import Report, file_name
+from .plan import Plan, is_simulated
+
+if TYPE_CHECKING:
+    from .lab import Lab
+
+START_SECONDS = 4.0  # workers, torch and the last fit
+SIMULATED_SECONDS = 6.0  # of real time, whatever the simulated device believes
+
+
+@dataclass(frozen=True)
+class ProfileJob:
+    device: str
+    family: str
+    budget_seconds: float
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        return file_name("profile", self.device, self.family, f"{self.budget_seconds:g}s", self.seed)
+
+    @property
+    def seconds(self) -> float:
+        return SIMULATED_SECONDS if is_simulated(self.device) else self.budget_seconds + START_SECONDS
+
+    def do(self, lab: Lab, path: Path, report: Report) -> None:
+        """A journal beside the file is where a stopped run goes on."""
+        api.profile(
+            self.family,
+            seconds=self.budget_seconds,
+            out=path,
+            seed=self.seed,
+            on_progress=lambda p: report(p.elapsed / p.seconds),
+        )
+
+    def load(self, path: Path) -> Profile:
+        return Profile.load(path)
+
+
+def of_family(plan: Plan, device: str, family: str) -> ProfileJob:
+    """The one that most experiments share."""
+    return ProfileJob(device, family, plan.profile_seconds(family), plan.seed)
