@@ -8,13 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
-
-import ampere
 
 from .catalogue import Record, find
 from .job import Job
 from .lab import Lab
+
+VERSION: str = import_module("ampere").__version__
 
 Progress = Callable[[float, float, str], None]  # seconds of work done, of how many, in words
 
@@ -65,7 +66,7 @@ def _run(name: str, lab: Lab, clock: _Clock) -> Result:
             clock.finished(job)
     known = stored(name, lab)
     wanted = tuple(dict.fromkeys(job.name for job in jobs))
-    if known and known.jobs == wanted and known.version == ampere.__version__:
+    if known and known.jobs == wanted and known.version == VERSION:
         return known
     clock.show(name, None, 0.0)
     devices = {device: lab.describe(device) for device in dict.fromkeys(job.device for job in jobs)}
@@ -77,7 +78,7 @@ def _run(name: str, lab: Lab, clock: _Clock) -> Result:
         devices,
         lab.plan.quick,
         lab.plan.seed,
-        ampere.__version__,
+        VERSION,
         tuple(experiment.records(lab)),
     )
     lab.folder.keep(name, result.to_json())
