@@ -19,6 +19,7 @@ LEVELS = (
     ("plotting",),
     ("api",),
     ("validation",),
+    ("methods",),
     ("estimation", "baselines"),
     ("profiling",),
     ("fitting",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,10 @@ from ampere.errors import ProfileError, UsageError
 from ampere.estimation import Estimate, Estimator
 from ampere.models.loading import LoadedModel, find_space, load_model, need_torch
 from ampere.network import Measurement, Network, TrainingSetup
-from ampere.network.setup import ALLOCATORS
+from ampere.network.setup import ALLOCATORS, PROTOCOLS
 from ampere.profiles.places import default_path
 from ampere.profiles.profile import Profile, check_device
-from ampere.profiling.loop import Goal, Progress
+from ampere.profiling.campaigns.campaign import Goal, Progress
 from ampere.profiling.measuring import MeasureProgress, measure_experiment
 from ampere.profiling.running import Made, make_profile, open_devices, this_device
 from ampere.profiling.sources import Source, SpaceSource, source_of
@@ -76,9 +76,16 @@ def profile(
     input: str | None = None,
     seed: int = 0,
     foreign: bool = False,
+    method: str = "additive",
+    protocol: str = "yardstick",
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Made:
-    """Trains small variants and networks like the model on this device, and keeps what was learnt."""
+    """Trains small variants and networks like the model on this device, and keeps what was learnt.
+
+    `method` names the campaign (profiling/campaigns/), `protocol` how each block is timed.
+    """
+    if protocol not in PROTOCOLS:
+        raise UsageError(f"protocol {protocol!r} is none of {', '.join(PROTOCOLS)}")
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to profile in: give a positive number, such as 15")
     if not 0 <= target < 1:
@@ -87,18 +94,21 @@ def profile(
         raise UsageError(f"{watts_per_core:g} watts a core make no sense: give a positive number")
     path = Path(out) if out else None
     goal = Goal(seconds, target)
-    return make_profile(
-        _source(model, input), setup or TrainingSetup(), goal, watts_per_core, path, seed, foreign, on_progress
-    )
+    source, setup = _source(model, input), setup or TrainingSetup()
+    return make_profile(source, setup, goal, watts_per_core, path, seed, foreign, on_progress, method, protocol)
 
 
 def stored_profile(
-    path: Path | str | None = None, setup: TrainingSetup | None = None, foreign: bool = False
+    path: Path | str | None = None,
+    setup: TrainingSetup | None = None,
+    foreign: bool = False,
+    method: str = "additive",
+    protocol: str = "yardstick",
 ) -> Profile | None:
     """The profile at a path, or this device's own; None where there is none of its own yet."""
     device, _ = this_device(DEFAULT_WATTS_PER_CORE)
     if path is None:
-        place = default_path(device, setup or TrainingSetup())
+        place = default_path(device, setup or TrainingSetup(), method, protocol)
         return Profile.load(place) if place.exists() else None
     found = Profile.load(Path(path))
     check_device(found, device, foreign)
@@ -157,6 +167,8 @@ def validate(
     model: str | LoadedModel,
     profile: Profile,
     *,
+    others: Sequence[Profile] = (),
+    methods: Sequence[str] | None = None,
     networks: int = 60,
     rounds: int = ROUNDS,
     seed: int = 0,
@@ -164,13 +176,17 @@ def validate(
     input: str | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Validation:
-    """Really trains random networks like the model that were not profiled, and compares every method."""
+    """Really trains random networks like the model that were not profiled, and compares every method.
+
+    The main profile gives its own method and those rivals that can learn from it; each further one adds the methods
+    that learn from it.
+    """
     if networks < 1:
         raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
     if rounds < 1:
         raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
     source = _source(model, input)()
-    experiments = [e.under(allocator) for e in unseen(source, profile, networks, seed)]
+    experiments = [e.under(allocator) for e in unseen(source, (profile, *others), networks, seed)]
     with open_devices(watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE) as devices:
         pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress, rounds)
-    return compare(source.name, pairs, profile, allocator)
+    return compare(source.name, pairs, profile, allocator, others, methods)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ampere.errors import UsageError
-from ampere.fitting import fit
+from ampere.fitting import Surrogate, fit
 from ampere.network import Layer, Meter, Network
 from ampere.network.kinds import USUAL_WIDTH
 from ampere.profiles.profile import Profile
-from ampere.surrogate.additive import Additive
 from ampere.surrogate.features import layer_position
 from ampere.worker.meters import choose_meter
 
@@ -75,17 +74,19 @@ class Estimator:
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """Modelled joules can be asked for at other watts than the profile was made with."""
         self.profile = profile
-        self.model: Additive = fit(profile)
+        self.model: Surrogate = fit(profile)
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
-        self._watts, self._wall = watts_per_core or _median_power(profile), _wall_per_cpu(profile)
+        self._watts, self._wall = watts_of(profile, watts_per_core), _wall_seconds(profile)
         self._ranges = _measured_ranges(profile)
 
     @property
     def watts(self) -> float:
-        """Joules a CPU second, as the meter saw or modelled them."""
+        """Joules a second of what the model is fitted to, as the meter saw or modelled them."""
         return self._watts
 
     def estimate(self, network: Network, allocator: str = "system", condition: float = 1.0) -> Estimate:
+        if self.profile.method != "additive":
+            allocator = "tuned"  # other methods know no other, and say so
         answer = self.model.answer(network, allocator == "system")
         joules = self._watts * condition
         place = {layer: index for index, layer in enumerate(answer.layers)}
@@ -141,9 +142,11 @@ def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
     return bool(np.all(position >= low - OCTAVES_BEYOND) and np.all(position <= high + OCTAVES_BEYOND))
 
 
-def _median_power(profile: Profile) -> float:
-    ratios = [o.measurement.joules / o.measurement.cpu_seconds for o in profile.observations]
-    return float(np.median(ratios)) if ratios else 1.0
+def watts_of(profile: Profile, watts_per_core: float | None = None) -> float:
+    """Joules a second of cost: of CPU time beside a yardstick, of the clock's where there was none."""
+    costs = [(o.measurement, o.measurement.ratio * profile.yardstick_seconds) for o in profile.observations]
+    ratios = [(m.joules if watts_per_core is None else watts_per_core * m.cpu_seconds) / cost for m, cost in costs]
+    return float(np.median(ratios)) if ratios else watts_per_core or 1.0
 
 
 def _modelled(profile: Profile, watts_per_core: float) -> Meter:
@@ -152,9 +155,10 @@ def _modelled(profile: Profile, watts_per_core: float) -> Meter:
     return Meter(**choose_meter(watts_per_core).describe())
 
 
-def _wall_per_cpu(profile: Profile) -> float:
-    """Wall seconds a CPU second on a machine that has nothing else to do: the quieter quarter of what was seen."""
-    ratios = [o.measurement.seconds / o.measurement.cpu_seconds for o in profile.observations]
+def _wall_seconds(profile: Profile) -> float:
+    """For a second of cost on a machine that has nothing else to do: the quieter quarter of what was seen."""
+    measured = [o.measurement for o in profile.observations]
+    ratios = [m.seconds / (m.ratio * profile.yardstick_seconds) for m in measured]
     return float(np.quantile(ratios, 0.25)) if ratios else 1.0
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
+from ampere.errors import ProfileError
+from ampere.network import Network
 from ampere.profiles.profile import Observation, Profile
-from ampere.surrogate.additive import Additive, Data
+from ampere.surrogate.additive import Additive, Answer, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import learn
 from ampere.yardstick import in_reference, sharing_of
@@ -49,8 +52,27 @@ def _noise(observation: Observation, typical: float) -> float:
     return variance + (VARIANT_DOUBT**2 if observation.purpose in ("layer", "variant") else 0.0)
 
 
-def fit(profile: Profile) -> Additive:
+class Surrogate(Protocol):
+    """What can be estimated with: seconds of a step, layer by layer, and how sure that is."""
+
+    def answer(self, network: Network, system: bool = False) -> Answer: ...
+
+
+def fit_additive(profile: Profile) -> Additive:
     """With the hyperparameters that profiling ended with."""
     hyper = Hyperparameters.from_json(profile.fit) if profile.fit else Hyperparameters()
     data = data_of(profile.observations, profile.yardstick_seconds)
     return learn(data, hyper, evaluations=0)
+
+
+# Methods that tell what each layer costs, by the name of the campaign that they learn from.
+BY_LAYER: dict[str, Callable[[Profile], Surrogate]] = {"additive": fit_additive}
+
+
+def fit(profile: Profile) -> Surrogate:
+    if profile.method not in BY_LAYER:
+        raise ProfileError(
+            f"a profile made with --method {profile.method} tells nothing about single layers: "
+            f"estimate with one of {', '.join(BY_LAYER)}; `ampere validate --methods` shows the others"
+        )
+    return BY_LAYER[profile.method](profile)

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from ampere.baselines import BASELINES
 from ampere.estimation import Z90, Estimator
-from ampere.fitting import data_of
-from ampere.network import Meter, Network
+from ampere.methods import answers
+from ampere.network import Meter
 from ampere.profiles.profile import Observation, Profile
+from ampere.profiling.campaigns.campaign import Trainer
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.loop import Trainer
 from ampere.profiling.merging import merged
 from ampere.profiling.observing import observation, request
 from ampere.profiling.sources import Source
-from ampere.surrogate.features import Array
 from ampere.yardstick import in_reference, sharing_of
 
 ROUNDS = 4  # of each of the two independent measurements of a network
@@ -32,7 +30,7 @@ class Row:
     network: str
     actual: float
     again: float
-    stddev: float
+    stddevs: dict[str, float]  # of the methods that tell theirs
     estimates: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
@@ -47,6 +45,12 @@ class Validation:
     meter: Meter
     allocator: str
     device: str
+    seconds: dict[str, float] = field(default_factory=dict)  # of profiling, by method
+
+    @property
+    def method(self) -> str:
+        """The main profile's own."""
+        return next(iter(self.rows[0].estimates), "") if self.rows else ""
 
     @property
     def mape(self) -> dict[str, float]:
@@ -59,8 +63,16 @@ class Validation:
         return float(np.mean([abs(r.again / r.actual - 1) for r in self.rows]))
 
     @property
+    def coverage(self) -> dict[str, float]:
+        """How many networks lie in the 90 % interval of each method that has one."""
+        told = self.rows[0].stddevs if self.rows else {}
+        inside = {n: [abs(r.estimates[n] - r.actual) <= Z90 * r.stddevs[n] for r in self.rows] for n in told}
+        return {name: float(np.mean(within)) for name, within in inside.items()}
+
+    @property
     def coverage90(self) -> float:
-        return float(np.mean([abs(r.estimates["additive"] - r.actual) <= Z90 * r.stddev for r in self.rows]))
+        """Of the main profile's method."""
+        return self.coverage.get(self.method, float("nan"))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -69,7 +81,9 @@ class Validation:
             "mape": self.mape,
             "repeatability_mape": self.repeatability_mape,
             "coverage90": self.coverage90,
+            "coverage90_by_method": self.coverage,
             "profiling_seconds": self.profiling_seconds,
+            "profiling_seconds_by_method": self.seconds,
             "meter": self.meter.to_json(),
             "allocator": self.allocator,
             "device": self.device,
@@ -77,10 +91,10 @@ class Validation:
         }
 
 
-def unseen(source: Source, profile: Profile, count: int, seed: int) -> list[Experiment]:
-    """Random networks of the source that the profile never saw."""
+def unseen(source: Source, profiles: Sequence[Profile], count: int, seed: int) -> list[Experiment]:
+    """Random networks of the source that no profile ever saw."""
     rng = Random(f"validate {seed}")
-    known: set[tuple[object, ...]] = {o.network.layers for o in profile.observations}
+    known: set[tuple[object, ...]] = {o.network.layers for profile in profiles for o in profile.observations}
     found: list[Experiment] = []
     for _ in range(20 * count):
         experiment = source.sample(rng)
@@ -126,34 +140,34 @@ def _measured(experiment: Experiment, device: Trainer, profile: Profile, estimat
 
 
 def compare(
-    name: str, pairs: Sequence[tuple[Observation, Observation]], profile: Profile, allocator: str
+    name: str,
+    pairs: Sequence[tuple[Observation, Observation]],
+    profile: Profile,
+    allocator: str,
+    others: Sequence[Profile] = (),
+    methods: Sequence[str] | None = None,
 ) -> Validation:
-    estimator = Estimator(profile)
+    """The profile's own method and those that can learn from it or from the others; all, or only the named ones."""
     sharing = sharing_of([o.measurement for o in profile.observations])
     measured = [[in_reference(o.measurement, profile.yardstick_seconds, sharing) for o in pair] for pair in pairs]
     networks = [first.network for first, _ in pairs]
-    ours = [estimator.estimate(network, allocator) for network in networks]
-    rivals = {method: estimator.watts * seconds for method, seconds in baselines(profile, networks).items()}
+    said, seconds = {}, {}
+    for known in (profile, *others):  # a profile made for a method replaces one that merely serves it
+        found = answers(known, networks, allocator, profile.yardstick_seconds)
+        said.update(found)
+        seconds.update(dict.fromkeys(found, known.profiling_seconds))
+    own = next(iter(said))
+    said = {m: answer for m, answer in said.items() if methods is None or m in (own, *methods)}
     rows = tuple(
         Row(
             network=network.name or " ".join(f"{x.channels_in}-{x.channels_out}" for x in network.layers),
             actual=first.joules,
             again=second.joules,
-            stddev=e.stddev,
-            estimates={"additive": e.joules, **{method: float(v[i]) for method, v in rivals.items()}},
+            stddevs={m: float(a.stddevs[i]) for m, a in said.items() if a.stddevs is not None},
+            estimates={m: float(a.joules[i]) for m, a in said.items()},
         )
-        for i, (network, (first, second), e) in enumerate(zip(networks, measured, ours, strict=True))
+        for i, (network, (first, second)) in enumerate(zip(networks, measured, strict=True))
     )
     device = str(profile.device.get("cpu", profile.device["id"]))
-    return Validation(name, rows, profile.profiling_seconds, profile.meter, allocator, device)
-
-
-def baselines(profile: Profile, networks: Sequence[Network]) -> dict[str, Array]:
-    """Each rival on the measurements that serve it best: least squares on all, FLOPs on whole networks only."""
-    quiet = [o for o in profile.observations if o.measurement.allocator == "tuned"]
-    whole = [o for o in quiet if o.purpose == "network"]
-    answers = {}
-    for method, fit in BASELINES.items():
-        data = data_of(quiet if method == "physics" else whole or quiet, profile.yardstick_seconds)
-        answers[method] = fit(data.networks, data.costs)(networks)
-    return answers
+    kept = {method: seconds[method] for method in said}
+    return Validation(name, rows, profile.profiling_seconds, profile.meter, allocator, device, kept)

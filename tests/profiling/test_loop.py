@@ -10,8 +10,9 @@ from tests.synthetic import chain, random_chains, true_seconds
 from ampere.devices import Block, VariantDied
 from ampere.network import Meter, Network, TrainingSetup, work
 from ampere.profiles import Observation
+from ampere.profiling.campaigns.campaign import Bench, Goal
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.loop import Goal, Outcome, Profiling
+from ampere.profiling.loop import Outcome, Profiling
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 YARDSTICK = 0.002
@@ -56,8 +57,8 @@ class KnownCosts:
 
 def run(trainer: KnownCosts, goal: Goal, record=lambda seen: None, known=()) -> Outcome:
     devices = {"tuned": trainer, "system": trainer}
-    profiling = Profiling(Chains(), devices, TrainingSetup(), METER, YARDSTICK, record, known)
-    return profiling.run(goal, time.monotonic(), lambda progress: None)
+    bench = Bench(Chains(), devices, TrainingSetup(), METER, YARDSTICK, record)
+    return Profiling(bench, known).run(goal, time.monotonic(), lambda progress: None)
 
 
 def error_of(outcome: Outcome) -> float:

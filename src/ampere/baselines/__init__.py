@@ -1,20 +1,17 @@
-"""Rival methods: each fits the same measurements and answers with the same signature."""
+"""Rival methods. Each is one file here with a METHOD; whatever file is here takes part."""
 
-from collections.abc import Callable, Sequence
+from importlib import import_module
+from pkgutil import iter_modules
 
-from ampere.network import Network
-from ampere.surrogate.features import Array
+from .method import Estimator, Evidence, Method, evidence_of
 
-from .flops import fit_flops, fit_flops_intercept
-from .least_squares import fit_physics
 
-Estimator = Callable[[Sequence[Network]], Array]  # networks -> seconds a step
-Fit = Callable[[Sequence[Network], Array], Estimator]
+def _found() -> dict[str, Method]:
+    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+    methods: list[Method] = [module.METHOD for module in modules if hasattr(module, "METHOD")]
+    return {method.name: method for method in methods}
 
-BASELINES: dict[str, Fit] = {
-    "physics": fit_physics,
-    "flops": fit_flops,
-    "flops_intercept": fit_flops_intercept,
-}
 
-__all__ = ["BASELINES", "Estimator", "Fit"]
+METHODS: dict[str, Method] = _found()
+
+__all__ = ["METHODS", "Estimator", "Evidence", "Method", "evidence_of"]

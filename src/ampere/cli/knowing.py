@@ -18,7 +18,7 @@ from ampere.errors import ProfileError
 
 from .asking import name_of
 from .learning import default_place, learn
-from .options import check_setup, setup_of
+from .options import check_setup, how_of, setup_of
 from .screen import notice
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def stored(options: Namespace) -> Profile | None:
     """None where there is none, or one that was stopped before it knew anything."""
     from ampere.api import stored_profile
 
-    profile = stored_profile(options.profile, setup_of(options), options.foreign)
+    profile = stored_profile(options.profile, setup_of(options), options.foreign, **how_of(options))
     if profile and options.profile:
         check_setup(options, profile.setup, options.profile)
         if not profile.observations:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ampere.errors import DeviceError, Interrupted
 
 from .asking import name_of
-from .options import setup_of
+from .options import how_of, setup_of
 from .progress import of_profiling, reporting
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None,
                 watts_per_core=watts,
                 seed=options.seed,
                 foreign=options.foreign,
+                **how_of(options),
                 on_progress=of_profiling(report),
             )
         except KeyboardInterrupt:
@@ -58,4 +59,4 @@ def default_place(options: Namespace) -> Path:
     from ampere.profiling.running import this_device
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
-    return default_path(this_device(DEFAULT_WATTS_PER_CORE)[0], setup_of(options))
+    return default_path(this_device(DEFAULT_WATTS_PER_CORE)[0], setup_of(options), **how_of(options))

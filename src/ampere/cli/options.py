@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace, _ActionsContainer
 from typing import Any
 
 from ampere.errors import UsageError
-from ampere.network.setup import ALLOCATORS, DTYPES, OPTIMIZERS, TrainingSetup
+from ampere.network.setup import ALLOCATORS, DTYPES, OPTIMIZERS, PROTOCOLS, TrainingSetup
 
 from . import values
 
@@ -81,12 +81,36 @@ def add_profiling(parser: ArgumentParser) -> None:
     add_seed(group)
 
 
+def add_method(parser: _ActionsContainer) -> None:
+    """How a profile is made, where not as usual."""
+    from ampere.profiling.campaigns import CAMPAIGNS
+
+    parser.add_argument(
+        "--method",
+        metavar="M",
+        default="additive",
+        help=f"how to gather measurements and learn from them: {', '.join(CAMPAIGNS)} (default additive)",
+    )
+    parser.add_argument(
+        "--protocol",
+        choices=PROTOCOLS,
+        default="yardstick",
+        help="time each block beside a yardstick step, or by the clock as the paper does (default yardstick)",
+    )
+
+
 def add_seed(parser: _ActionsContainer) -> None:
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of what is chosen at random (default 0)")
 
 
 def setup_of(options: Namespace) -> TrainingSetup:
     return TrainingSetup(**_given(options))
+
+
+def how_of(options: Namespace) -> dict[str, str]:
+    """Commands that do not ask for a method mean ours."""
+    usual = {"method": "additive", "protocol": "yardstick"}
+    return {name: getattr(options, name, default) for name, default in usual.items()}
 
 
 def check_setup(options: Namespace, made_with: TrainingSetup, where: str) -> None:

@@ -12,7 +12,7 @@ from .screen import notice
 from .units import percent, seconds
 
 if TYPE_CHECKING:
-    from ampere.profiling.loop import Progress
+    from ampere.profiling.campaigns.campaign import Progress
     from ampere.profiling.measuring import MeasureProgress
 
 LINE_SECONDS = 3.0

@@ -13,11 +13,11 @@ from ..errors import DeviceError
 class Block:
     """One measured block; every figure is per iteration of the subject unless its name says otherwise."""
 
-    ratio: float  # CPU time in yardstick steps: the median over pairs
+    ratio: float | None  # CPU time in yardstick steps: the median over pairs; None of a plain loop
     spread: float | None  # relative, of those ratios; None of a single pair
     seconds: float
     cpu_seconds: float
-    yardstick_seconds: float
+    yardstick_seconds: float | None
     joules: float
     iterations: int
     page_faults: float

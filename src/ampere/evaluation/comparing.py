@@ -74,7 +74,7 @@ def _compared(lab: Lab, trials: TrialsJob, profile: ProfileJob) -> Comparison:
             seconds=first.measurement.seconds,
             joules=row.actual,
             joules_again=row.again,
-            stddev=row.stddev,
+            stddev=row.stddevs[validation.method],
             estimates=dict(row.estimates),
         )
         for row, (first, _) in zip(validation.rows, pairs, strict=True)

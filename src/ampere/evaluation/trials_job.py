@@ -54,7 +54,7 @@ class TrialsJob:
 
     def do(self, lab: Lab, path: Path, report: Report) -> None:
         profile = lab.get(self.profile)
-        experiments = unseen(SpaceSource(find_space(self.family)), profile, self.networks, self.seed)
+        experiments = unseen(SpaceSource(find_space(self.family)), (profile,), self.networks, self.seed)
         device = lab.open(self.device)["tuned"]
         pairs = measure_twice(
             experiments, device, profile, self.seed, lambda done, total: report(done / total), self.rounds

@@ -6,6 +6,7 @@ from typing import Any, Dict
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw")
 DTYPES = {"float32": 4, "bfloat16": 2}
 ALLOCATORS = ("system", "tuned")
+PROTOCOLS = ("yardstick", "wallclock")  # beside a yardstick, or the paper's: a plain loop by the clock
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What must hold of a network or measurement before it is stored or believed. Failures are ValueError."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from ..errors import ProfileError
 from ..network import KINDS, Layer, Measurement, Meter, Network, work
 from ..network.kinds import USUAL_WIDTH
 from ..network.layer import TAIL_CLASSES
+from ..network.setup import PROTOCOLS
 
 MOST_LAYERS = 100_000
 LARGEST_SIZE = 10**15
@@ -92,6 +94,14 @@ def check_meter(meter: Meter) -> None:
 def check_positive(what: str, number: float) -> None:
     if not _within((number,), SMALLEST):
         raise ValueError(f"{what} must be positive and finite")
+
+
+def check_how(method: str, protocol: str) -> None:
+    """How a profile was made. A method of a newer Ampere is a name like any other; it is refused where it is used."""
+    if not isinstance(method, str) or not re.fullmatch(r"[a-z][a-z_]{0,39}", method):
+        raise ValueError(f"no method is called {method!r:.60}")
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"protocol {protocol!r:.60} is none of {', '.join(PROTOCOLS)}")
 
 
 def _sizes(layer: Layer) -> list[float]:

@@ -15,8 +15,13 @@ def home() -> Path:
     return Path(os.environ.get("AMPERE_HOME") or user_data_dir("ampere", appauthor=False))
 
 
-def default_path(fingerprint: Mapping[str, Any], setup: TrainingSetup) -> Path:
-    return home() / "profiles" / f"{_file_name(str(fingerprint['id']))}-{_file_name(setup.name)}.json"
+def default_path(
+    fingerprint: Mapping[str, Any], setup: TrainingSetup, method: str = "additive", protocol: str = "yardstick"
+) -> Path:
+    """One file a device and setup; what was gathered in another way than ours has a file of its own."""
+    parts = [str(fingerprint["id"]), setup.name]
+    parts += [how for how in (method, protocol) if how not in ("additive", "yardstick")]
+    return home() / "profiles" / f"{'-'.join(map(_file_name, parts))}.json"
 
 
 def journal_path(profile_path: Path) -> Path:

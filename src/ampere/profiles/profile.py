@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..errors import ProfileError
 from ..network import Meter, TrainingSetup
-from .checks import believing, check_meter, check_positive
+from .checks import believing, check_how, check_meter, check_positive
 from .files import read_document, write_document
 from .layer_table import LayerTable
 from .observation import Observation
@@ -30,6 +30,8 @@ class Profile:
     profiling_seconds: float = 0.0
     spaces: tuple[str, ...] = ()  # what was profiled, for people
     fit: Mapping[str, Any] = field(default_factory=dict)  # the surrogate's hyperparameters, as plain JSON
+    method: str = "additive"  # which campaign gathered the observations
+    protocol: str = "yardstick"  # how each of them was timed
 
     def __post_init__(self) -> None:
         with believing("a profile"):
@@ -37,6 +39,7 @@ class Profile:
             check_meter(self.meter)
             check_positive("the yardstick's seconds", self.yardstick_seconds)
             check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
+            check_how(self.method, self.protocol)
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
@@ -58,6 +61,8 @@ class Profile:
             "profiling_seconds": self.profiling_seconds,
             "spaces": list(self.spaces),
             "fit": dict(self.fit),
+            "method": self.method,
+            "protocol": self.protocol,
             "layers": table.to_json(),
             "observations": rows,
         }
@@ -74,6 +79,8 @@ class Profile:
             profiling_seconds=float(record["profiling_seconds"]),
             spaces=tuple(map(str, record["spaces"])),
             fit=dict(record["fit"]),
+            method=record.get("method", "additive"),
+            protocol=record.get("protocol", "yardstick"),
         )
 
 

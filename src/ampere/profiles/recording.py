@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import ProfileError
 from ..network import Meter, TrainingSetup
-from .checks import believing, check_meter, check_positive
+from .checks import believing, check_how, check_meter, check_positive
 from .journal import Journal
 from .lines import read_records
 from .observation import Observation
@@ -26,12 +26,15 @@ class Header:
     setup: TrainingSetup
     meter: Meter
     yardstick_seconds: float
+    method: str = "additive"
+    protocol: str = "yardstick"
 
     def __post_init__(self) -> None:
         with believing("a journal's header"):
             check_device_record(self.device)
             check_meter(self.meter)
             check_positive("the yardstick's seconds", self.yardstick_seconds)
+            check_how(self.method, self.protocol)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -40,12 +43,15 @@ class Header:
             "setup": self.setup.to_json(),
             "meter": self.meter.to_json(),
             "yardstick_seconds": self.yardstick_seconds,
+            "method": self.method,
+            "protocol": self.protocol,
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Header":
         setup, meter = TrainingSetup.from_json(record["setup"]), Meter(**record["meter"])
-        return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]))
+        how = record.get("method", "additive"), record.get("protocol", "yardstick")
+        return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how)
 
 
 def record_header(journal: Journal, header: Header) -> None:

@@ -8,26 +8,25 @@ sample networks -> plan (what teaches most a second) -> train in shuffled rounds
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Protocol
 
 import numpy as np
 
-from ampere.devices import Block, VariantDied, VariantFailed
+from ampere.devices import VariantDied, VariantFailed
 from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, data_of
-from ampere.network import Meter, TrainingSetup, work
+from ampere.network import work
 from ampere.profiles.profile import Observation
 from ampere.surrogate.additive import Additive
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import calibrated, learn
 
+from .campaigns.campaign import Bench, Goal, Progress
 from .experiment import Experiment, slices
 from .merging import merged
-from .observing import block_seconds, observation, request
+from .observing import block_seconds
 from .planner import expected_error, plan
-from .sources import Source
 
 ROUNDS = 2
 LONG = 40.0  # seconds: a budget for a whole space, where one more network teaches more than one more round
@@ -41,36 +40,6 @@ FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
 
 
-class Trainer(Protocol):
-    """What the loop needs of a device."""
-
-    def block(
-        self,
-        subject: Mapping[str, Any],
-        setup: TrainingSetup,
-        *,
-        iterations: int,
-        warmup: int,
-        pairing: str,
-        isolation: str,
-    ) -> Block: ...
-
-
-@dataclass(frozen=True)
-class Goal:
-    seconds: float = 15.0
-    target: float = 0.0  # mean relative error to stop at
-
-
-@dataclass(frozen=True)
-class Progress:
-    elapsed: float
-    seconds: float
-    experiments: int
-    expected_error: float | None
-    doing: str
-
-
 @dataclass
 class Outcome:
     observations: tuple[Observation, ...]
@@ -81,22 +50,16 @@ class Outcome:
 
 
 class Profiling:
-    """One run. Every block is recorded before the next one starts, so a killed run loses at most one."""
+    """One run."""
 
     def __init__(
         self,
-        source: Source,
-        devices: Mapping[str, Trainer],
-        setup: TrainingSetup,
-        meter: Meter,
-        yardstick_seconds: float,
-        record: Callable[[Observation], None],
+        bench: Bench,
         known: tuple[Observation, ...] = (),
         hyper: Hyperparameters | None = None,
         seed: int = 0,
     ) -> None:
-        self._source, self._devices, self._setup = source, devices, setup
-        self._meter, self._yardstick, self._record = meter, yardstick_seconds, record
+        self._bench, self._source, self._yardstick = bench, bench.source, bench.yardstick_seconds
         self._seen: list[Observation] = list(known)
         self._rng = Random(seed)
         self._pool: list[Experiment] = []
@@ -165,7 +128,7 @@ class Profiling:
         if not self._targets:
             original = self._source.original()
             wanted = [original, *(self._source.sample(self._rng) for _ in range(TARGETS))]
-            plain = [e.under("system") for e in wanted[: len(wanted) // 2] if "system" in self._devices]
+            plain = [e.under("system") for e in wanted[: len(wanted) // 2] if "system" in self._bench.trainers]
             self._targets = [*wanted, *plain]
             self._pool.append(original)
         fresh = 0
@@ -176,7 +139,7 @@ class Profiling:
     def _candidates(self) -> list[Experiment]:
         found = self._source.opaque()
         for whole in self._pool[-2 * NETWORKS_AT_MOST :]:
-            found += [whole.under(allocator) for allocator in self._devices]
+            found += [whole.under(allocator) for allocator in self._bench.trainers]
             found += slices(whole.network, self._rng, 2)
         return [e for e in found if _size(e) < self._too_large]
 
@@ -205,15 +168,12 @@ class Profiling:
     def _observe(self, experiment: Experiment, chosen: list[Experiment]) -> None:
         guess = self._model.answer(experiment.network, experiment.system).seconds
         try:
-            asked = request(experiment, self._setup, guess)
-            block = self._devices[experiment.allocator].block(**asked)
+            seen = self._bench.observe(experiment, guess)
         except (VariantDied, VariantFailed) as error:
             self._refuse(experiment, error)
             chosen.remove(experiment)
             return
-        seen = observation(experiment, block, self._meter, self._yardstick)
         if seen is not None:
-            self._record(seen)
             self._seen.append(seen)
 
     def _refuse(self, experiment: Experiment, error: VariantDied | VariantFailed) -> None:

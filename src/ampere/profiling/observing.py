@@ -34,18 +34,28 @@ def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float)
 
 
 def request(
-    experiment: Experiment, setup: TrainingSetup, step_seconds: float, thorough: bool = False
+    experiment: Experiment,
+    setup: TrainingSetup,
+    step_seconds: float,
+    thorough: bool = False,
+    protocol: str = "yardstick",
 ) -> dict[str, Any]:
-    """`thorough` is for what is held against estimates: blocks twice as long."""
+    """`thorough` is for what is held against estimates: blocks twice as long. A loop by the clock trains
+    twice as many steps, which takes as long as steps with a yardstick beside each.
+    """
     iterations, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
     how = PLAIN if experiment.system else QUIET
     if experiment.stage != "step":
         how = {**how, "stage": experiment.stage}
+    if protocol == "wallclock":
+        iterations, how = 2 * iterations, {**how, "pairing": "plain"}
     return {"subject": experiment.subject, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
 
 
 def observation(experiment: Experiment, block: Block, meter: Meter, yardstick_seconds: float) -> Observation | None:
     """One round of a measurement at the yardstick's nominal speed; None where the block has no usable figure."""
+    if block.ratio is None or block.yardstick_seconds is None:
+        return _by_the_clock(experiment, block, meter, yardstick_seconds)
     if not (math.isfinite(block.ratio) and block.ratio > 0 and block.cpu_seconds > 0):
         return None
     cpu_seconds = block.ratio * yardstick_seconds
@@ -65,6 +75,26 @@ def observation(experiment: Experiment, block: Block, meter: Meter, yardstick_se
         meter=meter,
         allocator=experiment.allocator,
         conditions=conditions,
+        flags=tuple(block.flags),
+    )
+    return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)
+
+
+def _by_the_clock(experiment: Experiment, block: Block, meter: Meter, yardstick_seconds: float) -> Observation | None:
+    """A plain loop as fast or slow as the machine just was: its cost is the wall's seconds, its joules the meter's."""
+    if not (math.isfinite(block.seconds) and block.seconds > 0 and block.cpu_seconds > 0 and block.joules > 0):
+        return None
+    ratio = block.seconds / yardstick_seconds
+    measurement = Measurement(
+        joules=block.joules,
+        seconds=block.seconds,
+        cpu_seconds=block.cpu_seconds,
+        ratio=ratio,
+        iterations=block.iterations,
+        rounds=(ratio,),
+        meter=meter,
+        allocator=experiment.allocator,
+        conditions={**block.conditions, "page_faults": block.page_faults, "wallclock": 1.0},
         flags=tuple(block.flags),
     )
     return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)

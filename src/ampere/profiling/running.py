@@ -25,11 +25,11 @@ from ampere.profiles.recording import (
     record_header,
     record_observation,
 )
-from ampere.surrogate.hyperparameters import Hyperparameters
-from ampere.worker.machine import hello, vector_width
+from ampere.worker.machine import hello
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
-from .loop import Goal, Outcome, Profiling, Progress, Trainer
+from .campaigns import find_campaign
+from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
 from .merging import merged
 from .sources import Source
 
@@ -43,7 +43,7 @@ class Made:
 
     profile: Profile
     path: Path
-    expected_error: float
+    expected_error: float | None
     thinking_seconds: float
     refused: tuple[str, ...]
     resumed: bool
@@ -87,10 +87,13 @@ def make_profile(
     seed: int = 0,
     foreign: bool = False,
     on_progress: Callable[[Progress], None] = lambda _: None,
+    method: str = "additive",
+    protocol: str = "yardstick",
 ) -> Made:
     began = time.monotonic()
+    campaign = find_campaign(method, protocol)
     device, _ = this_device(DEFAULT_WATTS_PER_CORE)
-    path = path or default_path(device, setup)
+    path = path or default_path(device, setup, method, protocol)
     old = Profile.load(path) if path.exists() else None
     watts = watts_per_core or _known_watts(path, old)
     _, meter = this_device(watts)
@@ -102,30 +105,31 @@ def make_profile(
         quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads)
         asked = source()  # torch is imported and the model traced here while the worker starts
         nominal = quiet.result().cpu_seconds
-        trainers: dict[str, Trainer] = {
-            "tuned": devices["tuned"],
-            "system": Starting(devices["system"], setup.threads, background),
-        }
-        header = _header(journal, old, Header(device, setup, meter, nominal), foreign)
+        trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
+        if "system" in campaign.allocators:
+            trainers["system"] = Starting(devices["system"], setup.threads, background)
+        header = _header(journal, old, Header(device, setup, meter, nominal, method, protocol), foreign)
         known = merged(observations_from(journal))
         spent, before = profiling_seconds_from(journal), old.profiling_seconds if old else 0.0
         unfinished = max(0.0, spent - before)
         left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
-        profiling = Profiling(
+        bench = Bench(
             asked,
             trainers,
             setup,
             header.meter,
             header.yardstick_seconds,
             lambda seen: record_observation(journal, seen, spent + time.monotonic() - began),
-            known,
-            Hyperparameters.from_json(old.fit) if old and old.fit else Hyperparameters(vector_width=vector_width()),
-            seed + len(known),
+            protocol,
         )
-        outcome = profiling.run(Goal(left, goal.target), began, on_progress)
-        profile = _profile(header, outcome, old, asked.name, spent + time.monotonic() - began)
+        fit = old.fit if old else {}
+        task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
+        gathered = campaign.gather(bench, task)
+        profile = _profile(header, gathered, old, asked.name, spent + time.monotonic() - began)
         profile.save(path)
-    return Made(profile, path, outcome.expected_error, outcome.thinking_seconds, tuple(outcome.refused), unfinished > 0)
+    return Made(
+        profile, path, gathered.expected_error, gathered.thinking_seconds, gathered.refused, resumed=unfinished > 0
+    )
 
 
 def _known_watts(path: Path, old: Profile | None) -> float:
@@ -138,7 +142,7 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
     """What the journal already stands for; a new one begins with what is here now."""
     known = header_from(journal)
     if known is None and old is not None:
-        known = Header(old.device, old.setup, old.meter, old.yardstick_seconds)
+        known = Header(old.device, old.setup, old.meter, old.yardstick_seconds, old.method, old.protocol)
         record_header(journal, known)
         for observation in old.observations:
             record_observation(journal, observation, old.profiling_seconds)
@@ -151,6 +155,11 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
             f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
             "choose another file with --out, or the same setup"
         )
+    if (known.method, known.protocol) != (fresh.method, fresh.protocol):
+        raise ProfileError(
+            f"{journal.path} was made with --method {known.method} --protocol {known.protocol}, which do not mix with "
+            f"{fresh.method} and {fresh.protocol}: choose another file with --out, or the same"
+        )
     if known.meter != fresh.meter:
         raise ProfileError(
             f"{journal.path} counts joules by {known.meter.name} ({known.meter.scope}), not by {fresh.meter.name} "
@@ -159,15 +168,12 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
     return known
 
 
-def _profile(header: Header, outcome: Outcome, old: Profile | None, name: str, seconds: float) -> Profile:
+def _profile(header: Header, gathered: Gathered, old: Profile | None, name: str, seconds: float) -> Profile:
     spaces = tuple(dict.fromkeys([*(old.spaces if old else ()), name]))
     return Profile(
-        header.device,
-        header.setup,
-        header.meter,
-        header.yardstick_seconds,
-        outcome.observations,
-        seconds,
-        spaces,
-        outcome.model.hyper.to_json(),
+        **vars(header),
+        observations=gathered.observations,
+        profiling_seconds=seconds,
+        spaces=spaces,
+        fit=gathered.fit,
     )

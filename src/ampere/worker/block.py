@@ -4,7 +4,7 @@ import time
 from typing import Any, Dict, Tuple
 
 from .isolation import CAN_FORK, in_child
-from .measuring import Target, measure, plan_steps, plan_windows, window
+from .measuring import Target, measure, measure_plain, plan_steps, plan_windows, window
 from .medians import median, quantile
 from .memory import limit_memory
 from .meters import DEFAULT_WATTS_PER_CORE, choose_meter
@@ -33,16 +33,18 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
     runtime.prepare(request.setup.threads)
     yardstick, target = runtime.yardstick(), runtime.build(request.subject, request.setup)
     meter = choose_meter(request.watts_per_core)
-    window(yardstick.step, YARDSTICK_WARMUP, meter)
+    if request.pairing != "plain":
+        window(yardstick.step, YARDSTICK_WARMUP, meter)
     window(target.step, 1, meter)
     first_loss = target.last_loss()
     warm = [window(target.step, 1, meter).seconds for _ in range(request.warmup - 1)]
-    if request.pairing == "step":
-        plan = plan_steps(request.iterations)
+    if request.pairing == "plain":
+        targets, yardsticks = measure_plain(request.iterations, target.step, meter)
     else:
-        plan = plan_windows(request.iterations, min(warm, default=0.0))
-    timed = _timed(target, request.stage)
-    targets, yardsticks = measure(plan, timed, yardstick.step, meter, began + request.seconds_limit)
+        step_seconds, steps = min(warm, default=0.0), request.iterations
+        plan = plan_steps(steps) if request.pairing == "step" else plan_windows(steps, step_seconds)
+        timed = _timed(target, request.stage)
+        targets, yardsticks = measure(plan, timed, yardstick.step, meter, began + request.seconds_limit)
     trial = Trial(targets, yardsticks, (first_loss, target.last_loss()), target.parameters, flags)
     return {**summary(request, trial), "elapsed": time.monotonic() - began}
 

@@ -3,6 +3,7 @@
     pairing "step"     y T y T y T y          every iteration between two yardstick steps
     pairing "window"   yyyyy TTTT yyyyy TTTT yyyyy    a plain training loop, as a user would write it
     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
+    pairing "plain"    TTTTTTTT               one loop by the clock, without a yardstick: the paper's protocol
 
 A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
 does to both (clock, throttling, neighbours) cancels.
@@ -78,6 +79,11 @@ def measure(
         if time.monotonic() > deadline:
             break
     return targets, yardsticks
+
+
+def measure_plain(iterations: int, target: Step, meter: Meter) -> Tuple[List[Window], List[Window]]:
+    """One window, and no yardstick."""
+    return [window(target, iterations, meter)], []
 
 
 def window(step: Step, iterations: int, meter: Meter) -> Window:

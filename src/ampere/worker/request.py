@@ -6,7 +6,7 @@ from ..network import TrainingSetup
 from .errors import bad_request
 from .meters import watts_of
 
-PAIRINGS = ("step", "window")
+PAIRINGS = ("step", "window", "plain")
 ISOLATIONS = ("inline", "fork")
 STEP = "step"
 STAGES = (STEP, "forward", "backward", "update")

@@ -28,11 +28,11 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
     # The power of all windows at the cost of the median one, or a single slow window would count in joules only.
     watts = sum(w.joules for w in targets) / max(sum(w.cpu_seconds for w in targets), 1e-9)
     return {
-        "ratio": median(found),
+        "ratio": median(found) if found else None,
         "spread": relative_spread(found),
         "seconds": median([w.seconds / w.iterations for w in targets]),
         "cpu_seconds": cpu_seconds,
-        "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]),
+        "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]) if yardsticks else None,
         "joules": watts * cpu_seconds,
         "iterations": iterations,
         "page_faults": sum(w.page_faults for w in targets) / iterations,

@@ -36,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="show the K dearest layers (default: as many as fit the screen; 0: all)",
     )
     shared.add_profiling(parser)
+    shared.add_method(parser)
     shared.add_setup(parser)
     shared.add_meter(parser, "the profile's own")
     shared.add_output(parser)

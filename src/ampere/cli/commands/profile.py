@@ -44,6 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the profile's file (default: this device's own, in AMPERE_HOME or the user's data)",
     )
     parser.add_argument("--foreign", action="store_true", help="extend a profile of another device all the same")
+    shared.add_method(parser)
     shared.add_seed(parser)
     shared.add_setup(parser)
     shared.add_meter(parser)

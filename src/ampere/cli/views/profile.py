@@ -25,7 +25,11 @@ PLURALS = {
 
 
 def show(made: Made, seconds: float, model: str, options: Namespace) -> None:
-    headline(f"expected error {units.percent(made.expected_error)} after {units.seconds(seconds)}")
+    error = made.expected_error
+    known = (
+        f"{len(made.profile.observations)} measurements" if error is None else f"expected error {units.percent(error)}"
+    )
+    headline(f"{known} after {units.seconds(seconds)}")
     print_facts(_facts(made, seconds, model, options))
 
 
@@ -70,6 +74,8 @@ def to_json(made: Made, seconds: float) -> dict[str, Any]:
         "spaces": list(profile.spaces),
         "refused": list(made.refused),
         "resumed": made.resumed,
+        "method": profile.method,
+        "protocol": profile.protocol,
         "meter": profile.meter.to_json(),
         "setup": profile.setup.to_json(),
     }

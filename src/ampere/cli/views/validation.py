@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ampere.methods import title
 from ampere.validation import Validation
 
 from .. import units
@@ -11,16 +12,9 @@ from ..options import ALLOCATOR
 from ..screen import bar, headline, print_facts, print_table
 from .meter import in_words
 
-METHODS = {
-    "additive": "Ampere: layers added up, physics and Gaussian process",
-    "physics": "least squares on what layers ask for",
-    "flops": "proportional to FLOPs",
-    "flops_intercept": "FLOPs and a constant",
-}
-
 
 def show(validation: Validation) -> None:
-    ours = validation.mape["additive"]
+    ours = validation.mape[validation.method]
     headline(f"{validation.model}: estimates are {units.percent(ours)} off on {len(validation.rows)} unseen networks")
     print()
     print_table(["method", "what it is", ">MAPE", "|"], _rows(validation))
@@ -30,10 +24,10 @@ def show(validation: Validation) -> None:
 
 def _rows(validation: Validation) -> Iterator[tuple[str, ...]]:
     errors = {**validation.mape, "repeatability": validation.repeatability_mape}
-    words = {**METHODS, "repeatability": "measuring the same networks a second time"}
     largest = max(errors.values()) or 1.0
     for method, error in errors.items():
-        yield method, words.get(method, ""), units.percent(error), bar(error / largest)
+        words = "measuring the same networks a second time" if method == "repeatability" else title(method)
+        yield method, words, units.percent(error), bar(error / largest)
 
 
 def _facts(validation: Validation) -> Iterator[tuple[str, str]]:

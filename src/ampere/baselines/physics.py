@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,13 +11,19 @@ from ampere.network.kinds import VECTOR_WIDTHS
 from ampere.surrogate.features import Array, network_features
 from ampere.surrogate.physics import fit_prices
 
+from .method import Estimator, Evidence, Method
+
 
 def rows(networks: Sequence[Network], width: int) -> Array:
     return np.array([network_features(n, width).row for n in networks])
 
 
-def fit_physics(networks: Sequence[Network], costs: Array) -> Callable[[Sequence[Network]], Array]:
+def fit(evidence: Evidence) -> Estimator:
     """With the vector width that describes the measurements best."""
-    fits = [(width, fit_prices(rows(networks, width), costs)) for width in VECTOR_WIDTHS]
-    width, prices = min(fits, key=lambda fit: float(np.mean(np.abs(rows(networks, fit[0]) @ fit[1] / costs - 1))))
-    return lambda others: rows(others, width) @ prices
+    seen, costs = evidence.networks, evidence.costs
+    fits = [(width, fit_prices(rows(seen, width), costs)) for width in VECTOR_WIDTHS]
+    width, prices = min(fits, key=lambda found: float(np.mean(np.abs(rows(seen, found[0]) @ found[1] / costs - 1))))
+    return lambda networks: rows(networks, width) @ prices
+
+
+METHOD = Method("physics", "least squares on what layers ask for", "all", fit)

@@ -1,0 +1,24 @@
+"""Ours: layers, pieces and whole networks, whatever teaches most about the user's networks a second."""
+
+from __future__ import annotations
+
+from ampere.surrogate.hyperparameters import Hyperparameters
+from ampere.worker.machine import vector_width
+
+from ..loop import Profiling
+from .campaign import Bench, Campaign, Gathered, Task
+
+
+def gather(bench: Bench, task: Task) -> Gathered:
+    hyper = Hyperparameters.from_json(task.fit) if task.fit else Hyperparameters(vector_width=vector_width())
+    outcome = Profiling(bench, task.known, hyper, task.seed).run(task.goal, task.began, task.on_progress)
+    return Gathered(
+        outcome.observations,
+        outcome.model.hyper.to_json(),
+        outcome.expected_error,
+        outcome.thinking_seconds,
+        tuple(outcome.refused),
+    )
+
+
+CAMPAIGN = Campaign(gather, ("tuned", "system"))

@@ -1,0 +1,99 @@
+"""What a campaign is given, and what it brings back.
+
+Bench   where it trains: observe(experiment) trains one, records it, returns it
+Task    how long, since when, what is known already
+    campaign.gather(bench, task) -> Gathered(observations, ...)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ampere.devices import Block
+from ampere.network import Meter, TrainingSetup
+from ampere.network.setup import PROTOCOLS
+from ampere.profiles.profile import Observation
+
+from ..experiment import Experiment
+from ..observing import observation, request
+from ..sources import Source
+
+
+class Trainer(Protocol):
+    """What a campaign needs of a device."""
+
+    def block(
+        self,
+        subject: Mapping[str, Any],
+        setup: TrainingSetup,
+        *,
+        iterations: int,
+        warmup: int,
+        pairing: str,
+        isolation: str,
+    ) -> Block: ...
+
+
+@dataclass(frozen=True)
+class Goal:
+    seconds: float = 15.0
+    target: float = 0.0  # mean relative error to stop at
+
+
+@dataclass(frozen=True)
+class Progress:
+    elapsed: float
+    seconds: float
+    experiments: int
+    expected_error: float | None
+    doing: str
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Every block is recorded before the next one starts, so a killed run loses at most one."""
+
+    source: Source
+    trainers: Mapping[str, Trainer]
+    setup: TrainingSetup
+    meter: Meter
+    yardstick_seconds: float
+    record: Callable[[Observation], None]
+    protocol: str = "yardstick"
+
+    def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:
+        """`step_seconds` is a guess. None where the block has no usable figure; VariantDied, VariantFailed."""
+        asked = request(experiment, self.setup, step_seconds, protocol=self.protocol)
+        block = self.trainers[experiment.allocator].block(**asked)
+        seen = observation(experiment, block, self.meter, self.yardstick_seconds)
+        if seen is not None:
+            self.record(seen)
+        return seen
+
+
+@dataclass(frozen=True)
+class Task:
+    goal: Goal
+    began: float  # when the clock started (time.monotonic): starting the device counts
+    on_progress: Callable[[Progress], None] = lambda _: None
+    known: tuple[Observation, ...] = ()
+    fit: Mapping[str, Any] = field(default_factory=dict)  # hyperparameters that an earlier run ended with
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Gathered:
+    observations: tuple[Observation, ...]
+    fit: Mapping[str, Any] = field(default_factory=dict)
+    expected_error: float | None = None  # None where the method does not tell
+    thinking_seconds: float = 0.0
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Campaign:
+    gather: Callable[[Bench, Task], Gathered]
+    allocators: tuple[str, ...] = ("tuned",)  # of the workers that it needs
+    protocols: tuple[str, ...] = PROTOCOLS  # that it can be timed by
