@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,15 +30,27 @@ from .observing import block_seconds
 from .planner import expected_error, plan
 
 ROUNDS = 2
-LONG = 40.0  # seconds: a budget for a whole space, where one more network teaches more than one more round
-REPEATED_WHEN_LONG = 0.3  # of what is trained, enough to know the noise
-BATCHES = 4  # how often a run stops to think
-SAMPLING_SHARE = 0.01  # of the budget, spent on sampling networks before each batch
-NETWORKS_AT_MOST = 16
+BATCHES, BATCHES_TO_TARGET = 4, 12  # how often a run stops to think; more often when it may end early
+PLANNED_FROM = 32  # networks: the latest ones are what the planner chooses from
 TARGETS = 6
-DRAWN_SHARE = 0.4  # of a batch, for networks drawn at random instead of planned
+LEAST_BATCH = 0.02  # of the budget: less is not worth stopping to think for
+LAST_FIT_SHARE = 0.02
 FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
+
+
+class Manner(NamedTuple):
+    repeated: float  # share of what is trained that is trained twice
+    drawn: float  # share of a batch for whole networks as they come, instead of planned experiments
+    networks: int  # sampled before each batch, at most
+    sampling: float  # share of the budget that this may take, each time
+
+
+# A family's networks are alike: few are needed, precisely. In a whole space one more network teaches more than
+# anything else, and only as many repeats are needed as tell the noise.
+FAMILY = Manner(repeated=1.0, drawn=0.4, networks=16, sampling=0.01)
+SPACE = Manner(repeated=0.1, drawn=0.8, networks=200, sampling=0.02)
+SPACE_FROM_SECONDS = 40.0
 
 
 @dataclass
@@ -66,35 +79,42 @@ class Profiling:
         self._targets: list[Experiment] = []
         self._refused: list[str] = []
         self._too_large = float("inf")
-        self._thinking = 0.0
-        self._patience, self._repeated = float("inf"), 1.0
+        self._thinking = self._fitting = 0.0
+        self._patience, self._manner = float("inf"), FAMILY
         self._model = self._fit(hyper, 0)
 
     def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Outcome:
         """`began` is when the clock started (time.monotonic): starting the device counts."""
         error, self._patience = float("inf"), FITTING_SHARE * goal.seconds
-        self._repeated = 1.0 if goal.seconds < LONG else REPEATED_WHEN_LONG
-        for batch in range(BATCHES * 4):
+        self._manner = FAMILY if goal.seconds < SPACE_FROM_SECONDS else SPACE
+        for batch in range(2 * BATCHES_TO_TARGET):
             elapsed = time.monotonic() - began
-            left = goal.seconds - elapsed - 0.03 * goal.seconds  # the last fit needs its time too
-            if left <= 0.02 * goal.seconds:
+            training_ends = goal.seconds - self._ending_seconds(goal)
+            left = training_ends - elapsed
+            if left <= LEAST_BATCH * goal.seconds:
                 break
-            chosen, error = self._think(goal, min(left, goal.seconds / BATCHES))
+            if batch:
+                self._model = self._fit(self._model.hyper, REFIT_EVALUATIONS)
+            chosen, error = self._think(goal, min(left, goal.seconds / (BATCHES_TO_TARGET if goal.target else BATCHES)))
             if error < goal.target and batch > 1:
                 break
             report = Progress(elapsed, goal.seconds, len(self._seen), error, "")
-            self._train(chosen, began + goal.seconds * 0.97, report, on_progress, began)
-            self._model = self._fit(self._model.hyper, REFIT_EVALUATIONS)
+            self._train(chosen, began + training_ends, report, on_progress, began)
         self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
         error = expected_error(self._model, self._targets) if self._targets else float("inf")
         return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused)
+
+    def _ending_seconds(self, goal: Goal) -> float:
+        """What the last fit will take, told by the latest: it is more thorough, and calibrated."""
+        return LAST_FIT_SHARE * goal.seconds + 2 * self._fitting
 
     def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
         started = time.monotonic()
         observations = merged(self._seen)
         data = data_of(observations, self._yardstick)
         model = learn(data, hyper, evaluations if len(data) > 8 else 0, self._patience)
-        self._thinking += time.monotonic() - started
+        self._fitting = time.monotonic() - started
+        self._thinking += self._fitting
         return model
 
     def _calibrated(self, model: Additive) -> Additive:
@@ -106,8 +126,8 @@ class Profiling:
 
     def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
         started = time.monotonic()
-        self._sample(started + SAMPLING_SHARE * goal.seconds)
-        drawn, used = self._drawn(DRAWN_SHARE * seconds)
+        self._sample(started + self._manner.sampling * goal.seconds)
+        drawn, used = self._drawn(self._manner.drawn * seconds)
         candidates = self._candidates()
         planned = plan(self._model, candidates, self._targets, self._seconds_of, _noise_of, seconds - used)
         self._thinking += time.monotonic() - started
@@ -132,19 +152,19 @@ class Profiling:
             self._targets = [*wanted, *plain]
             self._pool.append(original)
         fresh = 0
-        while fresh < NETWORKS_AT_MOST and (fresh < 2 or time.monotonic() < until):
+        while fresh < self._manner.networks and (fresh < 2 or time.monotonic() < until):
             self._pool.append(self._source.sample(self._rng))
             fresh += 1
 
     def _candidates(self) -> list[Experiment]:
         found = self._source.opaque()
-        for whole in self._pool[-2 * NETWORKS_AT_MOST :]:
+        for whole in self._pool[-PLANNED_FROM:]:
             found += [whole.under(allocator) for allocator in self._bench.trainers]
             found += slices(whole.network, self._rng, 2)
         return [e for e in found if _size(e) < self._too_large]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
-        return (1 + self._repeated) * block_seconds(experiment.allocator, step_seconds, self._yardstick)
+        return (1 + self._manner.repeated) * block_seconds(experiment.allocator, step_seconds, self._yardstick)
 
     def _train(
         self,
@@ -156,7 +176,7 @@ class Profiling:
     ) -> None:
         for number in range(ROUNDS):
             self._rng.shuffle(chosen)
-            again = len(chosen) if number == 0 else round(self._repeated * len(chosen))
+            again = len(chosen) if number == 0 else round(self._manner.repeated * len(chosen))
             for experiment in sorted(chosen[:again], key=lambda e: e.system):  # that worker is the last to be ready
                 now = time.monotonic()
                 if now > deadline:

@@ -119,12 +119,12 @@ def traced(factory: str, arguments: dict[str, Any]) -> Network:
     """The network that a factory of ours builds, without its weights."""
     import torch
 
-    from ampere.tracing import trace
+    from ampere.tracing import trace_own
 
     module, _, function = factory.rpartition(":")
     with torch.device("meta"):
         model, inputs = getattr(importlib.import_module(module), function)(**arguments)
-    return trace(model, inputs)
+    return trace_own(model, inputs)
 
 
 def source_of(loaded: LoadedModel) -> Source:

@@ -13,13 +13,22 @@ SAME = 1e-5  # nearer than this is the same layer
 def matern52(distance: Array) -> Array:
     """k(d) = (1 + sqrt5 d + 5/3 d^2) exp(-sqrt5 d): twice differentiable, as the paper chooses."""
     scaled = SQRT5 * distance
-    return (1.0 + scaled + scaled * scaled / 3.0) * np.exp(-scaled)
+    value = scaled / 3.0  # in place from here on: a new array of this size costs more than the arithmetic
+    value += 1.0
+    value *= scaled
+    value += 1.0
+    np.negative(scaled, out=scaled)
+    value *= np.exp(scaled, out=scaled)
+    return value
 
 
 def distances(a: Array, b: Array) -> Array:
     """Euclidean, between every row of a and every row of b."""
-    squared = np.sum(a * a, axis=1)[:, None] + np.sum(b * b, axis=1)[None, :] - 2.0 * (a @ b.T)
-    return np.sqrt(np.maximum(squared, 0.0))
+    squared = a @ (-2.0 * b.T)
+    squared += np.sum(a * a, axis=1)[:, None]
+    squared += np.sum(b * b, axis=1)[None, :]
+    np.maximum(squared, 0.0, out=squared)
+    return np.asarray(np.sqrt(squared, out=squared))
 
 
 def kernel(a: Array, b: Array, own: float = 0.0) -> Array:
@@ -32,4 +41,7 @@ def kernel(a: Array, b: Array, own: float = 0.0) -> Array:
 
 
 def similarity(distance: Array, own: float) -> Array:
-    return (1.0 - own) * matern52(distance) + own * (distance < SAME)
+    value = matern52(distance)
+    value *= 1.0 - own
+    value[distance < SAME] += own
+    return value

@@ -17,6 +17,8 @@ FEWEST = 4  # measurements, below which there is nothing to learn hyperparameter
 OUTLIER = 3.0  # standard deviations beyond which a measurement's noise is taken to be larger than it says
 FOLDS = 8
 WIDTH_BELIEF = 3.0  # how much more likely, in nats, the vector width is that was believed before
+SEARCHED_ON = 160  # measurements, at most, in the search for hyperparameters: its cost grows with their cube
+JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated on
 CALIBRATED_FROM = 16  # measurements, below which the intervals are left as they are
 
 
@@ -31,14 +33,15 @@ def learn(
     if len(data) < FEWEST:
         return Additive(data, hyper)
     if evaluations:
+        some = _spread_out(data, SEARCHED_ON)
         best = max(
-            (Additive(data, replace(hyper, vector_width=w)) for w in VECTOR_WIDTHS),
+            (Additive(some, replace(hyper, vector_width=w)) for w in VECTOR_WIDTHS),
             key=lambda model: (
                 model.evidence(model.hyper) + WIDTH_BELIEF * (model.hyper.vector_width == hyper.vector_width)
             ),
         )
         # A wild measurement must not pass for the noise of all: it is doubted before the search too.
-        best = Additive(_doubting_outliers(data, best.hyper), best.hyper)
+        best = Additive(_doubting_outliers(some, best.hyper), best.hyper)
         began = time.perf_counter()
         best.evidence(best.hyper)
         affordable = seconds / (time.perf_counter() - began)
@@ -58,9 +61,19 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     for fold in range(FOLDS):
         held_out = np.arange(len(data)) % FOLDS == fold
         scores[held_out] = _scores(Additive(data.only(~held_out), model.hyper), data.only(held_out))
+        if np.sum(judged & ~np.isnan(scores)) >= JUDGED_ON:
+            break
+    judged = judged & ~np.isnan(scores)
     level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # so many held out say a little less than as many unseen
     factor = float(np.clip(np.quantile(scores[judged], level) / 1.645, 1.0, 2.5))
     return Additive(data, replace(model.hyper, calibration=factor), model.prices)
+
+
+def _spread_out(data: Data, most: int) -> Data:
+    """At most so many, evenly over the run: early and late ones, cheap and dear ones."""
+    chosen = np.zeros(len(data), dtype=bool)
+    chosen[np.linspace(0, len(data) - 1, min(most, len(data))).astype(int)] = True
+    return data.only(chosen)
 
 
 def _scores(model: Additive, data: Data) -> Array:

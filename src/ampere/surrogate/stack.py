@@ -1,7 +1,7 @@
 """Networks as matrices, and the prior covariance of their costs.
 
 rows     (networks, quantities)   what each network asks for
-weights  (networks, layers)       a kind's layers: how often they run times their physics cost
+weights  (networks, layers)       a kind's layers: how often they run times their physics cost; mostly zeros
 physics  (networks,)              rows . prices
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from ampere.network import Layer, Network
 from ampere.network.kinds import group
@@ -36,10 +37,17 @@ class Stack:
                 of_kind = slots.setdefault(group(layer), {})
                 of_kind.setdefault(layer, len(of_kind))
         self.positions = {k: np.array([layer_position(x, width) for x in of_kind]) for k, of_kind in slots.items()}
-        self.weights = {k: np.zeros((len(features), len(of_kind))) for k, of_kind in slots.items()}
+        entries: dict[str, list[tuple[int, int, float]]] = {k: [] for k in slots}
         for i, f in enumerate(features):
             for layer, count in zip(f.layers, f.counts, strict=True):
-                self.weights[group(layer)][i, slots[group(layer)][layer]] = count * (layer_row(layer, width) @ prices)
+                cost = count * float(layer_row(layer, width) @ prices)
+                entries[group(layer)].append((i, slots[group(layer)][layer], cost))
+        self.weights = {k: _sparse(entries[k], (len(features), len(slots[k]))) for k in slots}
+
+
+def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> csr_array:
+    rows, columns, values = zip(*entries, strict=True)
+    return csr_array((values, (rows, columns)), shape=shape)
 
 
 def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:
@@ -61,5 +69,5 @@ def covariance(a: Stack, b: Stack, doubt: Array, hyper: Hyperparameters) -> Arra
     total += (a.rows * doubt) @ (b.rows * doubt).T
     for kind in a.weights.keys() & b.weights.keys():
         near = kernel(scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper), hyper.own)
-        total += hyper.residual**2 * (a.weights[kind] @ near @ b.weights[kind].T)
+        total += hyper.residual**2 * ((a.weights[kind] @ near) @ b.weights[kind].T)
     return total

@@ -40,6 +40,12 @@ def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str 
             return _trace_real(model, inputs, loss, name, on_shapes)
 
 
+def trace_own(model: nn.Module, inputs: Any) -> Network:
+    """Of a model on meta tensors that nobody else holds: it need not be copied first."""
+    with _own_random_numbers():
+        return _trace(model, _on_meta(inputs), None, "")
+
+
 def _trace_real(model: nn.Module, inputs: Any, loss: Loss | None, name: str, on_shapes: Failure) -> Network:
     """Python that looks at values needs values: one small real step."""
     try:
