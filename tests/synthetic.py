@@ -5,7 +5,8 @@ from random import Random
 
 import numpy as np
 
-from ampere.network import Layer, Network, TailOp, work
+from ampere.network import Layer, Measurement, Meter, Network, TailOp, work
+from ampere.profiles.profile import Observation
 from ampere.surrogate.additive import Data
 
 
@@ -52,3 +53,19 @@ def measured(networks: list[Network], noise: float = 0.01, seed: int = 0) -> Dat
     rng = np.random.default_rng(seed)
     costs = np.array([true_seconds(n) for n in networks]) * np.exp(noise * rng.standard_normal(len(networks)))
     return Data(tuple(networks), costs, np.full(len(networks), noise**2), np.zeros(len(networks)))
+
+
+def observed(network: Network, seconds: float, purpose: str = "network", stage: str = "step") -> Observation:
+    """As a device would have been seen whose yardstick step costs a millisecond."""
+    ratio = float(seconds) / 1e-3
+    measurement = Measurement(
+        joules=5.0 * float(seconds),
+        seconds=float(seconds),
+        cpu_seconds=float(seconds),
+        ratio=ratio,
+        iterations=8,
+        rounds=(ratio,),
+        meter=Meter("synthetic", False),
+        yardsticks=(1e-3,),
+    )
+    return Observation(network, measurement, purpose, stage)

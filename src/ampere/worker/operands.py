@@ -56,8 +56,10 @@ def _sequence(layer: Layer) -> Tuple[Operand, ...]:
 
 
 def _glue(layer: Layer) -> Tuple[Operand, ...]:
-    """A glue layer is all tail: its input is what the first operation reads."""
-    batch = layer.config["batch"]
+    """A glue layer is all tail: its input is what the first operation reads, of the shape that it tells, if it does."""
+    batch, size = layer.config["batch"], layer.config.get("size")
+    if size is not None:
+        return (Operand((batch, *size), layer.input_grad),)
     values = layer.tail[0].values_in if layer.tail else batch
     return (Operand((batch, max(1, round(values / batch))), layer.input_grad),)
 

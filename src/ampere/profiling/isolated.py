@@ -1,0 +1,84 @@
+"""Layers and operations trained alone, one stage of a step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+from ampere.network import Layer, Network, TailOp, work
+from ampere.network.kinds.kind import Shape
+from ampere.worker.operands import has_gradient, shape_out
+from ampere.worker.tail_idioms import with_dropout
+from ampere.worker.tails import plan_tail
+
+from .experiment import Experiment
+from .sources import FIXED_WIDTHS
+
+NARROWER, WIDER = 0.4, 1.2  # how far from a badly known operation others are tried, as nn-Meter does
+
+
+def stages_of(layer: Layer) -> tuple[str, ...]:
+    """The stages in which a layer has something to do."""
+    updated = work(layer).parameters > 0
+    back = layer.backward and any(tail.backward for tail in layer.tail) if layer.kind == "glue" else layer.backward
+    wanted = {"forward": True, "backward": back, "update": updated}
+    return tuple(stage for stage, needed in wanted.items() if needed)
+
+
+def alone(layer: Layer, stage: str, purpose: str) -> Experiment:
+    network = Network((layer,), int(layer.config.get("batch", 1)))
+    return Experiment(network, {"layers": network.to_json()}, purpose, stage=stage)
+
+
+def operations(layer: Layer) -> Iterator[Layer]:
+    """The parametric operation without its tail, then each operation of the tail as a layer of its own."""
+    if layer.kind != "glue":
+        yield replace(layer, tail=())
+    shape, grad = shape_out(layer), has_gradient(layer)
+    for tail in with_dropout(layer.tail):
+        yield _as_layer(tail, shape, grad, layer.name)
+        shape = plan_tail(tail, shape, grad).shape
+
+
+def _as_layer(tail: TailOp, shape: Shape, grad: bool, name: str) -> Layer:
+    config = {"batch": shape[0] if shape else 1, "size": tuple(shape[1:])}
+    return Layer("glue", config, 1, 1, (tail,), name, trainable=False, input_grad=grad)
+
+
+def can_stand_alone(operation: Layer) -> bool:
+    """A loss is always the runtime's own, and a module that no table knows cannot be built from its description."""
+    ends_a_loss = any(tail.op == "reduce" and tail.values_out <= 2 for tail in operation.tail)
+    return operation.kind != "opaque" and not ends_a_loss
+
+
+def near(operation: Layer, rng: Random) -> Layer:
+    """The same operation on somewhat more or fewer channels; itself where its sizes are tied to each other."""
+    c = operation.config
+    first, second = rng.uniform(NARROWER, WIDER), rng.uniform(NARROWER, WIDER)
+    if operation.kind == "glue":
+        return _tail_near(operation, first)
+    if operation.kind in FIXED_WIDTHS or c.get("groups", 1) > 1:
+        return operation
+    if operation.kind == "embedding":
+        return operation.with_channels(operation.channels_in, _scaled(operation.channels_out, second))
+    channels_in = _scaled(operation.channels_in, first)
+    if operation.kind.startswith("norm") or c.get("groups", 1) == 0:
+        return operation.with_channels(channels_in, channels_in * operation.channels_out // operation.channels_in)
+    return operation.with_channels(channels_in, _scaled(operation.channels_out, second))
+
+
+def _tail_near(operation: Layer, factor: float) -> Layer:
+    size = list(operation.config["size"])
+    if not size:
+        return operation
+    channels = 0 if len(size) > 2 else -1  # images have them first, sequences last
+    before, size[channels] = size[channels], _scaled(size[channels], factor)
+    grow = size[channels] / before
+    (tail,) = operation.tail
+    grown = replace(tail, values_in=tail.values_in * grow, values_out=tail.values_out * grow)
+    return replace(operation, config={**operation.config, "size": tuple(size)}, tail=(grown,))
+
+
+def _scaled(channels: int, factor: float) -> int:
+    return max(1, round(channels * factor))

@@ -1,0 +1,53 @@
+"""Whatever was measured, a rival's answer is a finite cost that is not negative."""
+
+import pkgutil
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.synthetic import conv, linear, observed, random_chains
+
+from ampere import baselines
+from ampere.baselines import METHODS, Evidence
+from ampere.network import Layer, Network
+from ampere.profiling.isolated import alone, operations, stages_of
+
+LSTM = Layer("lstm", {"batch": 4, "length": 6, "layers": 1, "directions": 1, "bias": True}, 8, 16)
+FAR = Network((conv(2000, 3000), linear(7, 5000), LSTM, Layer("glue", {"batch": 4}, 1, 1)), 10)
+FROZEN = Network((linear(4, 4), Layer("linear", {"lead": (2,), "bias": False}, 4, 4, trainable=False)), 2)
+
+costs = st.floats(1e-7, 1e2)
+
+
+def evidence(method, networks, drawn):
+    """Of the sort that the method asks for, with costs that need not make any sense."""
+    sort = METHODS[method].learns_from
+    if sort in ("networks", "all", "sequential"):
+        return [observed(n, drawn(costs)) for n in networks]
+    lone = dict.fromkeys(layer for n in networks for layer in n.layers)
+    if sort == "kernels":
+        lone = dict.fromkeys(o for layer in lone for o in operations(layer))
+    purpose = {"stages": "stage", "kernels": "kernel"}[sort]
+    return [observed(alone(x, s, purpose).network, drawn(costs), purpose, s) for x in lone for s in stages_of(x)]
+
+
+@pytest.mark.parametrize("method", sorted(set(METHODS) - {"sequential"}))
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_answers_are_costs(method, data):
+    networks = random_chains(data.draw(st.integers(0, 99)), data.draw(st.integers(1, 5)), depth=2)
+    observations = evidence(method, networks, data.draw)
+    answers = METHODS[method].fit(Evidence(tuple(observations), 1e-3))([*networks, FAR, FROZEN])
+    assert answers.shape == (len(networks) + 2,)
+    assert np.all(np.isfinite(answers))
+    assert np.all(answers >= 0)
+
+
+def test_each_method_is_one_file_of_its_name():
+    files = {found.name for found in pkgutil.iter_modules(baselines.__path__)}
+    assert set(METHODS) <= files
+    assert {"flops", "flops_intercept", "parameters", "layers", "physics", "roofline", "neuralpower", "kernels"} <= set(
+        METHODS
+    )
+    assert all(METHODS[name].name == name and METHODS[name].title for name in METHODS)

@@ -1,0 +1,79 @@
+"""Layers and operations that stand alone: really trained, each as it is in its network."""
+
+from random import Random
+
+import pytest
+import torch
+from tests.synthetic import conv, linear
+
+from ampere.models.loading import find_space
+from ampere.network import Layer, Network, TailOp
+from ampere.network.kinds.kind import product
+from ampere.profiling.isolated import alone, can_stand_alone, near, operations, stages_of
+from ampere.profiling.sources import SpaceSource
+from ampere.surrogate.kernel_forests import operation_kind
+from ampere.worker.runtimes.torch_chain import build_chain
+from ampere.worker.wiring import wire
+
+FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def network(request):
+    return SpaceSource(find_space(request.param)).original().network
+
+
+def test_every_operation_of_the_families_trains_alone(network):
+    rng = Random(0)
+    lone = {o for layer in network.distinct for o in operations(layer) if can_stand_alone(o)}
+    for operation in (*lone, *(near(o, rng) for o in lone)):
+        chain = build_chain(alone(operation, "forward", "kernel").network, torch.float32)
+        loss = chain.loss()
+        assert loss.requires_grad == ("backward" in stages_of(operation))
+        assert bool(chain.trained) == ("update" in stages_of(operation))
+
+
+def test_an_operation_alone_is_planned_as_in_its_layer(network):
+    """The same action on the same shape: a pool that were measured as something else would be a lie."""
+    for layer in network.distinct:
+        in_layer = [
+            (n.tail.action, n.reads[0].shape, n.shape) for n in wire(Network((layer, layer), 1)).nodes if n.tail
+        ]
+        lone = [wire(Network((o,), 1)).nodes[-1] for o in operations(layer) if can_stand_alone(o) and o.tail]
+        for node in lone:
+            assert (node.tail.action, node.reads[0].shape, node.shape) in in_layer
+
+
+def test_operations_of_a_layer():
+    layer = conv(4, 8)
+    convolution, relu = operations(layer)
+    assert (convolution.kind, convolution.tail) == ("conv", ())
+    assert operation_kind(relu) == "tail.elementwise"
+    assert stages_of(convolution) == ("forward", "backward", "update")
+    assert stages_of(relu) == ("forward", "backward")
+
+
+def test_stages_that_have_nothing_to_do_are_left_out():
+    frozen = Layer("linear", {"lead": (3,), "bias": True}, 8, 4, trainable=False, input_grad=False)
+    assert stages_of(frozen) == ("forward",)
+    through = Layer("linear", {"lead": (3,), "bias": True}, 8, 4, trainable=False)
+    assert stages_of(through) == ("forward", "backward")
+    assert stages_of(Layer("glue", {"batch": 3}, 1, 1, (TailOp("copy", 9, 9, False),))) == ("forward",)
+
+
+def test_the_end_of_a_loss_cannot_stand_alone():
+    output = Layer("linear", {"lead": (3,), "bias": True}, 8, 4, (TailOp("reduce", 12, 12), TailOp("reduce", 15, 2)))
+    assert [can_stand_alone(o) for o in operations(output)] == [True, True, False]
+
+
+def test_neighbours_differ_in_their_channels_only():
+    rng = Random(1)
+    for layer in (conv(40, 60), linear(50, 70), *operations(conv(40, 60))):
+        others = [near(layer, rng) for _ in range(20)]
+        assert len({o.identity for o in others}) > 10
+        for other in others:
+            assert other.kind == layer.kind
+            assert 0.35 * layer.channels_out <= other.channels_out <= 1.25 * layer.channels_out
+            if layer.kind == "glue":
+                shape = (other.config["batch"], *other.config["size"])
+                assert other.tail[0].values_in == pytest.approx(product(shape))
