@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from random import Random
 
 from ampere.devices import VariantDied, VariantFailed
-from ampere.errors import UsageError
 from ampere.network import Layer
 from ampere.profiles.profile import Observation
 
@@ -19,8 +18,6 @@ from .merging import merged
 
 class Gathering:
     def __init__(self, bench: Bench, task: Task, purpose: str) -> None:
-        if bench.protocol != "yardstick":
-            raise UsageError("stages are too short to be timed without the yardstick: leave out --protocol")
         self.seen: list[Observation] = list(task.known)
         self.rng = Random(task.seed)
         self._bench, self._task, self._purpose = bench, task, purpose

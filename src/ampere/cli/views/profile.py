@@ -21,6 +21,8 @@ PLURALS = {
     "variant": "pieces of networks",
     "network": "networks",
     "opaque": "unknown modules",
+    "stage": "stages of lone layers",
+    "kernel": "stages of lone operations",
 }
 
 
