@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from statistics import mean
+from typing import Any
 
 from ampere.baselines.flops import flops
 from ampere.estimation import Z90
@@ -15,6 +14,8 @@ from .lab import Lab
 from .plan import title_of
 from .profile_job import ProfileJob
 from .trials_job import TrialsJob
+
+OURS = "additive"
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,11 @@ class Trial:
     seconds: float
     joules: float
     joules_again: float
-    stddev: float  # of our estimate
+    stddev: float | None  # of our estimate
     estimates: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -39,33 +43,37 @@ class Comparison:
     validation: Validation
 
     @property
-    def of(self) -> dict[str, object]:
+    def of(self) -> dict[str, Any]:
         """What every record says about where it comes from."""
-        meter = self.validation.meter
-        return {
-            "device": self.device,
-            "device_title": title_of(self.device),
-            "family": self.family,
-            "meter": meter.name,
-        }
+        meter, title = self.validation.meter, title_of(self.device)
+        return {"device": self.device, "device_title": title, "family": self.family, "meter": meter.name}
 
-    def errors(self, method: str) -> Sequence[float]:
-        return [t.estimates[method] / t.joules - 1 for t in self.trials]
+    @property
+    def mape(self) -> dict[str, float]:
+        return self.validation.mape
+
+    @property
+    def repeatability(self) -> float:
+        return self.validation.repeatability_mape
+
+    @property
+    def profiling_seconds(self) -> dict[str, float]:
+        return self.validation.seconds
 
     def coverage(self, z: float = Z90) -> float:
-        inside = [abs(t.estimates["additive"] - t.joules) <= z * t.stddev for t in self.trials]
-        return float(np.mean(inside))
+        """How many networks lie within so many of our standard deviations."""
+        inside = [abs(t.estimates[OURS] - t.joules) <= z * t.stddev for t in self.trials if t.stddev is not None]
+        return mean(inside) if inside else 0.0
 
 
-def compared(lab: Lab, trials: TrialsJob, profile: ProfileJob | None = None) -> Comparison:
-    """With the trials' own profile, or another one: of another family, or another budget."""
-    profile = profile or trials.profile
-    return lab.remember(("compared", trials, profile), lambda: _compared(lab, trials, profile))
+def compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...] = ()) -> Comparison:
+    """With the trials' own profile; each further one adds its methods, or replaces what the first says of them."""
+    return lab.remember(("compared", trials, others), lambda: _compared(lab, trials, others))
 
 
-def _compared(lab: Lab, trials: TrialsJob, profile: ProfileJob) -> Comparison:
-    pairs, known = lab.get(trials), lab.get(profile)
-    validation = compare(trials.family, pairs, known, "tuned")
+def _compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Comparison:
+    pairs, known = lab.get(trials), lab.get(trials.profile)
+    validation = compare(trials.family, pairs, known, "tuned", [lab.get(job) for job in others])
     rows = [
         Trial(
             network=row.network,
@@ -74,7 +82,7 @@ def _compared(lab: Lab, trials: TrialsJob, profile: ProfileJob) -> Comparison:
             seconds=first.measurement.seconds,
             joules=row.actual,
             joules_again=row.again,
-            stddev=row.stddevs[validation.method],
+            stddev=row.stddevs.get(OURS),
             estimates=dict(row.estimates),
         )
         for row, (first, _) in zip(validation.rows, pairs, strict=True)

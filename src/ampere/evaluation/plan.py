@@ -4,10 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ampere.profiling.campaigns import CAMPAIGNS
+
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 LARGE = ("transformer", "resnet")
 SIMULATED: tuple[str, ...] = ()
 SIMULATED_WHEN_QUICK: tuple[str, ...] = ()
+PAPERS_LARGE = ("simulated:xavier", "simulated:server")  # the paper's other devices cannot hold its larger models
+
+Campaign = tuple[str, str]  # method, protocol
+OURS: Campaign = ("additive", "yardstick")
+PAPERS: Campaign = ("sequential", "yardstick")
+WANTED: tuple[Campaign, ...] = (
+    PAPERS,
+    ("sequential", "wallclock"),
+    ("neuralpower", "yardstick"),
+    ("kernels", "yardstick"),
+)
+RIVALS = tuple(campaign for campaign in WANTED if campaign[0] in CAMPAIGNS)
 
 
 @dataclass(frozen=True)
@@ -29,8 +43,21 @@ class Plan:
         return self.asked_devices or ("local", *(SIMULATED_WHEN_QUICK if self.quick else SIMULATED))
 
     @property
-    def families(self) -> tuple[str, ...]:
-        return FAMILIES
+    def large_devices(self) -> tuple[str, ...]:
+        """Where the paper trains its larger models, and here."""
+        return self.asked_devices or tuple(d for d in self.all_devices if d == "local" or d in PAPERS_LARGE)
+
+    def families(self, device: str) -> tuple[str, ...]:
+        return ("cnn5", "lstm", "transformer") if self.quick and not self.is_main(device) else FAMILIES
+
+    def rivals(self, device: str, family: str) -> tuple[Campaign, ...]:
+        """Methods that need measurements of their own."""
+        if self.is_main(device):
+            return RIVALS if not self.quick or family == "cnn5" else RIVALS[:1]
+        return () if self.quick else RIVALS[:1]
+
+    def is_main(self, device: str) -> bool:
+        return device in self.devices
 
     def profile_seconds(self, family: str) -> float:
         if self.quick:

@@ -10,13 +10,13 @@ from ampere import api
 from ampere.profiles.profile import Profile
 
 from .job import Report, file_name
-from .plan import Plan, is_simulated
+from .plan import OURS, Plan, is_simulated
 
 if TYPE_CHECKING:
     from .lab import Lab
 
 START_SECONDS = 4.0  # workers, torch and the last fit
-SIMULATED_SECONDS = 6.0  # of real time, whatever the simulated device believes
+SIMULATED_SECONDS = 4.0  # of real time, whatever the simulated device believes
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,14 @@ class ProfileJob:
     family: str
     budget_seconds: float
     seed: int = 0
+    method: str = OURS[0]
+    protocol: str = OURS[1]
 
     @property
     def name(self) -> str:
-        return file_name("profile", self.device, self.family, f"{self.budget_seconds:g}s", self.seed)
+        return file_name(
+            "profile", self.device, self.family, self.method, self.protocol, f"{self.budget_seconds:g}s", self.seed
+        )
 
     @property
     def seconds(self) -> float:
@@ -41,6 +45,8 @@ class ProfileJob:
             seconds=self.budget_seconds,
             out=path,
             seed=self.seed,
+            method=self.method,
+            protocol=self.protocol,
             on_progress=lambda p: report(p.elapsed / p.seconds),
         )
 
@@ -51,3 +57,9 @@ class ProfileJob:
 def of_family(plan: Plan, device: str, family: str) -> ProfileJob:
     """The one that most experiments share."""
     return ProfileJob(device, family, plan.profile_seconds(family), plan.seed)
+
+
+def rivals_of(plan: Plan, device: str, family: str) -> tuple[ProfileJob, ...]:
+    """Those of methods that need measurements of their own, with as many seconds as ours."""
+    seconds = plan.profile_seconds(family)
+    return tuple(ProfileJob(device, family, seconds, plan.seed, *campaign) for campaign in plan.rivals(device, family))

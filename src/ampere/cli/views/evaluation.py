@@ -51,13 +51,25 @@ def show(results: Sequence[Result], files: Sequence[Path]) -> None:
 
 
 def _show_device(records: Sequence[Record]) -> None:
-    families = by(records, "family")
-    methods = in_order(records[0]["mape"])
-    rows = [[label_of(m), *(units.percent(f[0]["mape"][m]) for f in families.values())] for m in methods]
-    rows.append(["measured a second time", *(units.percent(f[0]["repeatability"]) for f in families.values())])
-    rows.append(["in our 90 % interval", *(units.percent(f[0]["coverage90"]) for f in families.values())])
-    rows.append(["profiling", *(units.seconds(f[0]["profiling_seconds"]) for f in families.values())])
-    print_table(["", *(f">{family}" for family in families)], rows)
+    families = {r["family"]: r for r in records}
+    methods = in_order({m for r in records for m in r["mape"]})
+    rows = [
+        [label_of(m), *(_percent(r["mape"].get(m)) for r in families.values()), _seconds(m, records)] for m in methods
+    ]
+    rows.append(["measured a second time", *(_percent(r["repeatability"]) for r in families.values()), ""])
+    rows.append(["in our 90 % interval", *(_percent(r["coverage90"]) for r in families.values()), ""])
+    print_table(["", *(f">{family}" for family in families), ">profiling"], rows)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else units.percent(share)
+
+
+def _seconds(method: str, records: Sequence[Record]) -> str:
+    """From the quickest family to the slowest."""
+    known = [r["profiling_seconds"][method] for r in records if method in r["profiling_seconds"]]
+    low, high = f"{min(known):.0f}", f"{max(known):.0f}"
+    return f"{low} s" if low == high else f"{low}-{high} s"
 
 
 def _facts(results: Sequence[Result], files: Sequence[Path]) -> Iterator[tuple[str, str]]:

@@ -14,7 +14,7 @@ INK, MUTED, FAINT, OURS, THEIRS = "#333333", "#777777", "#e4e4e4", "#1f5fa8", "#
 METHODS: dict[str, tuple[str, str]] = {
     "additive": ("Ampere", OURS),
     "sequential": ("sequential (the paper's)", "#2a9d8f"),
-    "sequential_plain": ("sequential, wall clock", "#86cfc5"),
+    "sequential_wallclock": ("sequential, wall clock", "#86cfc5"),
     "physics": ("least squares on physics", "#7b5ea7"),
     "kernels": ("kernel regression", "#b35c8e"),
     "neuralpower": ("NeuralPower", "#c44536"),

@@ -8,7 +8,7 @@ from statistics import NormalDist
 from ..catalogue import Record
 from ..comparing import compared
 from ..lab import Lab
-from ..trials_job import needs, of_family_trials
+from ..trials_job import needs, trials_of
 
 TITLE = "calibration of the estimates' intervals"
 FIGURE = ""
@@ -16,15 +16,15 @@ FIGURE = ""
 LEVELS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
 jobs = needs(
-    lambda plan: [of_family_trials(plan, device, family) for device in plan.devices for family in plan.families]
+    lambda plan: [trials_of(plan, device, family) for device in plan.devices for family in plan.families(device)]
 )
 
 
 def records(lab: Lab) -> Iterator[Record]:
     plan = lab.plan
     for device in plan.devices:
-        for family in plan.families:
-            comparison = compared(lab, of_family_trials(plan, device, family))
+        for family in plan.families(device):
+            comparison = compared(lab, trials_of(plan, device, family))
             for level in LEVELS:
                 z = NormalDist().inv_cdf(0.5 + level / 2)
                 networks = len(comparison.trials)

@@ -7,25 +7,19 @@ from collections.abc import Iterator
 from ..catalogue import Record
 from ..comparing import compared
 from ..lab import Lab
-from ..trials_job import needs, of_family_trials
+from ..profile_job import rivals_of
+from ..trials_job import needs, trials_of
 
 TITLE = "estimated against measured energy of random 5-layer CNNs"
 FIGURE = "Fig. 7"
 
 FAMILY = "cnn5"
 
-jobs = needs(lambda plan: [of_family_trials(plan, device, FAMILY) for device in plan.devices])
+jobs = needs(lambda plan: [trials_of(plan, device, FAMILY) for device in plan.devices], rivals=True)
 
 
 def records(lab: Lab) -> Iterator[Record]:
     for device in lab.plan.devices:
-        comparison = compared(lab, of_family_trials(lab.plan, device, FAMILY))
+        comparison = compared(lab, trials_of(lab.plan, device, FAMILY), rivals_of(lab.plan, device, FAMILY))
         for trial in comparison.trials:
-            yield {
-                **comparison.of,
-                "network": trial.network,
-                "flops": trial.flops,
-                "joules": trial.joules,
-                "joules_again": trial.joules_again,
-                "estimates": trial.estimates,
-            }
+            yield {**comparison.of, **trial.to_json()}

@@ -7,26 +7,28 @@ from collections.abc import Iterator
 from ..catalogue import Record
 from ..comparing import compared
 from ..lab import Lab
-from ..trials_job import needs, of_family_trials
+from ..profile_job import rivals_of
+from ..trials_job import needs, trials_of
 
 TITLE = "mean error by model and device"
 FIGURE = "Fig. 8"
 
 jobs = needs(
-    lambda plan: [of_family_trials(plan, device, family) for device in plan.all_devices for family in plan.families]
+    lambda plan: [trials_of(plan, device, family) for device in plan.all_devices for family in plan.families(device)],
+    rivals=True,
 )
 
 
 def records(lab: Lab) -> Iterator[Record]:
     plan = lab.plan
     for device in plan.all_devices:
-        for family in plan.families:
-            comparison = compared(lab, of_family_trials(plan, device, family))
+        for family in plan.families(device):
+            comparison = compared(lab, trials_of(plan, device, family), rivals_of(plan, device, family))
             yield {
                 **comparison.of,
                 "networks": len(comparison.trials),
-                "mape": comparison.validation.mape,
-                "repeatability": comparison.validation.repeatability_mape,
+                "mape": comparison.mape,
+                "repeatability": comparison.repeatability,
                 "coverage90": comparison.coverage(),
-                "profiling_seconds": comparison.validation.profiling_seconds,
+                "profiling_seconds": comparison.profiling_seconds,
             }

@@ -13,22 +13,17 @@ import numpy as np
 from ..catalogue import Record
 from ..comparing import compared
 from ..lab import Lab
-from ..plan import Plan
-from ..trials_job import needs, of_family_trials
+from ..trials_job import needs, trials_of
 
 TITLE = "time against energy of 5-layer CNNs"
 FIGURE = "Fig. 6"
 
-jobs = needs(lambda plan: [of_family_trials(plan, device, "cnn5") for device in devices(plan)])
-
-
-def devices(plan: Plan) -> tuple[str, ...]:
-    return plan.all_devices
+jobs = needs(lambda plan: [trials_of(plan, device, "cnn5") for device in plan.all_devices])
 
 
 def records(lab: Lab) -> Iterator[Record]:
-    for device in devices(lab.plan):
-        comparison = compared(lab, of_family_trials(lab.plan, device, "cnn5"))
+    for device in lab.plan.all_devices:
+        comparison = compared(lab, trials_of(lab.plan, device, "cnn5"))
         seconds, joules = np.array([(t.seconds, t.joules) for t in comparison.trials]).T
         correlation = float(np.corrcoef(seconds, joules)[0, 1])
         for trial in comparison.trials:

@@ -1,0 +1,99 @@
+"""The convolutions of the 5-layer CNN over their channels: what was profiled, what is estimated, what tests show.
+
+A test point is such a layer with random channels, trained alone; the surface is the estimate of exactly that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+from ampere.estimation import Estimator
+from ampere.models.loading import find_space
+from ampere.network import Layer
+from ampere.profiles.profile import Profile
+from ampere.profiling.experiment import Experiment, of_layers
+from ampere.profiling.sources import SpaceSource
+
+from ..blocks_job import BlocksJob
+from ..catalogue import Record
+from ..job import Job
+from ..lab import Lab
+from ..layers import measured
+from ..plan import Plan, title_of
+from ..profile_job import of_family
+
+TITLE = "profiled points, test points and estimated surface of convolutions"
+FIGURE = "Fig. 11, 12"
+
+FAMILY, BATCH, GRID = "cnn5", 10, 12
+
+
+def surfaces() -> dict[str, Layer]:
+    """The original's hidden convolutions, one of each function of the channels: the widest."""
+    layers = SpaceSource(find_space(FAMILY)).original().network.layers
+    hidden = [layer for layer in layers if layer.kind == "conv" and layer.channels_in > 1]
+    return {f"{layer.config['size_in'][0]} x {layer.config['size_in'][1]}": layer for layer in hidden}
+
+
+def test_channels(plan: Plan, layer: Layer) -> list[tuple[int, int]]:
+    rng = Random(f"{plan.seed} {layer.channels_in} {layer.channels_out}")
+    widest = layer.channels_in, layer.channels_out
+    return [(rng.randint(1, widest[0]), rng.randint(1, widest[1])) for _ in range(plan.either(8, 40))]
+
+
+def test_job(plan: Plan, device: str) -> BlocksJob:
+    def build() -> list[Experiment]:
+        places = [(layer, c) for layer in surfaces().values() for c in test_channels(plan, layer)]
+        return [of_layers([layer.with_channels(*c)], BATCH) for layer, c in places]
+
+    return BlocksJob(device, "conv-tests", build, 2 * plan.either(8, 40), plan.either(2, 6), 0.08)
+
+
+def jobs(plan: Plan) -> list[Job[object]]:
+    return [job for device in plan.large_devices for job in (of_family(plan, device, FAMILY), test_job(plan, device))]
+
+
+def records(lab: Lab) -> Iterator[Record]:
+    plan = lab.plan
+    for device in plan.large_devices:
+        profile = lab.get(of_family(plan, device, FAMILY))
+        estimator = lab.remember(("estimator", device, FAMILY), lambda profile=profile: Estimator(profile))  # type: ignore[misc]
+        tests = iter(lab.get(test_job(plan, device)))
+        for name, layer in surfaces().items():
+            head = {"device": device, "device_title": title_of(device), "meter": profile.meter.name, "surface": name}
+            for c in test_channels(plan, layer):
+                found = next(tests)
+                if found:
+                    yield {
+                        **head,
+                        **measured(device, found),
+                        **_point("test", c),
+                        "estimate": _joules(estimator, layer, c),
+                    }
+            for c in _profiled(profile, layer):
+                yield {**head, **_point("profiled", c), "estimate": _joules(estimator, layer, c)}
+            for c in _grid(layer):
+                yield {**head, **_point("surface", c), "estimate": _joules(estimator, layer, c)}
+
+
+def _point(what: str, channels: tuple[int, int]) -> Record:
+    return {"what": what, "channels_in": channels[0], "channels_out": channels[1]}
+
+
+def _joules(estimator: Estimator, layer: Layer, channels: tuple[int, int]) -> float:
+    return estimator.estimate(of_layers([layer.with_channels(*channels)], BATCH).network, "tuned").joules
+
+
+def _profiled(profile: Profile, layer: Layer) -> set[tuple[int, int]]:
+    """Where this function of the channels was trained, alone or within a network."""
+    config = layer.config
+    seen = [x for o in profile.observations for x in o.network.layers if x.kind == layer.kind and x.config == config]
+    return {(x.channels_in, x.channels_out) for x in seen}
+
+
+def _grid(layer: Layer) -> list[tuple[int, int]]:
+    def along(widest: int) -> list[int]:
+        return sorted({round(1 + (widest - 1) * i / (GRID - 1)) for i in range(GRID)})
+
+    return [(i, o) for i in along(layer.channels_in) for o in along(layer.channels_out)]

@@ -1,0 +1,51 @@
+"""Mean error over the seconds that profiling may take, for every method that profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..catalogue import Record
+from ..comparing import compared
+from ..job import Job
+from ..lab import Lab
+from ..plan import OURS, Plan
+from ..profile_job import ProfileJob
+from ..trials_job import trials_of
+
+TITLE = "mean error against profiling seconds"
+FIGURE = ""
+
+FAMILY = "cnn5"
+
+
+def profiles(plan: Plan, device: str) -> list[ProfileJob]:
+    """Each made from nothing: what is planned for a minute is no longer version of what is planned for a second."""
+    budgets = (4.0, 8.0) if plan.quick else (3.0, 6.0, 12.0, 24.0, 48.0)
+    return [
+        ProfileJob(device, FAMILY, seconds, plan.seed, method, protocol)
+        for method, protocol in (OURS, *plan.rivals(device, FAMILY))
+        for seconds in budgets
+    ]
+
+
+def jobs(plan: Plan) -> list[Job[Any]]:
+    trials = [trials_of(plan, device, FAMILY) for device in plan.devices]
+    return [job for trial in trials for job in (trial.profile, trial, *profiles(plan, trial.device))]
+
+
+def records(lab: Lab) -> Iterator[Record]:
+    for device in lab.plan.devices:
+        trials = trials_of(lab.plan, device, FAMILY)
+        for profile in profiles(lab.plan, device):
+            comparison = compared(lab, trials, (profile,))
+            seconds = lab.get(profile).profiling_seconds
+            for method in [m for m, s in comparison.profiling_seconds.items() if s == seconds]:
+                yield {
+                    **comparison.of,
+                    "method": method,
+                    "budget_seconds": profile.budget_seconds,
+                    "profiling_seconds": seconds,
+                    "mape": comparison.mape[method],
+                    "repeatability": comparison.repeatability,
+                }

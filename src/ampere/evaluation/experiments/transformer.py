@@ -1,0 +1,26 @@
+"""Transformers of random depth and width, estimated and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..catalogue import Record
+from ..comparing import compared
+from ..lab import Lab
+from ..profile_job import rivals_of
+from ..trials_job import needs, trials_of
+
+TITLE = "estimated against measured energy of Transformers"
+FIGURE = "Fig. 9"
+
+FAMILY = "transformer"
+
+
+jobs = needs(lambda plan: [trials_of(plan, device, FAMILY) for device in plan.large_devices], rivals=True)
+
+
+def records(lab: Lab) -> Iterator[Record]:
+    for device in lab.plan.large_devices:
+        comparison = compared(lab, trials_of(lab.plan, device, FAMILY), rivals_of(lab.plan, device, FAMILY))
+        for trial in comparison.trials:
+            yield {**comparison.of, **trial.to_json()}
