@@ -59,10 +59,6 @@ class TrialsJob:
 
     def do(self, lab: Lab, path: Path, report: Report) -> None:
         profile = lab.get(self.profile)
-<<<<<<< HEAD
-        experiments = unseen(SpaceSource(find_space(self.family)), (profile,), self.networks, self.seed)
-=======
->>>>>>> a23f06a (Evaluation: the rest of the paper's experiments, and ours)
         device = lab.open(self.device)["tuned"]
         pairs = measure_twice(
             self.build(profile), device, profile, self.seed, lambda done, total: report(done / total), self.rounds
