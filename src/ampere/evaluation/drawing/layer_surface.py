@@ -31,7 +31,13 @@ def _surface(axes: Any, title: str, kinds: dict[str, list[Record]]) -> None:
     for kind, mark, colour in (("profiled", "o", OURS), ("test", "x", "#c44536")):
         own = kinds.get(kind, [])
         places = [[r["channels_in"] for r in own], [r["channels_out"] for r in own]]
-        axes.scatter(*places, [r.get("joules", r["estimate"]) / scale for r in own], marker=mark, s=14, color=colour)
+        axes.scatter(
+            *places,
+            [(r["joules"] if kind == "test" else r["estimate"]) / scale for r in own],
+            marker=mark,
+            s=14,
+            color=colour,
+        )
     axes.set_title(title, loc="left", color=INK, fontsize=10)
     axes.set_xlabel("channels in", fontsize=8)
     axes.set_ylabel("channels out", fontsize=8)

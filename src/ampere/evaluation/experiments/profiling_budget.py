@@ -30,8 +30,10 @@ def profiles(plan: Plan, device: str) -> list[ProfileJob]:
 
 
 def jobs(plan: Plan) -> list[Job[Any]]:
-    trials = [trials_of(plan, device, FAMILY) for device in plan.devices]
-    return [job for trial in trials for job in (trial.profile, trial, *profiles(plan, trial.device))]
+    found: list[Job[Any]] = []
+    for trials in [trials_of(plan, device, FAMILY) for device in plan.devices]:
+        found += [trials.profile, trials, *profiles(plan, trials.device)]
+    return found
 
 
 def records(lab: Lab) -> Iterator[Record]:
