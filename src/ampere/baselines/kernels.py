@@ -1,6 +1,6 @@
 """Kernels, in the manner of nn-Meter: each operation measured alone, a random forest for each kind, summed.
 
-t(network) = sum over operations o and stages s of  forest[kind(o), s](configuration(o))
+t(network) = sum over operations o and stages s of  forest_of(kind(o), s)(configuration(o))
 """
 
 from __future__ import annotations
