@@ -16,7 +16,7 @@ LEVELS = (
     ("__init__", "__main__"),
     ("cli",),
     ("evaluation",),
-    ("plotting",),
+    ("plotting", "reporting"),
     ("api",),
     ("validation",),
     ("methods",),
@@ -26,7 +26,7 @@ LEVELS = (
     ("surrogate", "devices", "models", "tracing", "profiles", "yardstick"),
     ("worker",),
     ("network",),
-    ("errors",),
+    ("errors", "units"),
 )
 NEIGHBOURS = {
     "models": {"tracing"},  # reads --input 10x1x28x28

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ampere.cli import units, values
+from ampere import units
+from ampere.cli import values
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,6 @@ from ampere.network.setup import ALLOCATORS, DTYPES, OPTIMIZERS, PROTOCOLS, Trai
 from . import values
 
 MODEL = "a family (lenet5 cnn5 har lstm transformer resnet), file.py:function or package.module:function"
-ALLOCATOR = {
-    "system": "a plain training loop with the system's allocator",
-    "tuned": "a training loop whose allocator keeps its memory",
-}
 
 
 def describe(parser: ArgumentParser, what: str, *examples: str) -> None:
@@ -24,6 +20,10 @@ def describe(parser: ArgumentParser, what: str, *examples: str) -> None:
 
 def add_model(parser: ArgumentParser, more: str = "", optional: bool = False) -> None:
     parser.add_argument("model", metavar="MODEL", nargs="?" if optional else None, help=MODEL + more)
+    add_input(parser)
+
+
+def add_input(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--input",
         metavar="SHAPE",
@@ -58,7 +58,7 @@ def add_output(parser: ArgumentParser) -> None:
 
 
 def add_allocator(parser: ArgumentParser, default: str) -> None:
-    meaning = "; ".join(f"{name}: {words}" for name, words in ALLOCATOR.items())
+    meaning = "; ".join(f"{name}: {words}" for name, words in ALLOCATORS.items())
     parser.add_argument(
         "--allocator",
         choices=ALLOCATORS,

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ampere.units import percent, seconds
+
 from .screen import notice
-from .units import percent, seconds
 
 if TYPE_CHECKING:
     from ampere.profiling.campaigns.campaign import Progress

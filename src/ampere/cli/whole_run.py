@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ampere.errors import UsageError
+
+from . import values
 
 if TYPE_CHECKING:
     from ampere.estimation import Estimate
@@ -23,6 +25,24 @@ class WholeRun:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def add_run(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("the whole run")
+    group.add_argument("--iterations", metavar="N", type=values.count, help="default: one iteration only")
+    group.add_argument(
+        "--epochs", metavar="N", type=values.count, help="with --samples; an epoch is samples / batch iterations"
+    )
+    group.add_argument("--samples", metavar="M", type=values.count, help="examples in the training set")
+    group.add_argument("--battery", metavar="ENERGY", help="what a full battery holds: 15Wh, 54kJ")
+
+
+def battery_joules(options: Namespace) -> float | None:
+    if options.battery is None:
+        return None
+    from ampere.estimation import joules_in
+
+    return joules_in(options.battery)
 
 
 def check_asked(options: Namespace) -> None:

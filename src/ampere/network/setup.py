@@ -5,7 +5,10 @@ from typing import Any, Dict
 
 OPTIMIZERS = ("sgd", "momentum", "adam", "adamw")
 DTYPES = {"float32": 4, "bfloat16": 2}
-ALLOCATORS = ("system", "tuned")
+ALLOCATORS = {
+    "system": "a plain training loop with the system's allocator",
+    "tuned": "a training loop whose allocator keeps its memory",
+}
 PROTOCOLS = ("yardstick", "wallclock")  # beside a yardstick, or the paper's: a plain loop by the clock
 
 

@@ -171,7 +171,7 @@ class Additive:
         known = [self.known(layer) for layer in features.layers]
         parts = np.array([k.mean for k in known])
         total = float(features.counts @ parts) + self.step.mean
-        shift, whitened, variance = self._as_a_whole(features, system)
+        shift, whitened, variance = self.as_a_whole(features, system)
         for count, layer in zip(features.counts, known, strict=True):
             whitened = whitened + count * layer.whitened
         variance += self._joint_variance(features, known) - float(whitened @ whitened)
@@ -186,7 +186,7 @@ class Additive:
             self.step.mean * factor,
         )
 
-    def _as_a_whole(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
+    def as_a_whole(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
         """How a network deviates from its layers' sum: seconds, whitened covariance with the step, prior variance."""
         place, mode = features.position[None, :], np.array([float(system)])
         physics = float(features.row @ self.prices)

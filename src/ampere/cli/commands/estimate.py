@@ -10,7 +10,7 @@ from .. import values
 from ..asking import asked
 from ..knowing import Known, know
 from ..screen import notice, print_json
-from ..whole_run import WholeRun, check_asked, iterations_asked, whole_run
+from ..whole_run import WholeRun, add_run, battery_joules, check_asked, iterations_asked, whole_run
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere estimate net.json --profile phone.json --foreign      without PyTorch, for another device",
     )
     shared.add_model(parser, ", or a file of `ampere trace`")
-    _add_run(parser)
+    add_run(parser)
     shared.add_allocator(parser, "system")
     parser.add_argument(
         "--now", action="store_true", help="as fast or slow as the device is now (default: as it was when profiled)"
@@ -42,19 +42,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_output(parser)
 
 
-def _add_run(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("the whole run")
-    group.add_argument("--iterations", metavar="N", type=values.count, help="default: one iteration only")
-    group.add_argument(
-        "--epochs", metavar="N", type=values.count, help="with --samples; an epoch is samples / batch iterations"
-    )
-    group.add_argument("--samples", metavar="M", type=values.count, help="examples in the training set")
-    group.add_argument("--battery", metavar="ENERGY", help="what a full battery holds: 15Wh, 54kJ")
-
-
 def run(options: Namespace) -> None:
     check_asked(options)
-    battery = _battery(options)
+    battery = battery_joules(options)
     known = know(asked(options), options)
     if options.now:
         known = _as_it_is_now(known, options)
@@ -78,14 +68,6 @@ def to_json(known: Known, total: WholeRun | None) -> dict[str, object]:
         "device": str(profile.device.get("cpu", profile.device["id"])),
     }
     return {**known.estimate.to_json(), "total": total and total.to_json(), "profile": origin}
-
-
-def _battery(options: Namespace) -> float | None:
-    if options.battery is None:
-        return None
-    from ampere.estimation import joules_in
-
-    return joules_in(options.battery)
 
 
 def _as_it_is_now(known: Known, options: Namespace) -> Known:

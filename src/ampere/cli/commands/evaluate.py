@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ampere.errors import Interrupted
+from ampere.units import seconds
 
 from .. import options as shared
 from ..progress import reporting
 from ..screen import notice, print_json
-from ..units import seconds
 
 if TYPE_CHECKING:
     from ampere.evaluation.lab import Lab

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
+from ampere import units
 from ampere.estimation import COVERS, Estimate, LayerShare
+from ampere.network.setup import ALLOCATORS
 
-from .. import units
 from ..knowing import SURE_ENOUGH, Known
-from ..options import ALLOCATOR
 from ..screen import bar, headline, print_facts, print_table, rows_that_fit
 from ..whole_run import WholeRun
 from .meter import in_words
@@ -101,7 +101,7 @@ def _origins(known: Known, options: Namespace) -> Iterator[tuple[str, str]]:
     estimate, profile = known.estimate, known.profile
     yield "joules", in_words(estimate.meter)
     yield "condition", _condition(estimate, options.now)
-    yield "stands for", ALLOCATOR[estimate.allocator]
+    yield "stands for", ALLOCATORS[estimate.allocator]
     yield "covers", COVERS
     spaces = ", ".join(profile.spaces)
     yield "profile", f"{known.path}: {len(profile.observations)} measurements of {spaces}"

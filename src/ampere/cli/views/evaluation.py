@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ampere import units
 from ampere.evaluation.catalogue import Record, find
 from ampere.evaluation.drawing.style import by, in_order, label_of
 from ampere.evaluation.lab import Lab
 from ampere.evaluation.running import Result, expected_seconds
 from ampere.evaluation.summary import table_of
 
-from .. import units
 from ..screen import headline, print_facts, print_table
 
 

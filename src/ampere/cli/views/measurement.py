@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ampere import units
 from ampere.estimation import COVERS, Estimate
 from ampere.network import Measurement
+from ampere.network.setup import ALLOCATORS
 from ampere.profiling.besides import Timed
 
-from .. import units
-from ..options import ALLOCATOR
 from ..screen import headline, print_facts
 from .meter import in_words
 
@@ -46,7 +46,7 @@ def _facts(measured: Measurement, estimate: Estimate | None, besides: Sequence[T
     yield "joules", in_words(measured.meter)
     when = "as it was when profiled" if estimate else "as it is now"
     yield "condition", f"the device {when}, by the yardstick between the steps"
-    yield "stands for", ALLOCATOR[measured.allocator]
+    yield "stands for", ALLOCATORS[measured.allocator]
     yield "covers", COVERS
 
 

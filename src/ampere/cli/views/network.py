@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ampere import units
 from ampere.network import Layer, Network, work
 
-from .. import units
 from ..screen import headline, print_facts, print_table
 
 

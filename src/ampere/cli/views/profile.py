@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from ampere import units
 from ampere.profiles.profile import Profile
 from ampere.profiling.running import Made
 
-from .. import units
 from ..screen import headline, print_facts
 from .meter import in_words
 

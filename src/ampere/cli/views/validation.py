@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ampere import units
 from ampere.methods import title
+from ampere.network.setup import ALLOCATORS
 from ampere.validation import Validation
 
-from .. import units
-from ..options import ALLOCATOR
 from ..screen import bar, headline, print_facts, print_table
 from .meter import in_words
 
@@ -37,4 +37,4 @@ def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
     yield "profiling", units.seconds(validation.profiling_seconds)
     yield "device", validation.device
     yield "joules", in_words(validation.meter)
-    yield "stands for", ALLOCATOR[validation.allocator]
+    yield "stands for", ALLOCATORS[validation.allocator]

@@ -1,0 +1,120 @@
+"""What a report says: all of it, in the order in which people ask, with its origin, and nothing that is not so."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from tests.synthetic import conv, linear
+
+from ampere import units
+from ampere.estimation import Estimator
+from ampere.network import Meter, Network
+from ampere.reporting import Run, make_report
+from ampere.reporting.model_part import where_it_goes
+from ampere.reporting.page import html
+
+
+def keys(report):
+    return [section.key for section in report.sections]
+
+
+def chart(report, key):
+    return next(c for c in report.charts if c.key == key)
+
+
+def test_sections_come_in_the_order_in_which_people_ask(report):
+    assert keys(report) == ["model-1", "surfaces", "accuracy", "cost", "flags"]
+
+
+def test_without_a_model_it_speaks_of_the_device(profile):
+    report = make_report(profile, [], [])
+    assert keys(report) == ["surfaces", "accuracy", "cost", "flags"]
+    assert "Testing &lt;CPU&gt;" in html(report)
+
+
+def test_every_caption_says_where_joules_come_from(report):
+    assert report.origin == "modelled"
+    assert all("Modelled joules (cpu-time, 5 W per busy core)" in c.caption for c in report.charts)
+
+
+def test_measured_joules_are_called_measured(profile, network):
+    measured = replace(profile, meter=Meter("rapl", True, "package"))
+    report = make_report(measured, [network], [Run()])
+    assert report.origin == "measured"
+    assert "modelled" not in html(report).lower()
+
+
+@pytest.mark.parametrize("width", [326.0, 420.0, 860.0])
+def test_every_chart_has_a_mark_for_every_row_and_stays_within_its_paper(report, width):
+    for c in report.charts:
+        drawing = c.draw(width)
+        assert drawing.data, c.key
+        if c.key != "left-out":
+            assert len(drawing.data) == len(c.table.rows), c.key
+        assert drawing.width == width
+
+
+def test_layers_of_the_table_sum_to_the_total(profile, network, report):
+    estimate = Estimator(profile).estimate(network)
+    shares = [float(row[4].removesuffix(" %")) for row in chart(report, "model-1-layers").table.rows]
+    assert sum(shares) == pytest.approx(100, abs=2)
+    assert report.sections[0].figures[0][0] == units.joules(estimate.joules)
+    assert len(shares) == len(estimate.by_layer)
+
+
+def test_a_long_network_shows_its_dearest_layers_and_the_others_as_one(profile):
+    long = Network(tuple(replace(conv(8, 8 + i), name=f"c{i}") for i in range(40)), 10, "long")
+    report = make_report(profile, [long], [Run()])
+    bars = chart(report, "model-1-layers")
+    assert len(bars.draw(860).data) == 22
+    assert len(bars.table.rows) == 41
+
+
+def test_layers_that_were_never_measured_are_named_and_pale(profile):
+    strange = Network(
+        (
+            replace(
+                conv(8, 8), kind="conv_transposed", config={**conv(8, 8).config, "output_padding": (0, 0)}, name="up"
+            ),
+            linear(8, 8),
+        ),
+        10,
+        "s",
+    )
+    report = make_report(profile, [strange], [Run()])
+    assert "not profiled" in dict(report.sections[0].facts)
+    assert 'opacity="0.35"' in html(report)
+
+
+def test_the_run_and_the_battery_are_told(report):
+    (one, _), (whole, words), (share, of) = report.sections[0].figures
+    assert one.endswith("mJ")
+    assert "10,000 iterations" in words
+    assert whole.split()[1] in ("J", "kJ")
+    assert share.endswith("%")
+    assert "15Wh" in of
+
+
+def test_it_says_in_words_where_the_energy_goes(profile, network):
+    assert re.match(r"\d of 4 layers takes? \d+ % of the energy: ", where_it_goes(Estimator(profile).estimate(network)))
+
+
+def test_flags_are_counted_and_explained(report):
+    flags = report.sections[-1]
+    assert "1 of 29" in flags.words[0]
+    assert {row[0]: row[1] for row in flags.table.rows} == {"noisy": "1", "loaded": "1"}
+
+
+def test_names_stay_names(report):
+    page = html(report)
+    assert "<script>alert" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert page.count("<script>") == 1
+
+
+def test_the_page_asks_nobody_for_anything(report):
+    page = html(report)
+    assert "default-src 'none'" in page
+    assert not re.findall(r"(?:src|href)=\"(?!data:,)", page)
+    assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert len(page) < 500_000
