@@ -29,6 +29,7 @@ LEVELS = (
     ("errors", "units"),
 )
 NEIGHBOURS = {
+    "devices": {"profiles", "tracing"},  # stand-ins answer from recordings, and build networks without training them
     "models": {"tracing"},  # reads --input 10x1x28x28
 }
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ampere.devices import allocator_on, describe, opened
+from ampere.devices.opening import LOCAL
 from ampere.errors import ProfileError, UsageError
 from ampere.estimation import Estimate, Estimator
 from ampere.models.loading import LoadedModel, find_space, load_model, need_torch
@@ -15,7 +17,7 @@ from ampere.profiles.places import default_path
 from ampere.profiles.profile import Profile, check_device
 from ampere.profiling.campaigns.campaign import Goal, Progress
 from ampere.profiling.measuring import MeasureProgress, measure_experiment
-from ampere.profiling.running import Made, make_profile, open_devices, this_device
+from ampere.profiling.running import Made, make_profile, usual_seconds
 from ampere.profiling.sources import Source, SpaceSource, source_of
 from ampere.validation import ROUNDS, Validation, compare, measure_twice, unseen
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
@@ -68,7 +70,7 @@ def _source(model: str | LoadedModel, input: str | None) -> Callable[[], Source]
 def profile(
     model: str | LoadedModel,
     *,
-    seconds: float = 15.0,
+    seconds: float | None = None,
     target: float = 0.0,
     out: Path | str | None = None,
     setup: TrainingSetup | None = None,
@@ -78,24 +80,31 @@ def profile(
     foreign: bool = False,
     method: str = "additive",
     protocol: str = "yardstick",
+    device: str = LOCAL,
     on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Made:
-    """Trains small variants and networks like the model on this device, and keeps what was learnt.
+    """Trains small variants and networks like the model on a device, and keeps what was learnt.
 
+    `seconds` are the device's own, simulated ones where it is. None means 15, and what a slow counter needs besides.
     `method` names the campaign (profiling/campaigns/), `protocol` how each block is timed.
     """
     if protocol not in PROTOCOLS:
         raise UsageError(f"protocol {protocol!r} is none of {', '.join(PROTOCOLS)}")
+    meter = describe(device, watts_per_core or DEFAULT_WATTS_PER_CORE).meter
+    if seconds is None:
+        seconds = usual_seconds(meter)
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to profile in: give a positive number, such as 15")
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
     if watts_per_core is not None and not watts_per_core > 0:
         raise UsageError(f"{watts_per_core:g} watts a core make no sense: give a positive number")
+    if watts_per_core is not None and watts_in(meter.scope) is None:
+        raise UsageError(f"joules of {device} come from a counter: leave out --watts-per-core")
     path = Path(out) if out else None
     goal = Goal(seconds, target)
     source, setup = _source(model, input), setup or TrainingSetup()
-    return make_profile(source, setup, goal, watts_per_core, path, seed, foreign, on_progress, method, protocol)
+    return make_profile(source, setup, goal, watts_per_core, path, seed, foreign, on_progress, method, protocol, device)
 
 
 def stored_profile(
@@ -104,14 +113,15 @@ def stored_profile(
     foreign: bool = False,
     method: str = "additive",
     protocol: str = "yardstick",
+    device: str = LOCAL,
 ) -> Profile | None:
-    """The profile at a path, or this device's own; None where there is none of its own yet."""
-    device, _ = this_device(DEFAULT_WATTS_PER_CORE)
+    """The profile at a path, or the device's own; None where there is none of its own yet."""
+    identity = describe(device, DEFAULT_WATTS_PER_CORE).identity
     if path is None:
-        place = default_path(device, setup or TrainingSetup(), method, protocol)
+        place = default_path(identity, setup or TrainingSetup(), method, protocol)
         return Profile.load(place) if place.exists() else None
     found = Profile.load(Path(path))
-    check_device(found, device, foreign)
+    check_device(found, identity, foreign)
     return found
 
 
@@ -123,11 +133,12 @@ def estimate(
     condition: float = 1.0,
     input: str | None = None,
     watts_per_core: float | None = None,
+    device: str = LOCAL,
 ) -> Estimate:
     """What one training iteration will cost, by layer, with its standard deviation."""
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
-    known = profile if profile is not None else stored_profile()
+    known = profile if profile is not None else stored_profile(device=device)
     if known is None:
         raise ProfileError(
             "this device has no profile yet: make one with `ampere profile MODEL` or ampere.profile(...)"
@@ -136,9 +147,9 @@ def estimate(
     return estimator.estimate(network_of(model, input), allocator, condition)
 
 
-def present_condition(profile: Profile, seconds: float = 1.0) -> float:
+def present_condition(profile: Profile, seconds: float = 1.0, device: str = LOCAL) -> float:
     """How much dearer training is now than when the device was profiled, told by the yardstick."""
-    with open_devices(DEFAULT_WATTS_PER_CORE) as devices:
+    with opened(device, DEFAULT_WATTS_PER_CORE) as devices:
         now = devices["tuned"].yardstick(seconds, profile.setup.threads).cpu_seconds
     return (now / profile.yardstick_seconds) ** sharing_of([o.measurement for o in profile.observations])
 
@@ -152,6 +163,7 @@ def measure(
     watts_per_core: float = DEFAULT_WATTS_PER_CORE,
     input: str | None = None,
     profile: Profile | None = None,
+    device: str = LOCAL,
     on_progress: Callable[[MeasureProgress], None] = lambda _: None,
 ) -> Measurement:
     """Trains the model itself, in processes of its own, and tells what an iteration costs: the truth."""
@@ -159,8 +171,9 @@ def measure(
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to measure in: give a positive number, such as 10")
-    original = _source(model, input)().original().under(allocator)
-    return measure_experiment(original, setup or TrainingSetup(), seconds, watts_per_core, profile, on_progress)
+    allocator = allocator_on(describe(device, watts_per_core).identity, allocator)
+    original, setup = _source(model, input)().original().under(allocator), setup or TrainingSetup()
+    return measure_experiment(original, setup, seconds, watts_per_core, profile, on_progress, device)
 
 
 def validate(
@@ -174,6 +187,7 @@ def validate(
     seed: int = 0,
     allocator: str = "tuned",
     input: str | None = None,
+    device: str = LOCAL,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Validation:
     """Really trains random networks like the model that were not profiled, and compares every method.
@@ -186,7 +200,8 @@ def validate(
     if rounds < 1:
         raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
     source = _source(model, input)()
+    allocator = allocator_on(profile.device, allocator)
     experiments = [e.under(allocator) for e in unseen(source, (profile, *others), networks, seed)]
-    with open_devices(watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE) as devices:
+    with opened(device, watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, seed + 1) as devices:
         pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress, rounds)
     return compare(source.name, pairs, profile, allocator, others, methods)

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ampere.devices.opening import allocator_on
 from ampere.errors import UsageError
-from ampere.fitting import Surrogate, fit
+from ampere.fitting import Surrogate, counted, fit, in_joules
 from ampere.network import Layer, Meter, Network
 from ampere.network.kinds import USUAL_WIDTH
 from ampere.profiles.profile import Profile
@@ -74,7 +75,8 @@ class Estimator:
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """Modelled joules can be asked for at other watts than the profile was made with."""
         self.profile = profile
-        self.model: Surrogate = fit(profile)
+        self.model: Surrogate = fit(profile)  # of seconds
+        self._joules_model = fit(in_joules(profile)) if counted(profile.observations) else None
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
         self._watts, self._wall = watts_of(profile, watts_per_core), _wall_seconds(profile)
         self._ranges = _measured_ranges(profile)
@@ -87,8 +89,11 @@ class Estimator:
     def estimate(self, network: Network, allocator: str = "system", condition: float = 1.0) -> Estimate:
         if self.profile.method != "additive":
             allocator = "tuned"  # other methods know no other, and say so
-        answer = self.model.answer(network, allocator == "system")
+        allocator = allocator_on(self.profile.device, allocator)
+        step = answer = self.model.answer(network, allocator == "system")
         joules = self._watts * condition
+        if self._joules_model:
+            answer, joules = self._joules_model.answer(network, allocator == "system"), condition
         place = {layer: index for index, layer in enumerate(answer.layers)}
         shares = []
         for layer in network.layers:
@@ -101,7 +106,7 @@ class Estimator:
             network=network.name,
             joules=answer.seconds * joules,
             stddev=answer.stddev * joules,
-            seconds=answer.seconds * self._wall * condition,
+            seconds=step.seconds * self._wall * condition,
             by_layer=tuple(shares),
             unprofiled=unprofiled,
             extrapolated=extrapolated,
@@ -150,8 +155,8 @@ def watts_of(profile: Profile, watts_per_core: float | None = None) -> float:
 
 
 def _modelled(profile: Profile, watts_per_core: float) -> Meter:
-    if profile.meter.measured:
-        raise UsageError(f"the profile's joules were measured ({profile.meter.name}): leave out --watts-per-core")
+    if profile.meter.measured or counted(profile.observations):
+        raise UsageError(f"the profile's joules were read from {profile.meter.name}: leave out --watts-per-core")
     return Meter(**choose_meter(watts_per_core).describe())
 
 

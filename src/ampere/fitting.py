@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from ampere.errors import ProfileError
-from ampere.network import Network
+from ampere.network import Measurement, Network
 from ampere.profiles.profile import Observation, Profile
 from ampere.surrogate.additive import Additive, Answer, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
@@ -50,6 +50,28 @@ def _noise(observation: Observation, typical: float) -> float:
     single = (PRIOR_ROUNDS * typical**2 + (rounds - 1) * own**2) / (PRIOR_ROUNDS + rounds - 1)
     variance = single / rounds * (FLAGGED if measurement.flags else 1.0)
     return variance + (VARIANT_DOUBT**2 if observation.purpose in ("layer", "variant") else 0.0)
+
+
+def counted(observations: Sequence[Observation]) -> bool:
+    """Whether a counter read their joules. These are learnt for themselves: power differs between layers."""
+    return bool(observations) and all(o.measurement.joules_rounds for o in observations)
+
+
+def in_joules(profile: Profile) -> Profile:
+    """The same, told in joules: what was learnt from costs in seconds is then learnt from costs in joules."""
+    unit = profile.yardstick_joules or 1.0
+    observations, fit = told_in_joules(profile.observations, unit), profile.joules_fit or profile.fit
+    return replace(profile, observations=observations, yardstick_seconds=unit, fit=fit)
+
+
+def told_in_joules(observations: Sequence[Observation], unit: float) -> tuple[Observation, ...]:
+    return tuple(replace(o, measurement=_in_joules(o.measurement, unit)) for o in observations)
+
+
+def _in_joules(measurement: Measurement, unit: float) -> Measurement:
+    m = measurement
+    rounds = tuple(joules / unit for joules in m.joules_rounds)
+    return replace(m, ratio=m.joules / unit, rounds=rounds, seconds=m.joules, cpu_seconds=m.joules, yardsticks=())
 
 
 class Surrogate(Protocol):

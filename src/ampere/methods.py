@@ -14,7 +14,7 @@ import numpy as np
 from ampere.baselines import METHODS, evidence_of
 from ampere.errors import UsageError
 from ampere.estimation import Estimator, watts_of
-from ampere.fitting import BY_LAYER
+from ampere.fitting import BY_LAYER, counted, in_joules
 from ampere.network import Network
 from ampere.profiles.profile import Profile
 from ampere.surrogate.features import Array
@@ -71,10 +71,11 @@ def answers(
     found = {}
     if profile.method in BY_LAYER:
         found[profile.method] = _by_layer(profile, networks, allocator, condition)
+    told, watts = (in_joules(profile), 1.0) if counted(profile.observations) else (profile, watts_of(profile))
     for name, method in METHODS.items():
-        evidence = evidence_of(profile, method.learns_from)
+        evidence = evidence_of(told, method.learns_from)
         if evidence is not None:
-            found[name] = Answers(condition * watts_of(profile) * method.fit(evidence)(networks))
+            found[name] = Answers(condition * watts * method.fit(evidence)(networks))
     suffix = "" if profile.protocol == "yardstick" else BY_THE_CLOCK
     return {name + suffix: answer for name, answer in found.items()}
 

@@ -90,8 +90,11 @@ def _draw_method(axes: Any, validation: Validation, method: str, style: dict[str
 
 
 def _label(axes: Any, validation: Validation, unit: str) -> None:
-    what = "joules" if validation.meter.measured else "modelled joules"
-    axes.set_xlabel(f"real training: {what} per iteration [{unit}]", color=INK)
+    meter = validation.meter
+    sort = "simulated " if meter.simulated else "" if meter.measured else "modelled "
+    what = f"{'replayed ' if meter.replayed else ''}{sort}joules"
+    trained = "simulated training" if meter.simulated else "real training"
+    axes.set_xlabel(f"{trained}: {what} per iteration [{unit}]", color=INK)
     axes.set_ylabel(f"estimate: {what} per iteration [{unit}]", color=INK)
     title = f"{validation.model}: {len(validation.rows)} networks that were not profiled, {validation.device}"
     axes.set_title(title, loc="left", color=INK, fontsize=11)

@@ -135,7 +135,7 @@ def measure_twice(
 def _measured(experiment: Experiment, device: Trainer, profile: Profile, estimator: Estimator) -> list[Observation]:
     guess = estimator.model.answer(experiment.network).seconds
     block = device.block(**request(experiment, profile.setup, guess, thorough=True))
-    seen = observation(experiment, block, profile.meter, profile.yardstick_seconds)
+    seen = observation(experiment, block, profile.meter, profile.yardstick_seconds, profile.yardstick_joules)
     return [] if seen is None else [seen]
 
 

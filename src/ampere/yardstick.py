@@ -51,7 +51,7 @@ def in_reference(measurement: Measurement, yardstick_seconds: float, sharing: fl
         m,
         rounds=rounds,
         ratio=median(rounds),
-        joules=m.joules * scale,
+        joules=m.joules if m.joules_rounds else m.joules * scale,  # a counter's are the yardstick's already
         seconds=m.seconds * scale,
         cpu_seconds=m.cpu_seconds * scale,
     )

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ampere.errors import ProfileError
 
 from .asking import name_of
-from .learning import default_place, learn
+from .learning import default_place, learn, seconds_asked
 from .options import check_setup, how_of, setup_of
 from .screen import notice
 
@@ -51,7 +51,7 @@ def know(model: Model, options: Namespace) -> Known:
         profile = _first(model, options, may_learn)
     known = _known(profile, path, network_of(model), options)
     if may_learn and (why := _why_more(known, model)):
-        notice(f"profiling {options.seconds:g} s more: {why}", options.quiet)
+        notice(f"profiling {seconds_asked(options):g} s more: {why}", options.quiet)
         known = _known(_learnt(model, options), path, known.network, options)
     return known
 
@@ -60,7 +60,9 @@ def stored(options: Namespace) -> Profile | None:
     """None where there is none, or one that was stopped before it knew anything."""
     from ampere.api import stored_profile
 
-    profile = stored_profile(options.profile, setup_of(options), options.foreign, **how_of(options))
+    profile = stored_profile(
+        options.profile, setup_of(options), options.foreign, device=options.device, **how_of(options)
+    )
     if profile and options.profile:
         check_setup(options, profile.setup, options.profile)
         if not profile.observations:
@@ -80,7 +82,7 @@ def _first(model: Model, options: Namespace, may_learn: bool) -> Profile:
         raise ProfileError(
             "this device has no profile of this setup yet: make one with `ampere profile MODEL`, or give --profile FILE"
         )
-    notice(f"no profile of this device yet: making one in {options.seconds:g} s, this once", options.quiet)
+    notice(f"no profile of this device yet: making one in {seconds_asked(options):g} s, this once", options.quiet)
     return _learnt(model, options)
 
 

@@ -32,6 +32,7 @@ def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None,
                 watts_per_core=watts,
                 seed=options.seed,
                 foreign=options.foreign,
+                device=options.device,
                 **how_of(options),
                 on_progress=of_profiling(report),
             )
@@ -39,7 +40,7 @@ def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None,
             raise Interrupted(_kept(out, options)) from None
     if not made.profile.observations:
         raise DeviceError(
-            f"{options.seconds:g} s were over before anything was measured: give more time, as in --seconds 30"
+            f"{seconds_asked(options):g} s were over before anything was measured: give more time, as in --seconds 30"
         )
     return made
 
@@ -55,8 +56,18 @@ def _kept(out: Path | None, options: Namespace) -> str:
 
 
 def default_place(options: Namespace) -> Path:
+    from ampere.devices import describe
     from ampere.profiles.places import default_path
-    from ampere.profiling.running import this_device
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
-    return default_path(this_device(DEFAULT_WATTS_PER_CORE)[0], setup_of(options), **how_of(options))
+    return default_path(describe(options.device, DEFAULT_WATTS_PER_CORE).identity, setup_of(options), **how_of(options))
+
+
+def seconds_asked(options: Namespace) -> float:
+    if options.seconds is not None:
+        return float(options.seconds)
+    from ampere.devices import describe
+    from ampere.profiling.running import usual_seconds
+    from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+
+    return usual_seconds(describe(options.device, DEFAULT_WATTS_PER_CORE).meter)

@@ -32,6 +32,15 @@ def add_input(parser: ArgumentParser) -> None:
     parser.add_argument("--batch", metavar="N", type=values.count, help="call the model's function with batch=N")
 
 
+def add_device(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        metavar="DEVICE",
+        default="local",
+        help="local (default), simulated:NAME (xavier tx2 phone-android phone-ios server) or replayed:FILE",
+    )
+
+
 def add_setup(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("how it is trained (one profile speaks of one such setup)")
     group.add_argument("--optimizer", choices=OPTIMIZERS, help="default sgd")
@@ -75,7 +84,10 @@ def add_profiling(parser: ArgumentParser) -> None:
     )
     group.add_argument("--foreign", action="store_true", help="use a profile of another device all the same")
     group.add_argument(
-        "--seconds", metavar="S", type=values.seconds, default=15.0, help="time to profile, if needed (default 15)"
+        "--seconds",
+        metavar="S",
+        type=values.seconds,
+        help="time to profile, if needed (default 15; a slow counter: more)",
     )
     group.add_argument("--no-profiling", action="store_true", help="never profile; say what is not known instead")
     add_seed(group)

@@ -3,5 +3,16 @@
 from .block import Block, Yardstick
 from .device import Device, VariantDied, VariantFailed
 from .local import LocalDevice
+from .opening import allocator_on, describe, opened
 
-__all__ = ["Block", "Device", "LocalDevice", "VariantDied", "VariantFailed", "Yardstick"]
+__all__ = [
+    "Block",
+    "Device",
+    "LocalDevice",
+    "VariantDied",
+    "VariantFailed",
+    "Yardstick",
+    "allocator_on",
+    "describe",
+    "opened",
+]

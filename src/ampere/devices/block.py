@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from ..errors import DeviceError
@@ -26,11 +26,12 @@ class Block:
     elapsed: float  # wall seconds of the whole block
     conditions: Mapping[str, float]
     flags: tuple[str, ...]
+    yardstick_joules: float | None = None  # of a step of the yardstick, where a counter reads joules
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Block:
         try:
-            values = {field.name: record[field.name] for field in fields(cls)}
+            values = {f.name: record[f.name] for f in fields(cls) if f.name in record or f.default is MISSING}
             first, last = values["loss"]
             return cls(**{**values, "loss": (first, last), "flags": tuple(values["flags"])})
         except (KeyError, TypeError, ValueError) as problem:
@@ -46,3 +47,4 @@ class Yardstick:
     cpu_seconds_p10: float
     seconds_p10: float
     steps: int
+    joules: float | None = None  # where a counter reads them

@@ -24,11 +24,28 @@ class VariantFailed(ModelError):
 
 
 class Device(Protocol):
+    def clock(self) -> float:
+        """Seconds that go by while it works: the host's, or a simulated device's own."""
+
+    def hello(self) -> dict[str, Any]:
+        """What it says of itself, its meter and its vector width among others."""
+
     def identity(self) -> dict[str, Any]:
         """The device's fingerprint: the same before and after a restart, and without its host name."""
 
-    def block(self, subject: Mapping[str, Any], setup: TrainingSetup, **options: Any) -> Block:
-        """Options: iterations, warmup, pairing, isolation, stage, seconds_limit."""
+    def block(
+        self,
+        subject: Mapping[str, Any],
+        setup: TrainingSetup | None = None,
+        *,
+        iterations: int = 10,
+        warmup: int = 4,
+        pairing: str = "step",
+        isolation: str = "inline",
+        stage: str = "step",
+        seconds_limit: float = 60.0,
+    ) -> Block:
+        """Trains the subject beside the yardstick, and tells what an iteration or one stage of it costs."""
 
     def yardstick(self, seconds: float = 1.0, threads: int = 1) -> Yardstick: ...
 

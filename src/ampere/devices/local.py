@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
@@ -40,6 +41,9 @@ class LocalDevice:
         self._threads = 1
         self._worker: WorkerProcess | None = None
         self._greeted = False
+
+    def clock(self) -> float:
+        return time.monotonic()
 
     def hello(self) -> dict[str, Any]:
         return self._result({"do": "hello"}, self._grace)

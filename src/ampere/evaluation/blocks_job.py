@@ -49,24 +49,27 @@ class BlocksJob:
     def do(self, lab: Lab, path: Path, report: Report) -> None:
         device = lab.open(self.device)["tuned"]
         meter = Meter(**device.hello()["meter"])
-        nominal = device.yardstick(YARDSTICK_SECONDS).cpu_seconds
+        yardstick = device.yardstick(YARDSTICK_SECONDS)
+        nominal = yardstick.cpu_seconds
         experiments = list(self.build())
         seen: dict[int, list[Observation]] = {i: [] for i in range(len(experiments))}
         rng, done = Random(self.name), 0
         for _ in range(self.rounds):
             for i in rng.sample(range(len(experiments)), len(experiments)):
-                seen[i] += self._measured(experiments[i], device, meter, nominal)
+                seen[i] += self._measured(experiments[i], device, meter, (nominal, yardstick.joules))
                 done += 1
                 report(done / (self.rounds * len(experiments)))
         write_document(path, KIND, FORMAT, [o.to_json() if o else None for o in _referred(seen, nominal)])
 
-    def _measured(self, experiment: Experiment, device: Any, meter: Meter, nominal: float) -> list[Observation]:
+    def _measured(
+        self, experiment: Experiment, device: Any, meter: Meter, nominal: tuple[float, float | None]
+    ) -> list[Observation]:
         how = {"iterations": ITERATIONS, "warmup": WARMUP, "pairing": "step", "isolation": "inline"}
         try:
             block = device.block(experiment.subject, TrainingSetup(), **how)
         except (VariantDied, VariantFailed):
             return []  # a place in the list that stays empty: what could not be trained is shown as missing
-        found = observation(experiment, block, meter, nominal)
+        found = observation(experiment, block, meter, *nominal)
         return [] if found is None else [found]
 
     def load(self, path: Path) -> tuple[Observation | None, ...]:

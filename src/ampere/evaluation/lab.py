@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ampere.devices import describe, opened
 from ampere.errors import ProfileError
-from ampere.profiling.running import open_devices, this_device
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
 from .folder import Folder
@@ -51,13 +51,13 @@ class Lab:
 
     def describe(self, device: str) -> dict[str, Any]:
         """What a device is and where its joules come from, for the records."""
-        identity, meter = this_device(DEFAULT_WATTS_PER_CORE)
-        return {"title": title_of(device), **identity, "meter": meter.to_json()}
+        found = describe(device, DEFAULT_WATTS_PER_CORE)
+        return {"title": title_of(device), **found.identity, "meter": found.meter.to_json()}
 
     def open(self, device: str) -> dict[str, Any]:
         """A device stays open for the jobs that follow."""
         if device not in self._opened:
-            self._opened[device] = self._stack.enter_context(open_devices(DEFAULT_WATTS_PER_CORE))
+            self._opened[device] = self._stack.enter_context(opened(device, DEFAULT_WATTS_PER_CORE, self.plan.seed + 1))
         return self._opened[device]
 
     def __enter__(self) -> Lab:

@@ -47,6 +47,7 @@ class ProfileJob:
             seed=self.seed,
             method=self.method,
             protocol=self.protocol,
+            device=self.device,
             on_progress=lambda p: report(p.elapsed / p.seconds),
         )
 

@@ -11,6 +11,9 @@ class Meter:
     name: str
     measured: bool
     scope: str = ""
+    simulated: bool = False  # a device that does not exist has a counter that does not either
+    replayed: bool = False  # read from a recording, not from the device
+    window_seconds: float = 0.0  # how long a counter must be watched before its joules say something
 
     def to_json(self) -> Dict[str, Any]:
         return asdict(self)
@@ -36,14 +39,15 @@ class Measurement:
     allocator: str = "tuned"
     conditions: Mapping[str, float] = field(default_factory=dict)
     flags: Tuple[str, ...] = ()
+    joules_rounds: Tuple[float, ...] = ()  # joules of each round, where a counter read them beside the time
 
     @property
     def spread(self) -> "float | None":
-        n = len(self.rounds)
-        if n < 2:
-            return None
-        mean = sum(self.rounds) / n
-        return float((sum((r - mean) ** 2 for r in self.rounds) / (n - 1)) ** 0.5 / mean)
+        return _relative_spread(self.rounds)
+
+    @property
+    def joules_spread(self) -> "float | None":
+        return _relative_spread(self.joules_rounds)
 
     def to_json(self) -> Dict[str, Any]:
         record = asdict(self)
@@ -64,4 +68,13 @@ class Measurement:
             allocator=str(record["allocator"]),
             conditions=dict(record.get("conditions", {})),
             flags=tuple(map(str, record.get("flags", ()))),
+            joules_rounds=tuple(float(j) for j in record.get("joules_rounds", ())),
         )
+
+
+def _relative_spread(rounds: Tuple[float, ...]) -> "float | None":
+    n = len(rounds)
+    if n < 2:
+        return None
+    mean = sum(rounds) / n
+    return float((sum((r - mean) ** 2 for r in rounds) / (n - 1)) ** 0.5 / mean)

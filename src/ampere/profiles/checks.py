@@ -75,7 +75,7 @@ def check_layer(layer: Layer) -> None:
 
 def check_measurement(measurement: Measurement) -> None:
     m = measurement
-    if not _within((m.joules, m.seconds, m.ratio, *m.rounds, *m.yardsticks), SMALLEST):
+    if not _within((m.joules, m.seconds, m.ratio, *m.rounds, *m.yardsticks, *m.joules_rounds), SMALLEST):
         raise ValueError("joules, seconds and ratios must be positive and finite")
     if not _within((m.cpu_seconds, m.iterations - 1), 0):
         raise ValueError("CPU seconds must be finite and not negative, iterations 1 or more")
@@ -87,7 +87,9 @@ def check_measurement(measurement: Measurement) -> None:
 
 
 def check_meter(meter: Meter) -> None:
-    if not (isinstance(meter.name, str) and isinstance(meter.measured, bool) and isinstance(meter.scope, str)):
+    texts, truths = (meter.name, meter.scope), (meter.measured, meter.simulated, meter.replayed)
+    described = all(isinstance(t, str) for t in texts) and all(isinstance(t, bool) for t in truths)
+    if not (described and _size(meter.window_seconds)):
         raise ValueError("its meter is not described as meters are")
 
 

@@ -32,6 +32,8 @@ class Profile:
     fit: Mapping[str, Any] = field(default_factory=dict)  # the surrogate's hyperparameters, as plain JSON
     method: str = "additive"  # which campaign gathered the observations
     protocol: str = "yardstick"  # how each of them was timed
+    yardstick_joules: float | None = None  # the same as its seconds, where a counter reads joules
+    joules_fit: Mapping[str, Any] = field(default_factory=dict)  # the same as `fit`, of joules that a counter read
 
     def __post_init__(self) -> None:
         with believing("a profile"):
@@ -40,6 +42,7 @@ class Profile:
             check_positive("the yardstick's seconds", self.yardstick_seconds)
             check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
             check_how(self.method, self.protocol)
+            check_positive("the yardstick's joules", 1.0 if self.yardstick_joules is None else self.yardstick_joules)
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
@@ -63,6 +66,8 @@ class Profile:
             "fit": dict(self.fit),
             "method": self.method,
             "protocol": self.protocol,
+            "yardstick_joules": self.yardstick_joules,
+            "joules_fit": dict(self.joules_fit),
             "layers": table.to_json(),
             "observations": rows,
         }
@@ -70,6 +75,7 @@ class Profile:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Profile":
         table = LayerTable.from_json(record["layers"])
+        joules = record.get("yardstick_joules")
         return cls(
             device=dict(record["device"]),
             setup=TrainingSetup.from_json(record["setup"]),
@@ -81,6 +87,8 @@ class Profile:
             fit=dict(record["fit"]),
             method=record.get("method", "additive"),
             protocol=record.get("protocol", "yardstick"),
+            yardstick_joules=None if joules is None else float(joules),
+            joules_fit=dict(record.get("joules_fit", {})),
         )
 
 

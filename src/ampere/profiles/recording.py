@@ -28,6 +28,7 @@ class Header:
     yardstick_seconds: float
     method: str = "additive"
     protocol: str = "yardstick"
+    yardstick_joules: float | None = None  # where a counter reads them
 
     def __post_init__(self) -> None:
         with believing("a journal's header"):
@@ -35,6 +36,7 @@ class Header:
             check_meter(self.meter)
             check_positive("the yardstick's seconds", self.yardstick_seconds)
             check_how(self.method, self.protocol)
+            check_positive("the yardstick's joules", 1.0 if self.yardstick_joules is None else self.yardstick_joules)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -45,13 +47,16 @@ class Header:
             "yardstick_seconds": self.yardstick_seconds,
             "method": self.method,
             "protocol": self.protocol,
+            "yardstick_joules": self.yardstick_joules,
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Header":
         setup, meter = TrainingSetup.from_json(record["setup"]), Meter(**record["meter"])
         how = record.get("method", "additive"), record.get("protocol", "yardstick")
-        return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how)
+        joules = record.get("yardstick_joules")
+        nominal = None if joules is None else float(joules)
+        return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how, nominal)
 
 
 def record_header(journal: Journal, header: Header) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ampere.network import KINDS, Layer, Network, TailOp
+from ampere.network import Layer, Network
+from ampere.network.variant import with_loss
 
 Subject = Mapping[str, Any]  # how the worker builds it: from layers, or with a factory
 
@@ -33,21 +34,6 @@ def of_layers(layers: Sequence[Layer], batch: int) -> Experiment:
     purpose = "layer" if len(layers) == 1 else "variant"
     subject = {"layers": Network(tuple(layers), batch).to_json()}
     return Experiment(Network(with_loss(layers), batch), subject, purpose)
-
-
-def with_loss(layers: Sequence[Layer]) -> tuple[Layer, ...]:
-    """The layers as they run in a variant: the last one's output is squared and averaged."""
-    last = layers[-1]
-    values = float(last.tail[-1].values_out if last.tail else _values(KINDS[last.kind].shape_out(last)))
-    loss = (TailOp("elementwise", values, values), TailOp("reduce", values, 1.0))
-    return (*layers[:-1], replace(last, tail=last.tail + loss))
-
-
-def _values(shape: Sequence[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
 
 
 def slices(network: Network, rng: Random, count: int) -> list[Experiment]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ampere.devices import VariantDied, VariantFailed
-from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, data_of
+from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, counted, data_of, told_in_joules
 from ampere.network import work
 from ampere.profiles.profile import Observation
 from ampere.surrogate.additive import Additive
@@ -51,6 +51,8 @@ class Manner(NamedTuple):
 FAMILY = Manner(repeated=1.0, drawn=0.4, networks=16, sampling=0.01)
 SPACE = Manner(repeated=0.1, drawn=0.8, networks=200, sampling=0.02)
 SPACE_FROM_SECONDS = 40.0
+# A slow counter makes every block dear, so hardly anything is trained twice.
+FEW_BLOCKS = Manner(repeated=0.3, drawn=0.4, networks=16, sampling=0.01)
 
 
 @dataclass
@@ -60,6 +62,7 @@ class Outcome:
     expected_error: float
     thinking_seconds: float
     refused: list[str]
+    joules_model: Additive | None = None  # where a counter read joules
 
 
 class Profiling:
@@ -84,11 +87,14 @@ class Profiling:
         self._model = self._fit(hyper, 0)
 
     def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Outcome:
-        """`began` is when the clock started (time.monotonic): starting the device counts."""
-        error, self._patience = float("inf"), FITTING_SHARE * goal.seconds
+        """`began` is when the bench's clock started: starting the device counts."""
+        error = float("inf")
+        self._patience = FITTING_SHARE * goal.seconds if self._bench.clock is time.monotonic else float("inf")
         self._manner = FAMILY if goal.seconds < SPACE_FROM_SECONDS else SPACE
+        if self._bench.meter.window_seconds:
+            self._manner = FEW_BLOCKS
         for batch in range(2 * BATCHES_TO_TARGET):
-            elapsed = time.monotonic() - began
+            elapsed = self._bench.clock() - began
             training_ends = goal.seconds - self._ending_seconds(goal)
             left = training_ends - elapsed
             if left <= LEAST_BATCH * goal.seconds:
@@ -101,17 +107,25 @@ class Profiling:
             report = Progress(elapsed, goal.seconds, len(self._seen), error, "")
             self._train(chosen, began + training_ends, report, on_progress, began)
         self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
-        error = expected_error(self._model, self._targets) if self._targets else float("inf")
-        return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused)
+        joules = self._learn_joules() if counted(self._seen) else None
+        error = expected_error(joules or self._model, self._targets) if self._targets else float("inf")
+        return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused, joules)
 
     def _ending_seconds(self, goal: Goal) -> float:
         """What the last fit will take, told by the latest: it is more thorough, and calibrated."""
-        return LAST_FIT_SHARE * goal.seconds + 2 * self._fitting
+        return LAST_FIT_SHARE * goal.seconds + (2 * self._fitting if self._bench.clock is time.monotonic else 0.0)
 
-    def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
+    def _learn_joules(self) -> Additive:
+        """Time guides the search, as in the paper; joules are learnt from what it found."""
+        unit = self._bench.yardstick_joules or 1.0
+        return self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS, unit))
+
+    def _fit(self, hyper: Hyperparameters | None, evaluations: int, joules_unit: float = 0.0) -> Additive:
         started = time.monotonic()
         observations = merged(self._seen)
         data = data_of(observations, self._yardstick)
+        if joules_unit:
+            data = data_of(told_in_joules(observations, joules_unit), joules_unit)
         model = learn(data, hyper, evaluations if len(data) > 8 else 0, self._patience)
         self._fitting = time.monotonic() - started
         self._thinking += self._fitting
@@ -126,7 +140,7 @@ class Profiling:
 
     def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
         started = time.monotonic()
-        self._sample(started + self._manner.sampling * goal.seconds)
+        self._sample(self._bench.clock() + self._manner.sampling * goal.seconds)
         drawn, used = self._drawn(self._manner.drawn * seconds)
         candidates = self._candidates()
         planned = plan(self._model, candidates, self._targets, self._seconds_of, _noise_of, seconds - used)
@@ -152,7 +166,7 @@ class Profiling:
             self._targets = [*wanted, *plain]
             self._pool.append(original)
         fresh = 0
-        while fresh < self._manner.networks and (fresh < 2 or time.monotonic() < until):
+        while fresh < self._manner.networks and (fresh < 2 or self._bench.clock() < until):
             self._pool.append(self._source.sample(self._rng))
             fresh += 1
 
@@ -164,7 +178,8 @@ class Profiling:
         return [e for e in found if _size(e) < self._too_large]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
-        return (1 + self._manner.repeated) * block_seconds(experiment.allocator, step_seconds, self._yardstick)
+        window = self._bench.meter.window_seconds
+        return (1 + self._manner.repeated) * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
 
     def _train(
         self,
@@ -178,7 +193,7 @@ class Profiling:
             self._rng.shuffle(chosen)
             again = len(chosen) if number == 0 else round(self._manner.repeated * len(chosen))
             for experiment in sorted(chosen[:again], key=lambda e: e.system):  # that worker is the last to be ready
-                now = time.monotonic()
+                now = self._bench.clock()
                 if now > deadline:
                     return
                 doing = f"{experiment.purpose} of {len(experiment.network.layers)} layers"

@@ -7,11 +7,11 @@ Rounds differ because processes differ (where memory lies, what the allocator do
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ampere.devices import LocalDevice
+from ampere.devices import Device, Yardstick, opened
+from ampere.devices.opening import LOCAL
 from ampere.errors import DeviceError
 from ampere.network import Measurement, Meter, TrainingSetup
 from ampere.profiles.profile import Observation, Profile
@@ -25,6 +25,9 @@ PAIRING = {"system": "window", "tuned": "step"}
 FIRST_GUESS = 20  # steps of the first round, before it is known how long one takes
 ROUNDS_AT_LEAST, ROUNDS_AT_MOST = 3, 8
 ROUND_SECONDS = 0.8
+
+
+Nominal = tuple[float, float | None]  # seconds and joules of the yardstick
 
 
 @dataclass(frozen=True)
@@ -41,17 +44,21 @@ def measure_experiment(
     watts_per_core: float,
     profile: Profile | None,
     on_progress: Callable[[MeasureProgress], None],
+    on: str = LOCAL,
 ) -> Measurement:
-    began, seen, steps = time.monotonic(), [], FIRST_GUESS
-    nominal = profile.yardstick_seconds if profile else None
+    """`on` names the device, as in `--device`."""
+    elapsed, seen, steps = 0.0, [], FIRST_GUESS
+    nominal = (profile.yardstick_seconds, profile.yardstick_joules) if profile else None
     for number in range(ROUNDS_AT_MOST):
-        elapsed = time.monotonic() - began
         if elapsed > seconds and number >= ROUNDS_AT_LEAST:
             break
         on_progress(MeasureProgress(elapsed, seconds, number + 1))
-        with LocalDevice(experiment.allocator, watts_per_core) as device:
-            nominal = nominal or device.yardstick(0.5, setup.threads).cpu_seconds
+        with opened(on, watts_per_core, number + 1) as devices:
+            device = devices[experiment.allocator]
+            began = device.clock()
+            nominal = nominal or _nominal(device.yardstick(0.5, setup.threads))
             seen += _round(experiment, setup, device, nominal, steps)
+            elapsed += device.clock() - began
         if seen:
             steps = max(8, min(400, round(ROUND_SECONDS / seen[-1].measurement.cpu_seconds)))
     if not seen:
@@ -59,15 +66,19 @@ def measure_experiment(
     measured = merged(seen)[0].measurement
     if profile is None or nominal is None:
         return measured
-    return in_reference(measured, nominal, sharing_of([o.measurement for o in profile.observations]))
+    return in_reference(measured, nominal[0], sharing_of([o.measurement for o in profile.observations]))
+
+
+def _nominal(yardstick: Yardstick) -> Nominal:
+    return yardstick.cpu_seconds, yardstick.joules
 
 
 def _round(
-    experiment: Experiment, setup: TrainingSetup, device: LocalDevice, nominal: float, steps: int
+    experiment: Experiment, setup: TrainingSetup, device: Device, nominal: Nominal, steps: int
 ) -> list[Observation]:
     meter = Meter(**device.hello()["meter"])
     block = device.block(
         experiment.subject, setup, iterations=steps, warmup=5, pairing=PAIRING[experiment.allocator], isolation="inline"
     )
-    found = observation(experiment, block, meter, nominal)
+    found = observation(experiment, block, meter, *nominal)
     return [] if found is None else [found]

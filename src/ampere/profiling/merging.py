@@ -25,10 +25,11 @@ def _median(measurements: list[Measurement]) -> Measurement:
     flagged = [flag for m in measurements for flag in m.flags]
     kept = tuple(sorted({flag for flag in flagged if 2 * flagged.count(flag) > len(measurements)}))
     first = measurements[0]
+    counted = tuple(j for m in measurements for j in m.joules_rounds)
     scale = median(rounds) / first.ratio  # all figures of one measurement share the yardstick's nominal cost
     return replace(
         measurements[-1],
-        joules=first.joules * scale,
+        joules=median(counted) if counted else first.joules * scale,
         seconds=median(m.seconds / m.ratio for m in measurements) * median(rounds),
         cpu_seconds=first.cpu_seconds * scale,
         ratio=median(rounds),
@@ -36,4 +37,5 @@ def _median(measurements: list[Measurement]) -> Measurement:
         rounds=rounds,
         yardsticks=tuple(y for m in measurements for y in m.yardsticks),
         flags=kept,
+        joules_rounds=counted,
     )

@@ -26,11 +26,12 @@ def iterations_of(allocator: str, step_seconds: float) -> tuple[int, int]:
     return max(4, min(8, round(QUIET_SECONDS / step_seconds))), 2
 
 
-def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float) -> float:
-    """What a block costs, so that the planner can weigh it."""
+def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float, window_seconds: float = 0.0) -> float:
+    """What a block costs, so that the planner can weigh it; a slow counter needs its windows, of both."""
     iterations, warmup = iterations_of(allocator, step_seconds)
     pairs = iterations if allocator == "tuned" else 0.4 * iterations
-    return BUILD_SECONDS[allocator] + (iterations + warmup) * step_seconds + (pairs + warmup) * yardstick_seconds
+    trained, beside = (iterations + warmup) * step_seconds, (pairs + warmup) * yardstick_seconds
+    return BUILD_SECONDS[allocator] + max(trained, window_seconds) + max(beside, window_seconds)
 
 
 def request(
@@ -52,20 +53,32 @@ def request(
     return {"subject": experiment.subject, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
 
 
-def observation(experiment: Experiment, block: Block, meter: Meter, yardstick_seconds: float) -> Observation | None:
-    """One round of a measurement at the yardstick's nominal speed; None where the block has no usable figure."""
+def observation(
+    experiment: Experiment,
+    block: Block,
+    meter: Meter,
+    yardstick_seconds: float,
+    yardstick_joules: float | None = None,
+) -> Observation | None:
+    """One round of a measurement at the yardstick's nominal speed; None where the block has no usable figure.
+
+    A counter's joules are told in those of the yardstick beside them, as seconds are: a clock that was lowered
+    changes both.
+    """
     if block.ratio is None or block.yardstick_seconds is None:
-        return _by_the_clock(experiment, block, meter, yardstick_seconds)
+        return _by_the_clock(experiment, block, meter, yardstick_seconds, yardstick_joules is not None)
     if not (math.isfinite(block.ratio) and block.ratio > 0 and block.cpu_seconds > 0):
         return None
     cpu_seconds = block.ratio * yardstick_seconds
-    power = block.joules / block.cpu_seconds
+    joules, counted = cpu_seconds * block.joules / block.cpu_seconds, False
+    if yardstick_joules and block.yardstick_joules:
+        joules, counted = block.joules / block.yardstick_joules * yardstick_joules, True
     conditions: Mapping[str, float] = {
         **block.conditions,
         "page_faults": block.page_faults,
     }
     measurement = Measurement(
-        joules=cpu_seconds * power,
+        joules=joules,
         seconds=cpu_seconds * block.seconds / block.cpu_seconds,
         cpu_seconds=cpu_seconds,
         ratio=block.ratio,
@@ -76,11 +89,14 @@ def observation(experiment: Experiment, block: Block, meter: Meter, yardstick_se
         allocator=experiment.allocator,
         conditions=conditions,
         flags=tuple(block.flags),
+        joules_rounds=(joules,) if counted else (),
     )
     return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)
 
 
-def _by_the_clock(experiment: Experiment, block: Block, meter: Meter, yardstick_seconds: float) -> Observation | None:
+def _by_the_clock(
+    experiment: Experiment, block: Block, meter: Meter, yardstick_seconds: float, counted: bool
+) -> Observation | None:
     """A plain loop as fast or slow as the machine just was: its cost is the wall's seconds, its joules the meter's."""
     if not (math.isfinite(block.seconds) and block.seconds > 0 and block.cpu_seconds > 0 and block.joules > 0):
         return None
@@ -96,5 +112,6 @@ def _by_the_clock(experiment: Experiment, block: Block, meter: Meter, yardstick_
         allocator=experiment.allocator,
         conditions={**block.conditions, "page_faults": block.page_faults, "wallclock": 1.0},
         flags=tuple(block.flags),
+        joules_rounds=(block.joules,) if counted else (),
     )
     return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ampere.devices import Block, LocalDevice
-from ampere.devices.fingerprint import fingerprint
+from ampere.devices import Block, Device, describe, opened
+from ampere.devices.opening import LOCAL
 from ampere.errors import ProfileError
 from ampere.network import Meter, TrainingSetup
 from ampere.profiles.journal import Journal
@@ -25,7 +24,6 @@ from ampere.profiles.recording import (
     record_header,
     record_observation,
 )
-from ampere.worker.machine import hello
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
 from .campaigns import find_campaign
@@ -34,6 +32,8 @@ from .merging import merged
 from .sources import Source
 
 YARDSTICK_SECONDS = 0.4
+USUAL_SECONDS = 15.0
+USUAL_BLOCKS = 40  # with a counter so slow that its windows decide how long a block takes
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
 
 
@@ -49,27 +49,15 @@ class Made:
     resumed: bool
 
 
-def this_device(watts_per_core: float) -> tuple[dict[str, object], Meter]:
-    """Fingerprint and meter of this machine, without starting a worker."""
-    here = hello({"watts_per_core": watts_per_core})
-    return fingerprint(here), Meter(**here["meter"])
-
-
-@contextmanager
-def open_devices(watts_per_core: float) -> Iterator[dict[str, LocalDevice]]:
-    """One worker with a quiet allocator and one with the system's; each starts when it is first asked."""
-    devices = {allocator: LocalDevice(allocator, watts_per_core) for allocator in ("tuned", "system")}
-    try:
-        yield devices
-    finally:
-        for device in devices.values():
-            device.close()
+def usual_seconds(meter: Meter) -> float:
+    """How long to profile where nobody says it."""
+    return USUAL_SECONDS + USUAL_BLOCKS * 2 * meter.window_seconds
 
 
 class Starting:
     """A device whose worker starts in the background: the first block waits for it, everything else goes on."""
 
-    def __init__(self, device: LocalDevice, threads: int, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, device: Device, threads: int, pool: ThreadPoolExecutor) -> None:
         self._device = device
         self._started = pool.submit(device.yardstick, 0.05, threads)
 
@@ -89,26 +77,31 @@ def make_profile(
     on_progress: Callable[[Progress], None] = lambda _: None,
     method: str = "additive",
     protocol: str = "yardstick",
+    on: str = LOCAL,
 ) -> Made:
+    """`on` names the device, as in `--device`."""
     began = time.monotonic()
     campaign = find_campaign(method, protocol)
-    device, _ = this_device(DEFAULT_WATTS_PER_CORE)
+    device = describe(on, DEFAULT_WATTS_PER_CORE).identity
     path = path or default_path(device, setup, method, protocol)
     old = Profile.load(path) if path.exists() else None
     watts = watts_per_core or _known_watts(path, old)
-    _, meter = this_device(watts)
+    described = describe(on, watts)
     with (
         Journal(journal_path(path)) as journal,
-        open_devices(watts) as devices,
+        opened(on, watts, seed) as devices,
         ThreadPoolExecutor(2) as background,
     ):
+        clock = time.monotonic if on == LOCAL else devices["tuned"].clock
+        began = began if on == LOCAL else clock()
         quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads)
         asked = source()  # torch is imported and the model traced here while the worker starts
-        nominal = quiet.result().cpu_seconds
+        nominal = quiet.result()
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
-        if "system" in campaign.allocators:
+        if "system" in campaign.allocators and "system" in devices:
             trainers["system"] = Starting(devices["system"], setup.threads, background)
-        header = _header(journal, old, Header(device, setup, meter, nominal, method, protocol), foreign)
+        fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, nominal.joules)
+        header = _header(journal, old, fresh, foreign)
         known = merged(observations_from(journal))
         spent, before = profiling_seconds_from(journal), old.profiling_seconds if old else 0.0
         unfinished = max(0.0, spent - before)
@@ -119,13 +112,16 @@ def make_profile(
             setup,
             header.meter,
             header.yardstick_seconds,
-            lambda seen: record_observation(journal, seen, spent + time.monotonic() - began),
+            lambda seen: record_observation(journal, seen, spent + clock() - began),
             protocol,
+            header.yardstick_joules,
+            clock,
+            described.vector_width,
         )
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
         gathered = campaign.gather(bench, task)
-        profile = _profile(header, gathered, old, asked.name, spent + time.monotonic() - began)
+        profile = _profile(header, gathered, old, asked.name, spent + clock() - began)
         profile.save(path)
     return Made(
         profile, path, gathered.expected_error, gathered.thinking_seconds, gathered.refused, resumed=unfinished > 0
@@ -142,7 +138,8 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
     """What the journal already stands for; a new one begins with what is here now."""
     known = header_from(journal)
     if known is None and old is not None:
-        known = Header(old.device, old.setup, old.meter, old.yardstick_seconds, old.method, old.protocol)
+        how = old.method, old.protocol, old.yardstick_joules
+        known = Header(old.device, old.setup, old.meter, old.yardstick_seconds, *how)
         record_header(journal, known)
         for observation in old.observations:
             record_observation(journal, observation, old.profiling_seconds)
@@ -176,4 +173,5 @@ def _profile(header: Header, gathered: Gathered, old: Profile | None, name: str,
         profiling_seconds=seconds,
         spaces=spaces,
         fit=gathered.fit,
+        joules_fit=gathered.joules_fit,
     )

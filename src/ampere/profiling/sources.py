@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from random import Random
 from typing import Any, Protocol
 
+from ampere.devices.subjects import traced
 from ampere.models.loading import LoadedModel
 from ampere.models.space import Space
 from ampere.network import Layer, Network
+from ampere.network.variant import with_loss
 
-from .experiment import Experiment, Subject, with_loss
+from .experiment import Experiment, Subject
 
 NARROWEST = 1 / 8
 FIXED_WIDTHS = ("scale", "glue", "opaque", "attention", "matmul")
@@ -113,18 +114,6 @@ def _narrowed(layer: Layer, factors: dict[int, float], before: int, after: int) 
         return layer.with_channels(width, width * (layer.channels_out // layer.channels_in))
     rounded = [max(1, w // groups) * groups for w in (new(layer.channels_in), new(layer.channels_out))]
     return layer.with_channels(*rounded)
-
-
-def traced(factory: str, arguments: dict[str, Any]) -> Network:
-    """The network that a factory of ours builds, without its weights."""
-    import torch
-
-    from ampere.tracing import trace_own
-
-    module, _, function = factory.rpartition(":")
-    with torch.device("meta"):
-        model, inputs = getattr(importlib.import_module(module), function)(**arguments)
-    return trace_own(model, inputs)
 
 
 def source_of(loaded: LoadedModel) -> Source:

@@ -17,20 +17,26 @@ def add_arguments(parser: ArgumentParser) -> None:
         "the user's data folder (default), or in AMPERE_HOME if that is set.",
         "ampere devices",
         "ampere devices --json",
+        "ampere devices --device simulated:tx2            one that is not there",
         "AMPERE_HOME=/media/stick ampere devices          profiles kept elsewhere",
     )
+    shared.add_device(parser)
     shared.add_meter(parser)
     shared.add_output(parser)
 
 
 def run(options: Namespace) -> None:
-    from ampere.devices.fingerprint import fingerprint
-    from ampere.worker.machine import hello
+    from ampere.devices import describe
+    from ampere.devices.simulated import PARTS
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
-    here = hello({"watts_per_core": options.watts_per_core or DEFAULT_WATTS_PER_CORE})
-    device = fingerprint(here)
-    found = {"device": device, "meters": [here["meter"]], "profiles": stored_profiles(device["id"])}
+    here = describe(options.device, options.watts_per_core or DEFAULT_WATTS_PER_CORE)
+    found = {
+        "device": here.identity,
+        "meters": [here.meter.to_json()],
+        "simulated": {f"simulated:{name}": part.title for name, part in PARTS.items()},
+        "profiles": stored_profiles(here.identity["id"]),
+    }
     if options.json:
         print_json(found)
     else:

@@ -21,6 +21,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere estimate lenet5                                       one iteration, layer by layer",
         "ampere estimate net.py:build --input 10x3x32x32 --iterations 10000",
         "ampere estimate resnet --epochs 30 --samples 50000 --battery 15Wh --json",
+        "ampere estimate cnn5 --device simulated:phone-android        on a device that is not there",
         "ampere estimate net.json --profile phone.json --foreign      without PyTorch, for another device",
     )
     shared.add_model(parser, ", or a file of `ampere trace`")
@@ -35,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=values.count_or_zero,
         help="show the K dearest layers (default: as many as fit the screen; 0: all)",
     )
+    shared.add_device(parser)
     shared.add_profiling(parser)
     shared.add_method(parser)
     shared.add_setup(parser)
@@ -74,5 +76,5 @@ def _as_it_is_now(known: Known, options: Namespace) -> Known:
     from ampere.api import present_condition
 
     notice("asking how fast the device is now ...", options.quiet)
-    condition = present_condition(known.profile)
+    condition = present_condition(known.profile, device=options.device)
     return replace(known, estimate=known.estimator.estimate(known.network, options.allocator, condition))

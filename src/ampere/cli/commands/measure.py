@@ -5,6 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from ampere.errors import UsageError
+
 from .. import options as shared
 from .. import values
 from ..asking import asked_model, name_of
@@ -35,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     shared.add_model(parser)
     parser.add_argument("--seconds", metavar="S", type=values.seconds, default=10.0, help="about so long (default 10)")
+    shared.add_device(parser)
     shared.add_allocator(parser, "system")
     beside = parser.add_argument_group("beside the training step")
     beside.add_argument("--data", metavar="FILE.py:FUNCTION", help="time what this function returns, batch by batch")
@@ -48,6 +51,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
+    if options.device != "local" and (options.data or options.evaluation):
+        raise UsageError(f"--data and --evaluation are timed on this machine, not on {options.device}: leave them out")
     model, profile = asked_model(options), stored(options)
     options.watts_per_core = options.watts_per_core or _watts(profile)
     besides = _besides(options)
@@ -72,6 +77,7 @@ def _measure(model: str | LoadedModel, profile: Profile | None, options: Namespa
             allocator=options.allocator,
             watts_per_core=options.watts_per_core,
             profile=profile,
+            device=options.device,
             on_progress=of_measuring(report),
         )
 
@@ -79,7 +85,8 @@ def _measure(model: str | LoadedModel, profile: Profile | None, options: Namespa
 def _estimate(model: str | LoadedModel, profile: Profile, options: Namespace) -> Estimate:
     from ampere.api import estimate
 
-    return estimate(model, profile, allocator=options.allocator, watts_per_core=options.watts_per_core)
+    watts = options.watts_per_core if _watts_told(profile) else None
+    return estimate(model, profile, allocator=options.allocator, watts_per_core=watts)
 
 
 def _besides(options: Namespace) -> list[Timed]:
@@ -99,6 +106,13 @@ def _besides(options: Namespace) -> list[Timed]:
 
 
 def _watts(profile: Profile | None) -> float:
-    from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
+    from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
-    return (watts_in(profile.meter.scope) if profile else None) or DEFAULT_WATTS_PER_CORE
+    return _watts_told(profile) or DEFAULT_WATTS_PER_CORE
+
+
+def _watts_told(profile: Profile | None) -> float | None:
+    """None where joules come from a counter."""
+    from ampere.worker.meters import watts_in
+
+    return watts_in(profile.meter.scope) if profile else None

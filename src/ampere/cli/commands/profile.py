@@ -25,11 +25,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere profile lenet5                              15 s, for LeNet-5 of any widths",
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
+        "ampere profile cnn5 --device simulated:xavier      a device that is not there",
     )
     shared.add_model(parser, optional=True)
     parser.add_argument("--space", choices=SPACES, help="instead of a model: all networks of this sort")
     parser.add_argument(
-        "--seconds", metavar="S", type=values.seconds, default=15.0, help="at most so long (default 15)"
+        "--seconds", metavar="S", type=values.seconds, help="at most so long (default 15; a slow counter: more)"
     )
     parser.add_argument(
         "--target",
@@ -43,6 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="the profile's file (default: this device's own, in AMPERE_HOME or the user's data)",
     )
+    shared.add_device(parser)
     parser.add_argument("--foreign", action="store_true", help="extend a profile of another device all the same")
     shared.add_method(parser)
     shared.add_seed(parser)

@@ -29,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere validate lenet5",
         "ampere validate resnet --networks 20 --seed 1 --plot resnet.png",
         "ampere validate net.py:build --networks 30 --json --no-plot",
+        "ampere validate cnn5 --device simulated:xavier",
     )
     shared.add_model(parser)
     parser.add_argument(
@@ -40,6 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--no-plot", action="store_true", help="draw nothing")
     shared.add_allocator(parser, "tuned")
+    shared.add_device(parser)
     shared.add_profiling(parser)
     shared.add_setup(parser)
     shared.add_output(parser)
@@ -71,6 +73,7 @@ def _validate(model: str | LoadedModel, profile: Profile, options: Namespace) ->
             rounds=options.rounds,
             seed=options.seed,
             allocator=options.allocator,
+            device=options.device,
             on_progress=of_validating(report),
         )
     if not validation.rows:

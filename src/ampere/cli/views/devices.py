@@ -15,8 +15,8 @@ from .meter import in_words
 def show(found: Mapping[str, Any]) -> None:
     device = found["device"]
     cores = f"{device['cores']} core{'s' if device['cores'] > 1 else ''}"
-    headline(f"this device: {device['cpu']}, {cores}")
-    print_facts([*_machine(device), *_meters(found["meters"])])
+    headline(f"{'this device: ' if 'torch' in device else ''}{device['cpu']}, {cores}")
+    print_facts([*_machine(device), *_meters(found["meters"]), ("without hardware", ", ".join(found["simulated"]))])
     print()
     profiles = found["profiles"]
     headline(f"{len(profiles)} profile{'' if len(profiles) == 1 else 's'} stored here")
@@ -27,16 +27,17 @@ def show(found: Mapping[str, Any]) -> None:
 
 
 def _machine(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    yield "system", f"{device['system']} {device['release']} on {device['machine']}, Python {device['python']}"
-    torch = device["torch"]
-    yield "runtime", f"PyTorch {torch}" if torch else "none: pip install 'ampere-energy[torch]' to train here"
+    if "torch" in device:
+        yield "system", f"{device['system']} {device['release']} on {device['machine']}, Python {device['python']}"
+        torch = device["torch"]
+        yield "runtime", f"PyTorch {torch}" if torch else "none: pip install 'ampere-energy[torch]' to train here"
     yield "known as", str(device["id"])
 
 
 def _meters(meters: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for meter in meters:
         yield "meter", in_words(Meter(**meter))
-    if not any(meter["measured"] for meter in meters):
+    if not any(meter["measured"] or meter["simulated"] for meter in meters):
         yield "", "no energy counter is read yet; time is measured, joules are computed from it"
 
 

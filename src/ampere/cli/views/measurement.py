@@ -19,6 +19,7 @@ FLAGS = {
     "noisy": "its windows differ by more than a quarter: measure again when the machine is quiet",
     "short": "it was cut short by its time limit: give more --seconds",
     "nonfinite_loss": "the loss became infinite or not a number, which can change what a step costs",
+    "throttled": "the device lowered its clock because it was warm; the yardstick beside it was slowed as well",
     "not_isolated": "its rounds shared a process, and so an allocator",
 }
 BESIDES = {"data": "loading data", "evaluation": "evaluation"}

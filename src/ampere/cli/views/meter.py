@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ampere.network import Meter
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
@@ -9,6 +11,10 @@ DEFAULT = "the default, between a phone's big core (2-4 W) and a server's (5-10 
 
 
 def in_words(meter: Meter) -> str:
+    if meter.replayed:
+        return f"replayed from a recording, not read now: {in_words(replace(meter, replayed=False))}"
+    if meter.simulated:
+        return f"simulated, not measured: {meter.name}, {meter.scope}"
     if meter.measured:
         return f"measured by {meter.name}, {meter.scope}"
     watts = watts_in(meter.scope)
@@ -20,4 +26,5 @@ def in_words(meter: Meter) -> str:
 
 
 def label(meter: Meter) -> str:
-    return "joules" if meter.measured else "modelled joules"
+    sort = "simulated " if meter.simulated else "" if meter.measured else "modelled "
+    return f"{'replayed ' if meter.replayed else ''}{sort}joules"

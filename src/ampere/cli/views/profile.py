@@ -38,7 +38,8 @@ def show(made: Made, seconds: float, model: str, options: Namespace) -> None:
 def _facts(made: Made, seconds: float, model: str, options: Namespace) -> Iterator[tuple[str, str]]:
     profile = made.profile
     yield "profile", str(made.path)
-    yield "measured", f"{measured(profile)}; in all {units.seconds(profile.profiling_seconds)}"
+    sort = "simulated " if profile.meter.simulated else ""
+    yield "measured", f"{measured(profile)}; in all {sort}{units.seconds(profile.profiling_seconds)}"
     yield "for", ", ".join(profile.spaces)
     yield "thinking", f"{units.percent(made.thinking_seconds / seconds)} of the time"
     if made.resumed:
@@ -59,9 +60,10 @@ def measured(profile: Profile) -> str:
 def _next(made: Made, model: str, options: Namespace) -> str:
     which = options.input and ["--input", options.input]
     batch = options.batch and ["--batch", str(options.batch)]
+    device = options.device != "local" and ["--device", options.device]
     place = options.out and ["--profile", str(made.path)]
-    words = ["ampere", "estimate", model if options.model else "MODEL", *(which or ()), *(batch or ()), *(place or ())]
-    return shlex.join(words)
+    told = [*(which or ()), *(batch or ()), *(place or ()), *(device or ())]
+    return shlex.join(["ampere", "estimate", model if options.model else "MODEL", *told])
 
 
 def to_json(made: Made, seconds: float) -> dict[str, Any]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from ampere.surrogate.hyperparameters import Hyperparameters
-from ampere.worker.machine import vector_width
 
 from ..loop import Profiling
 from .campaign import Bench, Campaign, Gathered, Task
 
 
 def gather(bench: Bench, task: Task) -> Gathered:
-    hyper = Hyperparameters.from_json(task.fit) if task.fit else Hyperparameters(vector_width=vector_width())
+    hyper = Hyperparameters.from_json(task.fit) if task.fit else Hyperparameters(vector_width=bench.vector_width)
     outcome = Profiling(bench, task.known, hyper, task.seed).run(task.goal, task.began, task.on_progress)
     return Gathered(
         outcome.observations,
@@ -18,6 +17,7 @@ def gather(bench: Bench, task: Task) -> Gathered:
         outcome.expected_error,
         outcome.thinking_seconds,
         tuple(outcome.refused),
+        outcome.joules_model.hyper.to_json() if outcome.joules_model else {},
     )
 
 

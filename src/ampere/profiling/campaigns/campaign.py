@@ -7,12 +7,14 @@ Task    how long, since when, what is known already
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ampere.devices import Block
 from ampere.network import Meter, TrainingSetup
+from ampere.network.kinds import USUAL_WIDTH
 from ampere.network.setup import PROTOCOLS
 from ampere.profiles.profile import Observation
 
@@ -62,12 +64,15 @@ class Bench:
     yardstick_seconds: float
     record: Callable[[Observation], None]
     protocol: str = "yardstick"
+    yardstick_joules: float | None = None  # where a counter reads them
+    clock: Callable[[], float] = time.monotonic  # of a simulated device its own: only what it does takes time
+    vector_width: int = USUAL_WIDTH  # as far as the device says
 
     def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:
         """`step_seconds` is a guess. None where the block has no usable figure; VariantDied, VariantFailed."""
         asked = request(experiment, self.setup, step_seconds, protocol=self.protocol)
         block = self.trainers[experiment.allocator].block(**asked)
-        seen = observation(experiment, block, self.meter, self.yardstick_seconds)
+        seen = observation(experiment, block, self.meter, self.yardstick_seconds, self.yardstick_joules)
         if seen is not None:
             self.record(seen)
         return seen
@@ -76,7 +81,7 @@ class Bench:
 @dataclass(frozen=True)
 class Task:
     goal: Goal
-    began: float  # when the clock started (time.monotonic): starting the device counts
+    began: float  # when the bench's clock started: starting the device counts
     on_progress: Callable[[Progress], None] = lambda _: None
     known: tuple[Observation, ...] = ()
     fit: Mapping[str, Any] = field(default_factory=dict)  # hyperparameters that an earlier run ended with
@@ -90,6 +95,7 @@ class Gathered:
     expected_error: float | None = None  # None where the method does not tell
     thinking_seconds: float = 0.0
     refused: tuple[str, ...] = ()
+    joules_fit: Mapping[str, Any] = field(default_factory=dict)  # of joules that a counter read
 
 
 @dataclass(frozen=True)

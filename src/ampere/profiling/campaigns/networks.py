@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from random import Random
 
 from ampere.devices import VariantDied, VariantFailed
@@ -16,7 +15,7 @@ def gather(bench: Bench, task: Task) -> Gathered:
     seen, refused = list(task.known), []
     rng, guess = Random(task.seed), Guess(task.known)
     experiment = bench.source.original()
-    while (elapsed := time.monotonic() - task.began) < task.goal.seconds:
+    while (elapsed := bench.clock() - task.began) < task.goal.seconds:
         task.on_progress(Progress(elapsed, task.goal.seconds, len(seen), None, "whole networks"))
         try:
             found = bench.observe(experiment, guess.seconds(experiment.network))

@@ -1,0 +1,105 @@
+"""From a device's name to the device: `local`, `simulated:NAME`, `replayed:FILE`. A new sort is an entry in SORTS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from ..errors import UsageError
+from ..network import Meter
+from ..network.setup import ALLOCATORS
+from ..worker.machine import hello
+from .device import Device
+from .fingerprint import fingerprint
+from .local import LocalDevice
+
+LOCAL = "local"
+Devices = dict[str, Device]  # by allocator
+
+
+@dataclass(frozen=True)
+class Described:
+    """What is known of a device before anything is trained on it."""
+
+    identity: dict[str, Any]
+    meter: Meter
+    vector_width: int
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A sort of device: how one is described without starting anything, and how it is opened."""
+
+    describe: Callable[[str, float], Described]  # name, watts of a busy core
+    open: Callable[[str, float, int], Devices]  # name, watts of a busy core, seed
+
+
+def describe(spec: str, watts_per_core: float) -> Described:
+    sort, name = _found(spec)
+    return sort.describe(name, watts_per_core)
+
+
+@contextmanager
+def opened(spec: str, watts_per_core: float, seed: int = 0) -> Iterator[Devices]:
+    """One device for each allocator that it can train with; they are closed at the end."""
+    sort, name = _found(spec)
+    devices = sort.open(name, watts_per_core, seed)
+    try:
+        yield devices
+    finally:
+        for device in devices.values():
+            device.close()
+
+
+def allocator_on(device: Mapping[str, Any], asked: str) -> str:
+    """What was asked for where the device has a choice, and else the one that it has."""
+    there = device.get("allocators", ALLOCATORS)
+    return asked if asked in there else str(there[0])
+
+
+def _found(spec: str) -> tuple[Sort, str]:
+    sort, _, name = spec.partition(":")
+    if sort not in SORTS or bool(name) == (sort == LOCAL):
+        raise UsageError(f"there is no device {spec!r}: {_hint(spec)}")
+    return SORTS[sort], name
+
+
+def _hint(spec: str) -> str:
+    from .simulated import PARTS
+
+    known = [LOCAL, *(f"simulated:{name}" for name in PARTS), "replayed:FILE"]
+    near = get_close_matches(spec, known, n=1, cutoff=0.6)
+    return f"did you mean {near[0]}?" if near else f"the devices are {', '.join(known)}"
+
+
+def _describe_local(_: str, watts_per_core: float) -> Described:
+    here = hello({"watts_per_core": watts_per_core})
+    return Described(fingerprint(here), Meter(**here["meter"]), here["vector_width"])
+
+
+def _open_local(_: str, watts_per_core: float, seed: int) -> Devices:
+    """One worker with a quiet allocator and one with the system's; each starts when it is first asked."""
+    return {allocator: LocalDevice(allocator, watts_per_core) for allocator in ("tuned", "system")}
+
+
+def _describe_simulated(name: str, _: float) -> Described:
+    device = _open_simulated(name, 0.0, 0)["tuned"]
+    said = device.hello()
+    return Described(device.identity(), Meter(**said["meter"]), said["vector_width"])
+
+
+def _open_simulated(name: str, _: float, seed: int) -> Devices:
+    from .simulated import PARTS, SimulatedDevice
+
+    if name not in PARTS:
+        raise UsageError(f"there is no device 'simulated:{name}': {_hint(f'simulated:{name}')}")
+    return {"tuned": SimulatedDevice(name, seed)}
+
+
+SORTS = {
+    LOCAL: Sort(_describe_local, _open_local),
+    "simulated": Sort(_describe_simulated, _open_simulated),
+}

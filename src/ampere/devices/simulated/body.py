@@ -1,0 +1,82 @@
+"""A device's body in time: a clock that only its work moves, warmth, a governor, drift, and other programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple
+
+from .part import Part
+from .physics import Cost
+
+TICK_SECONDS = 0.5  # how often the governor looks
+COOLER_BY = 2.0  # kelvin below the limit, from where on the clock rises again
+DRIFT_SECONDS = 60.0  # over which the speed forgets what it was
+
+
+class Window(NamedTuple):
+    steps: int
+    seconds: float
+    joules: float
+    throttled: bool
+
+
+class Body:
+    def __init__(self, part: Part, rng: Random) -> None:
+        self.part, self._rng = part, rng
+        self.now = 0.0  # simulated seconds
+        self.kelvin = 0.0  # above the surroundings
+        self._step = 0  # of the governor's clocks
+        self._drift = 0.0
+
+    @property
+    def clock(self) -> float:
+        return self.part.cooling.clocks[self._step] if self.part.cooling else 1.0
+
+    def train(self, cost_at: Callable[[float], Cost], steps: int) -> Window:
+        """So many steps, each of which costs what it costs at the clock of the moment."""
+        done, seconds, joules, throttled = 0, 0.0, 0.0, False
+        while done < steps:
+            cost = cost_at(self.clock)
+            now = min(steps - done, max(1, math.ceil(TICK_SECONDS / cost.seconds)))
+            spent = self._spend(cost, now)
+            done, seconds, joules = done + now, seconds + spent.seconds, joules + spent.joules
+            throttled = throttled or self.clock < 1.0
+        jitter = math.exp(self._rng.gauss(0.0, self.part.jitter))
+        return Window(steps, seconds * jitter, joules, throttled)
+
+    def _spend(self, cost: Cost, steps: int) -> Cost:
+        part = self.part
+        busy = self._rng.random() < part.busy_share
+        slower = math.exp(self._drift) * (1 + part.busy_slowdown * busy)
+        seconds = steps * cost.seconds * slower
+        waiting = seconds - steps * cost.seconds
+        joules = steps * cost.joules + waiting * part.static_watts + seconds * part.busy_watts * busy
+        self._pass(seconds, joules / seconds)
+        return Cost(seconds, joules)
+
+    def _pass(self, seconds: float, watts: float) -> None:
+        """Time goes by at some power."""
+        self.now += seconds
+        kept = math.exp(-seconds / DRIFT_SECONDS)
+        self._drift = kept * self._drift + self._rng.gauss(0.0, self.part.drift) * math.sqrt(1 - kept**2)
+        cooling = self.part.cooling
+        if cooling is None:
+            return
+        left = math.exp(-seconds / cooling.seconds)
+        self.kelvin = left * self.kelvin + (1 - left) * watts * cooling.kelvin_per_watt
+        if self.kelvin > cooling.limit_kelvin:
+            self._step = min(self._step + 1, len(cooling.clocks) - 1)
+        elif self.kelvin < cooling.limit_kelvin - COOLER_BY:
+            self._step = max(self._step - 1, 0)
+
+
+def read(part: Part, window: Window, rng: Random) -> float:
+    """The joules that the counter tells of a window: late at both ends, in steps, with noise."""
+    counter = part.counter
+    watts = window.joules / window.seconds
+    samples = max(1.0, window.seconds / counter.update_seconds)
+    late = (rng.random() - rng.random()) * counter.update_seconds
+    noise = rng.gauss(0.0, math.hypot(counter.noise_watts, counter.resolution_watts / math.sqrt(12)))
+    return max(window.joules + watts * late + noise / math.sqrt(samples) * window.seconds, 1e-12)

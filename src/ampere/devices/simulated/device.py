@@ -1,0 +1,169 @@
+"""A simulated device stands in for a worker: it trains nothing, and answers from physics and a clock of its own.
+
+y y y  T T T T  y y y  T T T T  y y y      windows of the yardstick and of the target in turn, each as long as
+                                           the counter needs; joules are read by window, as from a real counter
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from random import Random
+from statistics import median
+from types import TracebackType
+from typing import Any
+
+from ...network import Meter, Network, TrainingSetup, work
+from ...worker import PROTOCOL
+from ...worker.medians import relative_spread
+from ..block import Block, Yardstick
+from ..device import VariantDied
+from ..subjects import network_of
+from .body import Body, Window, read
+from .part import Part
+from .parts import PARTS
+from .physics import Cost, Truth, footprint, stage_of, truth_of
+from .yardstick import YARDSTICK
+
+PAIRS = 3  # windows of the target in a block
+BUILD_SECONDS = 0.05  # to make a network ready, before its first step
+LEAST_YARDSTICKS = 5
+
+
+class SimulatedDevice:
+    def __init__(self, name: str, seed: int = 0) -> None:
+        self.part: Part = PARTS[name]
+        self._rng = Random(f"{name} {seed}")
+        self._body = Body(self.part, self._rng)
+
+    def clock(self) -> float:
+        """Simulated seconds since it was switched on."""
+        return self._body.now
+
+    def hello(self) -> dict[str, Any]:
+        part = self.part
+        return {
+            "protocol": PROTOCOL,
+            "system": "simulated",
+            "machine": part.name,
+            "cpu": f"simulated {part.title}",
+            "cores": part.cores,
+            "vector_width": min(part.tile_out, 32),
+            "meter": meter_of(part).to_json(),
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """`id` is not a machine's: no real device is ever taken for a simulated one."""
+        said = self.hello()
+        shown = {key: said[key] for key in ("cpu", "cores", "system", "machine")}
+        return {"id": f"simulated-{self.part.name}", **shown, "allocators": ["tuned"]}
+
+    def truth(self, network: Network, setup: TrainingSetup | None = None) -> Truth:
+        """What a step of the network really costs, cold and at full clock: nobody else can know."""
+        return truth_of(self.part, network, setup or TrainingSetup())
+
+    def block(
+        self,
+        subject: Mapping[str, Any],
+        setup: TrainingSetup | None = None,
+        *,
+        iterations: int = 10,
+        warmup: int = 4,
+        pairing: str = "step",
+        isolation: str = "inline",
+        stage: str = "step",
+        seconds_limit: float = 60.0,
+    ) -> Block:
+        """Windows are as long as the counter needs, whatever the pairing; "plain" leaves out the yardstick."""
+        began, setup = self.clock(), setup or TrainingSetup()
+        network = network_of(subject)
+        self._refuse_what_does_not_fit(network, setup)
+        target, yardstick = self._cost(network, setup, stage), self._cost(YARDSTICK, TrainingSetup())
+        self._body.now += BUILD_SECONDS
+        self._body.train(target, warmup)
+        steps = self._steps(target, PAIRS, math.ceil(iterations / PAIRS))
+        if pairing == "plain":
+            return self._block(network, [self._body.train(target, steps) for _ in range(PAIRS)], None, began)
+        beside = self._steps(yardstick, PAIRS + 1, LEAST_YARDSTICKS)
+        yardsticks, targets = [self._body.train(yardstick, beside)], []
+        for _ in range(PAIRS):
+            targets.append(self._body.train(target, steps))
+            yardsticks.append(self._body.train(yardstick, beside))
+        return self._block(network, targets, yardsticks, began)
+
+    def yardstick(self, seconds: float = 1.0, threads: int = 1) -> Yardstick:
+        """Its nominal cost; a slow counter is watched for as long as it needs, whatever the seconds."""
+        cost = self._cost(YARDSTICK, TrainingSetup())
+        whole = max(seconds, 2 * self.part.counter.window_seconds)
+        windows = [self._body.train(cost, max(1, math.ceil(whole / 20 / cost(1.0).seconds))) for _ in range(20)]
+        each = sorted(w.seconds / w.steps for w in windows)
+        return Yardstick(
+            cpu_seconds=median(each),
+            seconds=median(each),
+            cpu_seconds_p10=each[2],
+            seconds_p10=each[2],
+            steps=sum(w.steps for w in windows),
+            joules=self._read(windows),
+        )
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+    def __enter__(self) -> SimulatedDevice:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _cost(self, network: Network, setup: TrainingSetup, stage: str = "step") -> Callable[[float], Cost]:
+        """By the clock of the moment."""
+        if stage == "step":
+            return lru_cache(lambda clock: truth_of(self.part, network, setup, clock).total)
+        return lru_cache(lambda clock: stage_of(self.part, network, setup, stage, clock))
+
+    def _steps(self, cost: Callable[[float], Cost], windows: int, least: int) -> int:
+        return max(least, math.ceil(self.part.counter.window_seconds / windows / cost(1.0).seconds))
+
+    def _read(self, windows: list[Window]) -> float:
+        """Joules a step."""
+        return sum(read(self.part, w, self._rng) for w in windows) / sum(w.steps for w in windows)
+
+    def _block(self, network: Network, targets: list[Window], yardsticks: list[Window] | None, began: float) -> Block:
+        each = [w.seconds / w.steps for w in targets]
+        beside = [w.seconds / w.steps for w in yardsticks or ()]
+        ratios = [2 * t / (a + b) for t, a, b in zip(each, beside, beside[1:], strict=False)]
+        throttled = any(w.throttled for w in targets)
+        return Block(
+            ratio=median(ratios) if ratios else None,
+            spread=relative_spread(ratios or each),
+            seconds=median(each),
+            cpu_seconds=median(each),
+            yardstick_seconds=median(beside) if beside else None,
+            joules=self._read(targets),
+            iterations=sum(w.steps for w in targets),
+            page_faults=0.0,
+            parameters=int(sum(work(layer).parameters for layer in network.layers)),
+            loss=(None, None),
+            elapsed=self.clock() - began,
+            conditions={"clock": self._body.clock, "kelvin_above_surroundings": self._body.kelvin},
+            flags=("throttled",) if throttled else (),
+            yardstick_joules=self._read(yardsticks) if yardsticks else None,
+        )
+
+    def _refuse_what_does_not_fit(self, network: Network, setup: TrainingSetup) -> None:
+        needed = footprint(network, setup)
+        if needed > self.part.memory_bytes:
+            asked, there = needed / 1e9, self.part.memory_bytes / 1e9
+            raise VariantDied(
+                f"out of memory ({asked:.1f} GB of {there:.1f} GB on the simulated {self.part.title}); "
+                "smaller channels or batches fit",
+                out_of_memory=True,
+            )
+
+
+def meter_of(part: Part) -> Meter:
+    counter = part.counter
+    return Meter(counter.name, False, counter.scope, simulated=True, window_seconds=counter.window_seconds)
