@@ -16,7 +16,7 @@ YARDSTICK = 1e-3
 
 def observed(network, purpose, noise, flags=()):
     seconds = true_seconds(network) * noise
-    rounds = tuple(seconds / YARDSTICK * r for r in (0.99, 1.0, 1.02))
+    rounds = tuple(seconds / YARDSTICK * r for r in (0.99 - 0.1 * (noise - 1), 1.0, 1.02 + noise % 0.05))
     return Observation(
         network,
         Measurement(5 * seconds, seconds, seconds, rounds[1], 30, rounds, METER, (YARDSTICK,) * 3, flags=flags),

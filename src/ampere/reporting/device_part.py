@@ -87,9 +87,8 @@ def _noise(profile: Profile) -> Chart:
     counts = [0] * BINS
     for spread in found:
         counts[min(BINS - 1, int(spread / highest * BINS))] += 1
-    rows = tuple(
-        (f"{units.percent(a)} to {units.percent(b)}", str(n)) for a, b, n in zip(edges, edges[1:], counts, strict=False)
-    )
+    bins = zip(edges, edges[1:], counts, strict=False)
+    rows = tuple((f"{units.percent(a)} to {units.percent(b)}", str(n)) for a, b, n in bins if n)
     return Chart(
         "noise",
         "How far the rounds of one measurement lie apart",
