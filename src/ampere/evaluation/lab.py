@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ampere.devices import describe, opened
+from ampere.devices import Device, describe, opened
 from ampere.errors import ProfileError
+from ampere.network import Meter
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
 from .folder import Folder
@@ -16,13 +18,21 @@ from .job import Job, Report
 from .plan import Plan, title_of
 
 Result = TypeVar("Result")
+YARDSTICK_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class OpenDevice:
+    device: Device
+    meter: Meter
+    yardstick_seconds: float  # of a nominal step: the condition that an experiment's own blocks refer to
+    yardstick_joules: float | None
 
 
 class Lab:
     def __init__(self, folder: Folder, plan: Plan) -> None:
         self.folder, self.plan = folder, plan
-        self._results: dict[Any, Any] = {}
-        self._opened: dict[str, Any] = {}
+        self._known: dict[Any, Any] = {}
         self._stack = ExitStack()
 
     def agree(self) -> None:
@@ -43,10 +53,10 @@ class Lab:
         return self.remember(job, lambda: job.load(self.folder.of_job(job)))
 
     def remember(self, key: object, make: Callable[[], Result]) -> Result:
-        """What is computed from files, for as long as this process lives."""
-        if key not in self._results:
-            self._results[key] = make()
-        found: Result = self._results[key]
+        """For as long as this process lives."""
+        if key not in self._known:
+            self._known[key] = make()
+        found: Result = self._known[key]
         return found
 
     def describe(self, device: str) -> dict[str, Any]:
@@ -54,11 +64,15 @@ class Lab:
         found = describe(device, DEFAULT_WATTS_PER_CORE)
         return {"title": title_of(device), **found.identity, "meter": found.meter.to_json()}
 
-    def open(self, device: str) -> dict[str, Any]:
-        """A device stays open for the jobs that follow."""
-        if device not in self._opened:
-            self._opened[device] = self._stack.enter_context(opened(device, DEFAULT_WATTS_PER_CORE, self.plan.seed + 1))
-        return self._opened[device]
+    def open(self, device: str) -> OpenDevice:
+        """It stays open for the jobs that follow."""
+        return self.remember(("open", device), lambda: self._opened(device))
+
+    def _opened(self, name: str) -> OpenDevice:
+        """With another seed than profiles: what is tested is measured anew, also where measuring is simulated."""
+        device = self._stack.enter_context(opened(name, DEFAULT_WATTS_PER_CORE, self.plan.seed + 1))["tuned"]
+        nominal = device.yardstick(YARDSTICK_SECONDS)
+        return OpenDevice(device, describe(name, DEFAULT_WATTS_PER_CORE).meter, nominal.cpu_seconds, nominal.joules)
 
     def __enter__(self) -> Lab:
         return self

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ampere.devices import describe
+from ampere.devices.opening import LOCAL
 from ampere.profiling.campaigns import CAMPAIGNS
+from ampere.profiling.running import usual_seconds
+from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 LARGE = ("transformer", "resnet")
-SIMULATED: tuple[str, ...] = ()
-SIMULATED_WHEN_QUICK: tuple[str, ...] = ()
+SIMULATED = tuple(f"simulated:{name}" for name in ("xavier", "tx2", "phone-android", "phone-ios", "server"))
+SIMULATED_WHEN_QUICK = ("simulated:xavier", "simulated:server")
 PAPERS_LARGE = ("simulated:xavier", "simulated:server")  # the paper's other devices cannot hold its larger models
 
 Campaign = tuple[str, str]  # method, protocol
@@ -18,7 +22,7 @@ PAPERS: Campaign = ("sequential", "yardstick")
 WANTED: tuple[Campaign, ...] = (
     PAPERS,
     ("sequential", "wallclock"),
-    ("neuralpower", "yardstick"),
+    ("stages", "yardstick"),  # NeuralPower's
     ("kernels", "yardstick"),
 )
 RIVALS = tuple(campaign for campaign in WANTED if campaign[0] in CAMPAIGNS)
@@ -35,17 +39,17 @@ class Plan:
     @property
     def devices(self) -> tuple[str, ...]:
         """Where experiments on one device run."""
-        return self.asked_devices or ("local",)
+        return self.asked_devices or (LOCAL,)
 
     @property
     def all_devices(self) -> tuple[str, ...]:
         """Where experiments that compare devices run: unless the user chose, simulated ones too."""
-        return self.asked_devices or ("local", *(SIMULATED_WHEN_QUICK if self.quick else SIMULATED))
+        return self.asked_devices or (LOCAL, *(SIMULATED_WHEN_QUICK if self.quick else SIMULATED))
 
     @property
     def large_devices(self) -> tuple[str, ...]:
         """Where the paper trains its larger models, and here."""
-        return self.asked_devices or tuple(d for d in self.all_devices if d == "local" or d in PAPERS_LARGE)
+        return self.asked_devices or tuple(d for d in self.all_devices if d == LOCAL or d in PAPERS_LARGE)
 
     def families(self, device: str) -> tuple[str, ...]:
         return ("cnn5", "lstm", "transformer") if self.quick and not self.is_main(device) else FAMILIES
@@ -59,10 +63,12 @@ class Plan:
     def is_main(self, device: str) -> bool:
         return device in self.devices
 
-    def profile_seconds(self, family: str) -> float:
-        if self.quick:
-            return 8.0 if family in LARGE else 6.0
-        return 25.0 if family in LARGE else 15.0
+    def profile_seconds(self, device: str, family: str) -> float:
+        """The device's own seconds: a slow counter needs more of them."""
+        large = family in LARGE
+        if device != LOCAL:
+            return usual_seconds(describe(device, DEFAULT_WATTS_PER_CORE).meter) * (1.5 if large else 1.0)
+        return (8.0 if large else 6.0) if self.quick else (25.0 if large else 15.0)
 
     def networks(self, family: str) -> int:
         if self.quick:
@@ -84,4 +90,4 @@ def is_simulated(device: str) -> bool:
 def title_of(device: str) -> str:
     """For people: a device that is not real always says so."""
     kind, _, name = device.partition(":")
-    return f"{name} ({kind})" if name else "this device" if kind == "local" else kind
+    return f"{name} ({kind})" if name else "this device" if kind == LOCAL else kind

@@ -57,10 +57,10 @@ class ProfileJob:
 
 def of_family(plan: Plan, device: str, family: str) -> ProfileJob:
     """The one that most experiments share."""
-    return ProfileJob(device, family, plan.profile_seconds(family), plan.seed)
+    return ProfileJob(device, family, plan.profile_seconds(device, family), plan.seed)
 
 
 def rivals_of(plan: Plan, device: str, family: str) -> tuple[ProfileJob, ...]:
     """Those of methods that need measurements of their own, with as many seconds as ours."""
-    seconds = plan.profile_seconds(family)
+    seconds = plan.profile_seconds(device, family)
     return tuple(ProfileJob(device, family, seconds, plan.seed, *campaign) for campaign in plan.rivals(device, family))

@@ -59,7 +59,7 @@ class TrialsJob:
 
     def do(self, lab: Lab, path: Path, report: Report) -> None:
         profile = lab.get(self.profile)
-        device = lab.open(self.device)["tuned"]
+        device = lab.open(self.device).device
         pairs = measure_twice(
             self.build(profile), device, profile, self.seed, lambda done, total: report(done / total), self.rounds
         )

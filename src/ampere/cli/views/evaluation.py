@@ -12,8 +12,10 @@ from ampere.evaluation.drawing.style import by, in_order, label_of
 from ampere.evaluation.lab import Lab
 from ampere.evaluation.running import Result, expected_seconds
 from ampere.evaluation.summary import table_of
+from ampere.network import Meter
 
 from ..screen import headline, print_facts, print_table
+from .meter import in_words
 
 
 def listed(names: Sequence[str], lab: Lab) -> list[Record]:
@@ -75,9 +77,7 @@ def _seconds(method: str, records: Sequence[Record]) -> str:
 def _facts(results: Sequence[Result], files: Sequence[Path]) -> Iterator[tuple[str, str]]:
     devices: dict[str, Any] = {name: device for result in results for name, device in result.devices.items()}
     for device in devices.values():
-        meter = device["meter"]
-        how = "measured" if meter["measured"] else "modelled"
-        yield device["title"], f"joules {how} by {meter['name']}: {meter['scope']}"
+        yield device["title"], in_words(Meter(**device["meter"]))
     yield "files", f"{len(files)} in {files[0].parent}" if files else "none"
     for path in files:
         if path.suffix != ".svg":

@@ -14,7 +14,7 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
         x = [r["hidden_layers"] for r in rows]
         axes.plot(x, [r["line_joules"] / scale for r in rows], color=FAINT, lw=4, label="straight line", zorder=1)
         axes.plot(x, [r["joules"] / scale for r in rows], "o", color=OURS, ms=6, label="trained", zorder=3)
-        alone = [(r["hidden_layers"], r["summed_alone_joules"]) for r in rows if r["summed_alone_joules"] is not None]
+        alone = [(r["hidden_layers"], r["neuralpower_joules"]) for r in rows if r["neuralpower_joules"] is not None]
         if alone:
             over = sum(a / r["joules"] for (_, a), r in zip(alone, rows, strict=False)) / len(alone)
             axes.plot(
@@ -23,7 +23,7 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
                 "^--",
                 color=colour_of("neuralpower"),
                 lw=1,
-                label=f"layers profiled alone, summed ({over:.2f}x)",
+                label=f"stages of lone layers, summed ({over:.2f}x)",
             )
         axes.set_ylim(bottom=0)
         plain(axes, title, "identical convolutions between input and output layer", f"energy an iteration [{unit}]")

@@ -17,5 +17,6 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
         for method in SHOWN:
             errors = [100 * r["errors"][method] for r in rows]
             axes.scatter([r["layers"] for r in rows], errors, s=15, color=colour_of(method), label=label_of(method))
+        axes.locator_params(axis="x", integer=True)
         plain(axes, f"{family} on {device}", "layers", "error [%]")
     legend(axes, loc="best", reverse=True)

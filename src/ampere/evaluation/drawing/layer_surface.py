@@ -72,5 +72,5 @@ def _differences(axes: Any, kinds: dict[str, list[Record]]) -> Any:
         zorder=2,
     )
     mean = sum(map(abs, errors)) / max(1, len(errors))
-    plain(axes, f"tests are {mean:.1f} % off (grey: profiled)", "channels in", "channels out")
+    plain(axes, f"tests (x above) are {mean:.1f} % off; grey: profiled", "channels in", "channels out")
     return shown

@@ -27,6 +27,7 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
             at -= 1.0
         at -= 0.6
     axes.set_xscale("log")
+    axes.set_xlim(1, 10_000)
     axes.xaxis.set_major_formatter("{x:g}")
     axes.set_yticks(places, labels)
     plain(axes, "", "seconds of profiling on the device (beside a mark: networks trained)", "")

@@ -54,4 +54,5 @@ def _origin(result: Result) -> str:
 
 
 def _in_words(meter: dict[str, Any]) -> str:
-    return f"joules {'measured' if meter['measured'] else 'modelled'} by {meter['name']} ({meter['scope']})"
+    how = "simulated" if meter.get("simulated") else "measured" if meter["measured"] else "modelled"
+    return f"joules {'replayed, ' if meter.get('replayed') else ''}{how} by {meter['name']} ({meter['scope']})"

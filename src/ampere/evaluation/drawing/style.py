@@ -66,11 +66,13 @@ def by(records: Iterable[Record], key: str) -> dict[Any, list[Record]]:
     return groups
 
 
-def panels(figure: Any, count: int, columns: int = 3, width: float = 4.4, height: float = 3.6) -> list[Any]:
-    """As many axes as asked for, in rows."""
+def panels(
+    figure: Any, count: int, columns: int = 3, width: float = 4.4, height: float = 3.6, below: float = 0.0
+) -> list[Any]:
+    """As many axes as asked for, in rows; `below` them some inches for a legend."""
     columns = min(count, columns)
     rows = math.ceil(count / columns)
-    figure.set_size_inches(max(5.2, width * columns), height * rows + 0.4)
+    figure.set_size_inches(max(5.2, width * columns), height * rows + 0.4 + below)
     return [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
 
 

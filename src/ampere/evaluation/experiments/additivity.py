@@ -2,8 +2,8 @@
 
     input conv | conv x k | linear,   k = 0, 1, 2, ...
 
-Beside it the sum of the same layers trained alone, as NeuralPower profiles them: each pays for reading what
-its neighbour has just written, and for a training step of its own.
+Beside it the sum of the same layers as NeuralPower profiles them: forward, backward and update of each layer
+alone, so that each pays for reading what its neighbour has just written.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from ampere.network import Layer
 from ampere.profiling.experiment import Experiment, of_layers
+from ampere.profiling.isolated import alone, stages_of
 
 from ..blocks_job import BlocksJob
 from ..catalogue import Record
@@ -43,21 +44,27 @@ def stacks_job(plan: Plan, device: str) -> BlocksJob:
     return BlocksJob(device, "stacks", build, len(depths(plan)), plan.either(3, 8), 0.5)
 
 
-def alone_job(plan: Plan, device: str) -> BlocksJob:
-    def build() -> list[Experiment]:
-        return [of_layers([layer], BATCH) for layer in stack(1)]
+def stages() -> list[tuple[int, str]]:
+    """Every stage of the input layer (0), of a hidden one (1) and of the output layer (2)."""
+    return [(place, stage) for place, layer in enumerate(stack(1)) for stage in stages_of(layer)]
 
-    return BlocksJob(device, "stack-layers-alone", build, 3, plan.either(3, 8), 0.2)
+
+def stages_job(plan: Plan, device: str) -> BlocksJob:
+    def build() -> list[Experiment]:
+        return [alone(stack(1)[place], stage, "stage") for place, stage in stages()]
+
+    return BlocksJob(device, "stack-stages", build, len(stages()), plan.either(3, 8), 0.1)
 
 
 def jobs(plan: Plan) -> list[BlocksJob]:
-    return [job(plan, device) for device in plan.devices for job in (stacks_job, alone_job)]
+    return [job(plan, device) for device in plan.devices for job in (stacks_job, stages_job)]
 
 
 def records(lab: Lab) -> Iterator[Record]:
     for device in lab.plan.devices:
         stacks = lab.get(stacks_job(lab.plan, device))
-        alone = [o.measurement.joules if o else None for o in lab.get(alone_job(lab.plan, device))]
+        lone = zip(stages(), lab.get(stages_job(lab.plan, device)), strict=True)
+        summed = _summed([(place, o.measurement.joules if o else None) for (place, _), o in lone])
         seen = [(depth, o) for depth, o in zip(depths(lab.plan), stacks, strict=True) if o]
         slope, intercept = np.polyfit([d for d, _ in seen], [o.measurement.joules for _, o in seen], 1)
         for depth, observation in seen:
@@ -65,12 +72,15 @@ def records(lab: Lab) -> Iterator[Record]:
                 **measured(device, observation),
                 "hidden_layers": depth,
                 "line_joules": float(intercept + slope * depth),
-                "summed_alone_joules": _summed(alone, depth),
+                "neuralpower_joules": None if summed is None else summed[0] + depth * summed[1] + summed[2],
             }
 
 
-def _summed(alone: list[float | None], depth: int) -> float | None:
-    first, hidden, last = alone
-    if first is None or last is None or hidden is None:
-        return None
-    return first + depth * hidden + last
+def _summed(found: list[tuple[int, float | None]]) -> list[float] | None:
+    """Joules of the three layers, each the sum of its stages; None where one could not be measured alone."""
+    total = [0.0, 0.0, 0.0]
+    for place, joules in found:
+        if joules is None:
+            return None
+        total[place] += joules
+    return total

@@ -21,7 +21,8 @@ FAMILY = "cnn5"
 
 def profiles(plan: Plan, device: str) -> list[ProfileJob]:
     """Each made from nothing: what is planned for a minute is no longer version of what is planned for a second."""
-    budgets = (4.0, 8.0) if plan.quick else (3.0, 6.0, 12.0, 24.0, 48.0)
+    usual = plan.profile_seconds(device, FAMILY)
+    budgets = [share * usual for share in ((0.6, 1.4) if plan.quick else (0.2, 0.4, 0.8, 1.6, 3.2))]
     return [
         ProfileJob(device, FAMILY, seconds, plan.seed, method, protocol)
         for method, protocol in (OURS, *plan.rivals(device, FAMILY))

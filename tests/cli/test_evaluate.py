@@ -1,0 +1,42 @@
+"""`ampere evaluate`: what it refuses, what it lists, and one small experiment for real."""
+
+import json
+
+
+def test_a_wrong_experiment_gets_the_nearest(here, refused):
+    refused(here("evaluate", "aditivity"), 2, "no experiment 'aditivity'", "did you mean additivity?")
+
+
+def test_a_wrong_device_is_refused_before_anything_is_measured(here, refused):
+    refused(here("evaluate", "fc_channels", "--device", "simulated:xaver"), 2, "simulated:xavier")
+
+
+def test_nothing_stored_cannot_be_drawn(here, refused):
+    refused(here("evaluate", "additivity", "--draw-only"), 4, "holds no records of additivity")
+
+
+def test_the_list_tells_how_long_each_takes(here):
+    ran = here("evaluate", "--list", "--quick", "--json")
+    assert ran.code == 0
+    listed = {row["experiment"]: row for row in ran.record}
+    assert listed["additivity"]["figure"] == "Fig. 2"
+    assert all(row["seconds_left"] > 0 for row in ran.record)
+    assert "Together" in here("evaluate", "--list").out
+
+
+def test_a_small_experiment_for_real(ampere):
+    words = ("evaluate", "fc_channels", "--quick", "--device", "local", "--out", "kept")
+    ran = ampere(*words, "--json")
+    assert ran.code == 0, ran.err
+    assert "1 experiments, about" in ran.err or "1 experiment, about" in ran.err
+    stored = json.loads((ampere.folder / "kept" / "fc_channels.json").read_text())
+    assert all(row["joules"] > 0 for row in stored["body"]["records"])
+    assert (ampere.folder / "kept" / "fc_channels.png").stat().st_size > 10_000
+    drawn = ampere("evaluate", "fc_channels", "--quick", "--device", "local", "--out", "kept", "--draw-only")
+    assert drawn.code == 0, drawn.err
+    assert "fc_channels.png" in drawn.out
+
+
+def test_a_folder_of_another_plan_is_refused(here, refused, tmp_path):
+    assert here("evaluate", "fc_channels", "--device", "simulated:xavier", "--out", "x", "--quick", "--quiet").code == 0
+    refused(here("evaluate", "fc_channels", "--device", "simulated:xavier", "--out", "x"), 2, "a quick run")

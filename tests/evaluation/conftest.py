@@ -1,0 +1,48 @@
+"""An evaluation that takes seconds: a simulated device, few networks, and every experiment."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from ampere.evaluation import catalogue
+from ampere.evaluation.folder import Folder
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.plan import Plan
+from ampere.evaluation.running import run
+
+DEVICE = "simulated:xavier"
+
+
+@dataclass(frozen=True)
+class Tiny(Plan):
+    quick: bool = True
+    asked_devices: tuple[str, ...] = (DEVICE,)
+
+    def families(self, device):
+        return ("lenet5", "cnn5")
+
+    def rivals(self, device, family):
+        return super().rivals(device, family)[:1]
+
+    def networks(self, family):
+        return 4
+
+    @property
+    def rounds(self):
+        return 1
+
+    def either(self, quick, full):
+        return min(quick, 3) if quick < 6 else 6
+
+
+@pytest.fixture
+def lab(tmp_path):
+    with Lab(Folder(tmp_path / "out"), Tiny()) as lab:
+        yield lab
+
+
+@pytest.fixture(scope="session")
+def evaluated(tmp_path_factory):
+    """The folder and the results of all experiments, run once."""
+    with Lab(Folder(tmp_path_factory.mktemp("evaluated")), Tiny()) as lab:
+        return lab.folder, {result.experiment: result for result in run(catalogue.in_paper_order(), lab)}

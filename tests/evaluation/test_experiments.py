@@ -1,0 +1,72 @@
+"""Every experiment leaves records that say where they come from, and from which its picture is drawn."""
+
+import pytest
+
+from ampere.evaluation import catalogue
+from ampere.evaluation.drawing.saving import draw
+from ampere.evaluation.running import Result
+
+from .conftest import DEVICE
+
+NAMES = catalogue.names()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_records_name_their_device(evaluated, name):
+    _, results = evaluated
+    records = results[name].records
+    assert records
+    assert {r["device"] for r in records} == {DEVICE}
+    assert all("(simulated)" in r["device_title"] for r in records)
+    assert results[name].devices[DEVICE]["meter"]["simulated"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_stored_is_what_was_returned(evaluated, name):
+    folder, results = evaluated
+    assert Result.from_json(folder.result(name)) == results[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_picture_is_drawn_from_what_is_stored(evaluated, name, tmp_path):
+    folder, _ = evaluated
+    png, svg = draw(Result.from_json(folder.result(name)), tmp_path)
+    assert png.read_bytes()[:4] == b"\x89PNG"
+    assert png.stat().st_size > 10_000
+    assert "<svg" in svg.read_text()[:2000]
+
+
+def test_layers_add_up_and_lone_ones_cost_more(evaluated):
+    _, results = evaluated
+    rows = results["additivity"].records
+    assert all(abs(r["line_joules"] / r["joules"] - 1) < 0.2 for r in rows)
+    assert rows[-1]["neuralpower_joules"] is None or rows[-1]["neuralpower_joules"] > rows[-1]["joules"]
+
+
+def test_the_table_has_every_method_beside_the_noise(evaluated):
+    _, results = evaluated
+    for record in results["models_devices"].records:
+        assert {"additive", "physics", "flops_intercept", "flops"} <= set(record["mape"])
+        assert set(record["profiling_seconds"]) == set(record["mape"])
+        assert 0 < record["repeatability"] < 1
+        assert record["mape"]["additive"] < record["mape"]["flops"]
+
+
+def test_intervals_that_claim_more_hold_more(evaluated):
+    _, results = evaluated
+    rows = [r for r in results["calibration"].records if r["family"] == "cnn5"]
+    held = [r["coverage"] for r in rows]
+    assert held == sorted(held)
+
+
+def test_each_step_looks_where_nothing_is_known(evaluated):
+    _, results = evaluated
+    for record in results["gp_steps"].records:
+        assert record["next"] not in record["known"]
+        assert len(record["known"]) == record["step"]
+
+
+def test_a_profile_knows_its_own_family_best(evaluated):
+    _, results = evaluated
+    errors = {(r["profiled"], r["tested"]): r["mape"]["additive"] for r in results["unseen_family"].records}
+    assert errors["cnn5", "cnn5"] < errors["lenet5", "cnn5"]

@@ -1,0 +1,84 @@
+"""What was measured is not measured again, and figures of two plans do not meet in one folder."""
+
+import pytest
+
+from ampere.errors import ProfileError, UsageError
+from ampere.evaluation.blocks_job import BlocksJob
+from ampere.evaluation.experiments import additivity
+from ampere.evaluation.folder import Folder
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.plan import Plan
+from ampere.evaluation.running import expected_seconds, jobs_left, run
+
+
+@pytest.fixture
+def done(monkeypatch):
+    """The names of the jobs that were really done; one may be told to fail."""
+    names, really = [], BlocksJob.do
+
+    def do(self, lab, path, report):
+        if self.name == do.stopped_at:
+            raise KeyboardInterrupt
+        really(self, lab, path, report)
+        names.append(self.name)
+
+    do.stopped_at = None
+    monkeypatch.setattr(BlocksJob, "do", do)
+    names_and_switch = type("Done", (), {"names": names, "stop_at": lambda s, n: setattr(do, "stopped_at", n)})
+    return names_and_switch()
+
+
+def test_a_stopped_run_goes_on_where_it_was(lab, done):
+    first, second = [job.name for job in additivity.jobs(lab.plan)]
+    done.stop_at(second)
+    with pytest.raises(KeyboardInterrupt):
+        run(["additivity"], lab)
+    assert done.names == [first]
+    assert lab.folder.result("additivity") is None
+    done.stop_at(None)
+    run(["additivity"], lab)
+    assert done.names == [first, second]
+
+
+def test_what_is_finished_is_neither_measured_nor_computed_again(lab, done, monkeypatch):
+    [before] = run(["fc_channels"], lab)
+    monkeypatch.setattr("ampere.evaluation.experiments.fc_channels.records", None)
+    [again] = run(["fc_channels"], lab)
+    assert again == before
+    assert len(done.names) == 1
+    assert expected_seconds(["fc_channels"], lab) == 0
+
+
+def test_shared_work_is_counted_once(lab):
+    apart = sum(expected_seconds([name], lab) for name in ("calibration", "noise_floor", "models_devices"))
+    assert expected_seconds(["calibration", "noise_floor", "models_devices"], lab) < 0.6 * apart
+
+
+def test_what_was_not_measured_is_named(lab):
+    [job, *_] = jobs_left(["additivity"], lab)
+    with pytest.raises(ProfileError, match="was not measured yet"):
+        lab.get(job)
+
+
+@pytest.mark.parametrize("other", [Plan(quick=False), Plan(quick=True, seed=1)])
+def test_a_folder_holds_one_plan(tmp_path, other):
+    folder = Folder(tmp_path)
+    folder.agree(Plan(quick=True), {"local": "a"})
+    folder.agree(Plan(quick=True), {"local": "a", "simulated:tx2": "b"})
+    with pytest.raises(UsageError, match="choose another folder"):
+        folder.agree(other, {"local": "a"})
+
+
+def test_a_folder_holds_one_machine(tmp_path):
+    Folder(tmp_path).agree(Plan(), {"local": "a"})
+    with pytest.raises(UsageError, match="another local device"):
+        Folder(tmp_path).agree(Plan(), {"local": "b"})
+
+
+def test_progress_never_goes_back_and_ends_at_all(lab):
+    seen = []
+    with Lab(lab.folder, lab.plan) as own:
+        run(["additivity", "fc_channels"], own, lambda done, total, words: seen.append((done, total)))
+    shares = [done / total for done, total in seen]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
