@@ -59,7 +59,7 @@ def in_paper_order() -> list[str]:
 def find(name: str) -> ExperimentFile:
     known = names()
     if name not in known:
-        near = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=3, cutoff=0.4)
+        near = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=3, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
         raise UsageError(f"there is no experiment {name!r}: {hint}")
     experiment: ExperimentFile = import_module(f".experiments.{name}", __package__)
