@@ -15,6 +15,7 @@ from ampere.network import Layer, Meter, Network
 from ampere.network.kinds import USUAL_WIDTH
 from ampere.profiles.profile import Profile
 from ampere.surrogate.features import layer_position
+from ampere.surrogate.sequential import Sequential
 from ampere.worker.meters import choose_meter
 
 Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
@@ -117,6 +118,10 @@ class Estimator:
 
     def _doubts(self, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
         unprofiled, extrapolated = [], []
+        if isinstance(self.model, Sequential):
+            known = [layer for layer in network.layers if self.model.knows(layer)]
+            far = tuple(layer.name or layer.kind for layer in known if not self.model.within(layer))
+            return tuple(x.name or x.kind for x in network.layers if not self.model.knows(x)), far
         for layer in network.layers:
             measured = self._ranges.get(_family(layer))
             if measured is None:

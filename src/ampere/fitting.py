@@ -14,6 +14,7 @@ from ampere.profiles.profile import Observation, Profile
 from ampere.surrogate.additive import Additive, Answer, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import learn
+from ampere.surrogate.sequential import Sequential
 from ampere.yardstick import in_reference, sharing_of
 
 TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # of one round around the median of many, relative
@@ -87,8 +88,13 @@ def fit_additive(profile: Profile) -> Additive:
     return learn(data, hyper, evaluations=0)
 
 
+def fit_sequential(profile: Profile) -> Sequential:
+    data = data_of(profile.observations, profile.yardstick_seconds)
+    return Sequential(data.networks, data.costs)
+
+
 # Methods that tell what each layer costs, by the name of the campaign that they learn from.
-BY_LAYER: dict[str, Callable[[Profile], Surrogate]] = {"additive": fit_additive}
+BY_LAYER: dict[str, Callable[[Profile], Surrogate]] = {"additive": fit_additive, "sequential": fit_sequential}
 
 
 def fit(profile: Profile) -> Surrogate:

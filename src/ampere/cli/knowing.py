@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.errors import ProfileError
+from ampere.errors import ProfileError, UsageError
 
 from .asking import name_of
 from .learning import default_place, learn, seconds_asked
@@ -44,6 +44,7 @@ class Known:
 def know(model: Model, options: Namespace) -> Known:
     from ampere.api import network_of
 
+    _need_layers(how_of(options)["method"])
     path = Path(options.profile) if options.profile else default_place(options)
     may_learn = not _is_network(model) and not options.profile and not options.no_profiling
     profile = stored(options)
@@ -54,6 +55,17 @@ def know(model: Model, options: Namespace) -> Known:
         notice(f"profiling {seconds_asked(options):g} s more: {why}", options.quiet)
         known = _known(_learnt(model, options), path, known.network, options)
     return known
+
+
+def _need_layers(method: str) -> None:
+    """Said before any time is spent on profiling."""
+    from ampere.fitting import BY_LAYER
+
+    if method not in BY_LAYER:
+        raise UsageError(
+            f"--method {method} cannot estimate layer by layer: choose one of {', '.join(BY_LAYER)}; "
+            "`ampere validate --methods` compares the others"
+        )
 
 
 def stored(options: Namespace) -> Profile | None:

@@ -21,7 +21,9 @@ def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None,
     from ampere import api
 
     watts = getattr(options, "watts_per_core", None)
-    with reporting(f"profiling {name_of(model)}", options.quiet) as report:
+    how = how_of(options)
+    ways = "".join(f" {way}" for way in how.values() if way not in ("additive", "yardstick"))
+    with reporting(f"profiling {name_of(model)}{ways}", options.quiet) as report:
         try:
             made = api.profile(
                 model,
@@ -33,7 +35,7 @@ def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None,
                 seed=options.seed,
                 foreign=options.foreign,
                 device=options.device,
-                **how_of(options),
+                **how,
                 on_progress=of_profiling(report),
             )
         except KeyboardInterrupt:

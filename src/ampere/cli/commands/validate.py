@@ -13,6 +13,7 @@ from .. import values
 from ..asking import asked_model, name_of
 from ..knowing import know
 from ..progress import of_validating, reporting
+from ..rivals import rivals
 from ..screen import notice, print_json
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "measured with the estimates of Ampere and of simpler methods. Profiles first where that is needed.",
         "ampere validate lenet5",
         "ampere validate resnet --networks 20 --seed 1 --plot resnet.png",
+        "ampere validate cnn5 --methods additive,sequential,sequential_wallclock",
         "ampere validate net.py:build --networks 30 --json --no-plot",
         "ampere validate cnn5 --device simulated:xavier",
     )
@@ -40,6 +42,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--plot", metavar="FILE", help="draw estimates against measurements (default validate-MODEL.png)"
     )
     parser.add_argument("--no-plot", action="store_true", help="draw nothing")
+    parser.add_argument(
+        "--methods",
+        metavar="NAMES",
+        help="compare these, separated by commas, or all; each on measurements of its own where it needs them, "
+        "profiled for as long (default: all that can learn from the usual profile)",
+    )
     shared.add_allocator(parser, "tuned")
     shared.add_device(parser)
     shared.add_profiling(parser)
@@ -49,9 +57,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     model = asked_model(options)
+    methods = _methods(options)
     plot = _plot(options, name_of(model))
     profile = know(model, options).profile
-    validation = _validate(model, profile, options)
+    others = rivals(model, options, methods or ())
+    validation = _validate(model, profile, others, methods, options)
     if options.json:
         print_json(validation.to_json())
     else:
@@ -62,13 +72,29 @@ def run(options: Namespace) -> None:
         _draw(validation, plot, options.quiet)
 
 
-def _validate(model: str | LoadedModel, profile: Profile, options: Namespace) -> Validation:
+def _methods(options: Namespace) -> tuple[str, ...] | None:
+    if options.methods is None:
+        return None
+    from ampere.methods import names
+
+    return names(options.methods)
+
+
+def _validate(
+    model: str | LoadedModel,
+    profile: Profile,
+    others: list[Profile],
+    methods: tuple[str, ...] | None,
+    options: Namespace,
+) -> Validation:
     from ampere.api import validate
 
     with reporting(f"training {options.networks} networks", options.quiet) as report:
         validation = validate(
             model,
             profile,
+            others=others,
+            methods=methods,
             networks=options.networks,
             rounds=options.rounds,
             seed=options.seed,

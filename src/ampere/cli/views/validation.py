@@ -17,7 +17,7 @@ def show(validation: Validation) -> None:
     ours = validation.mape[validation.method]
     headline(f"{validation.model}: estimates are {units.percent(ours)} off on {len(validation.rows)} unseen networks")
     print()
-    print_table(["method", "what it is", ">MAPE", "|"], _rows(validation))
+    print_table(["method", "what it is", ">profiled", ">MAPE", "|"], _rows(validation))
     print()
     print_facts(_facts(validation))
 
@@ -27,7 +27,8 @@ def _rows(validation: Validation) -> Iterator[tuple[str, ...]]:
     largest = max(errors.values()) or 1.0
     for method, error in errors.items():
         words = "measuring the same networks a second time" if method == "repeatability" else title(method)
-        yield method, words, units.percent(error), bar(error / largest)
+        profiled = units.seconds(validation.seconds[method]) if method in validation.seconds else ""
+        yield method, words, profiled, units.percent(error), bar(error / largest)
 
 
 def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
