@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from random import Random
 
@@ -14,6 +13,8 @@ from .campaigns.campaign import Bench, Gathered, Progress, Task
 from .campaigns.guessing import Guess
 from .isolated import alone, stages_of
 from .merging import merged
+
+FRUITLESS_AT_MOST = 50  # networks in a row of which nothing could be measured
 
 
 class Gathering:
@@ -27,13 +28,16 @@ class Gathering:
 
     def share_used(self) -> float:
         """Of the time: it is over at 1."""
-        return (time.monotonic() - self._task.began) / self._task.goal.seconds
+        return (self._bench.clock() - self._task.began) / self._task.goal.seconds
 
     def layers(self) -> Iterator[tuple[Layer, ...]]:
-        """Of the network that the profile is for, and then of random ones like it, for ever."""
+        """Of the network that the profile is for, and then of random ones like it, while that brings anything."""
         yield tuple(self._bench.source.original().network.distinct)
-        while True:
+        fruitless = 0
+        while fruitless < FRUITLESS_AT_MOST:
+            before = len(self.seen)
             yield tuple(self._bench.source.sample(self.rng).network.distinct)
+            fruitless = fruitless + 1 if len(self.seen) == before else 0
 
     def measure(self, lone: list[Layer]) -> None:
         """Every stage of each, the new ones only; all of them once more where none is new."""
