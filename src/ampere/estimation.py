@@ -87,6 +87,11 @@ class Estimator:
         """Joules a second of what the model is fitted to, as the meter saw or modelled them."""
         return self._watts
 
+    @property
+    def of_joules(self) -> tuple[Surrogate, float]:
+        """What joules are estimated with, and the joules of one unit of its cost."""
+        return (self._joules_model, 1.0) if self._joules_model else (self.model, self._watts)
+
     def estimate(self, network: Network, allocator: str = "system", condition: float = 1.0) -> Estimate:
         if self.profile.method != "additive":
             allocator = "tuned"  # other methods know no other, and say so

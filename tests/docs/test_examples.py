@@ -52,3 +52,12 @@ def test_commands_are_understood(page):
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text()):
         assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_reports_first_example_runs_as_it_stands(tmp_path):
+    first = blocks(ROOT / "docs" / "REPORT.md", "sh")[0]
+    for line in first.splitlines():
+        run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert "simulated joules" in (tmp_path / "phone.html").read_text()

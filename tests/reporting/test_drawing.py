@@ -43,6 +43,11 @@ def test_light_and_dark_have_the_same_roles_in_other_colours():
     assert not set(LIGHT.values()) & set(DARK.values())
 
 
+@given(st.integers(1, 10**6), st.integers(0, 10**6))
+def test_things_that_come_one_by_one_have_whole_ticks(low, span):
+    assert all(tick == int(tick) for tick in scales.Linear(low, low + span, 0, 100, whole=True).ticks(6))
+
+
 def test_a_long_name_loses_its_middle():
     name = "encoder.layers.11.self_attention.output_projection"
     shown = fitted(name, 120)
@@ -70,6 +75,12 @@ def test_png_draws_the_same_marks(tmp_path):
     red, green, blue = pixels[20, 100, :3]
     assert blue > green > red  # the bar
     assert pixels[20, 400, :3].min() == 1.0  # the paper
+
+
+def test_a_picture_that_travels_alone_says_where_its_joules_come_from(report, tmp_path):
+    for path in save_charts(report, tmp_path, "svg"):
+        texts = [element.text for element in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+        assert "Modelled joules (cpu-time, 5 W per busy core)" in " ".join(texts), path.name
 
 
 @pytest.mark.parametrize("form", ["svg", "png"])

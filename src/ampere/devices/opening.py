@@ -57,7 +57,7 @@ def opened(spec: str, watts_per_core: float, seed: int = 0) -> Iterator[Devices]
 def allocator_on(device: Mapping[str, Any], asked: str) -> str:
     """What was asked for where the device has a choice, and else the one that it has."""
     there = device.get("allocators", ALLOCATORS)
-    return asked if asked in there else str(there[0])
+    return asked if asked in there else str(next(iter(there)))
 
 
 def _found(spec: str) -> tuple[Sort, str]:

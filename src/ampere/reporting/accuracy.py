@@ -5,10 +5,9 @@ from __future__ import annotations
 from statistics import mean, median
 
 from ampere import units
-from ampere.estimation import Estimator, watts_of
+from ampere.estimation import Estimator
 from ampere.profiles.profile import Profile
 from ampere.surrogate.additive import Additive
-from ampere.yardstick import in_reference, sharing_of
 
 from . import naming, scatter
 from .origin import beneath
@@ -21,6 +20,7 @@ LOOKS = {
     "variant": ("three", "diamond"),
     "network": ("one", "circle"),
 }
+FEWEST = 4  # measurements
 OURS, RIVAL = ("one", "circle"), ("two", "triangle")
 
 
@@ -47,16 +47,13 @@ def accuracy_section(profile: Profile, estimator: Estimator, validated: Validate
 
 def left_out(profile: Profile, estimator: Estimator) -> dict[str, list[scatter.Spot]]:
     """By purpose, each measurement and what the others say of it; empty where the method cannot tell."""
-    model: object = estimator.model
-    if not isinstance(model, Additive) or len(model.data) < 4:
+    model, joules = estimator.of_joules
+    if not isinstance(model, Additive) or len(model.data) < FEWEST:
         return {}
     errors, _ = model.leave_one_out()
-    sharing = sharing_of([o.measurement for o in profile.observations])
     spots: dict[str, list[scatter.Spot]] = {}
     for observation, cost, error in zip(profile.observations, model.data.costs, errors, strict=True):
-        seen = in_reference(observation.measurement, profile.yardstick_seconds, sharing)
-        measured = seen.joules * estimator.watts / watts_of(profile)  # modelled joules may be asked for at other watts
-        estimated = max(float(cost - error), 1e-12) * estimator.watts
+        measured, estimated = joules * float(cost), joules * max(float(cost - error), 1e-12)
         told = f"measured {units.joules(measured)}, estimated {units.joules(estimated)}"
         tip = f"{naming.network(observation.network)}: {told}"
         spots.setdefault(observation.purpose, []).append(scatter.Spot(measured, estimated, tip))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .marks import Datum, Drawing, Line, Mark, Rect, Text, fitted, room_for
+from .marks import Datum, Drawing, Line, Mark, Point, Rect, Text, fitted, room_for
 from .scales import Linear
 
 BAR = 15.0
@@ -67,7 +67,7 @@ def draw(bars: Sequence[Bar], width: float, reference: Reference | None = None) 
         others = {order: top + layout.row * there for order, there in bar.other_rows.items()}
         marks.append(Datum(_bar(bar, scale, layout), bar.tip, top + layout.row * row, others))
     if reference:
-        marks += _reference(reference, scale, top, height, width)
+        marks += _reference(reference, scale(reference.value), top, len(bars), layout)
     return Drawing(width, height, marks)
 
 
@@ -98,13 +98,20 @@ def _bar(bar: Bar, scale: Linear, layout: Layout) -> list[Mark]:
         marks.append(Text(beside, layout.text, bar.detail, DETAIL, "muted"))
     if bar.low is not None and bar.high is not None:
         low, high = scale(max(bar.low, 0.0)), scale(bar.high)
-        marks.append(Line([(low, middle), (high, middle)], "ink", 1.4))
-        marks += [Line([(x, middle - 3.5), (x, middle + 3.5)], "ink", 1.4) for x in (low, high)]
+        whisker: list[list[Point]] = [[(low, middle), (high, middle)]]
+        whisker += [[(x, middle - 3.5), (x, middle + 3.5)] for x in (low, high)]
+        marks += [Line(line, "card", 3.6) for line in whisker]  # a rim that keeps it visible on its bar
+        marks += [Line(line, "ink", 1.4) for line in whisker]
     return marks
 
 
-def _reference(reference: Reference, scale: Linear, top: float, height: float, width: float) -> list[Mark]:
-    x = scale(reference.value)
-    beyond = x + room_for(reference.label, 12) > width
-    words = Text(width if beyond else x, 13, reference.label, 12, "ink", "end" if beyond else "start")
-    return [words, Line([(x, top - 7), (x, height - 2)], "ink", 1.2, dashed=True)]
+def _reference(reference: Reference, x: float, top: float, rows: int, layout: Layout) -> list[Mark]:
+    """Beside the bars only, never through a name."""
+    beyond = x + room_for(reference.label, 12) > layout.width
+    marks: list[Mark] = [
+        Text(layout.width if beyond else x, 13, reference.label, 12, "ink", "end" if beyond else "start")
+    ]
+    for row in range(rows):
+        y = top + row * layout.row + layout.bar
+        marks.append(Line([(x, y - 5), (x, y + BAR + 5)], "ink", 1.4))
+    return marks

@@ -23,7 +23,7 @@ class Curve:
 
 def draw(curve: Curve, width: float, unit: str, words: Callable[[float], str]) -> Drawing:
     plot = Plot(46, 34, width - 12, 34 + 0.72 * (width - 58) + 46)
-    across = Linear(min(curve.xs), max(curve.xs), plot.left, plot.right)
+    across = Linear(min(curve.xs), max(curve.xs), plot.left, plot.right, whole=True)
     up = Linear(0.0, max([*curve.highs, *(s.y for s in curve.seen)]) * 1.05, plot.bottom, plot.top)
     outline = [*zip(curve.xs, curve.highs, strict=True), *reversed(list(zip(curve.xs, curve.lows, strict=True)))]
     marks: list[Mark] = [*plot.x_axis(across, whole, curve.over, 6, grid=False)]

@@ -24,7 +24,9 @@ def device_name(profile: Profile) -> str:
 
 
 def spreads(profile: Profile) -> list[float]:
-    return sorted(o.measurement.spread for o in profile.observations if o.measurement.spread is not None)
+    """Of the joules of each measurement's rounds where a counter read them, else of their ratios to the yardstick."""
+    found = [o.measurement.joules_spread or o.measurement.spread for o in profile.observations]
+    return sorted(spread for spread in found if spread is not None)
 
 
 def facts(profile: Profile, estimator: Estimator) -> tuple[tuple[str, str], ...]:
@@ -92,8 +94,8 @@ def _noise(profile: Profile) -> Chart:
     return Chart(
         "noise",
         "How far the rounds of one measurement lie apart",
-        "Relative standard deviation of the rounds' ratios to the yardstick; the last bar also holds what lies beyond "
-        f"it. {beneath(profile.meter)}",
+        "Relative standard deviation of the rounds of one measurement; the last bar also holds what lies beyond it. "
+        f"{beneath(profile.meter)}",
         lambda width: histogram.draw(
             counts, edges, median(found), width, units.percent, "spread of rounds", "measurements"
         ),

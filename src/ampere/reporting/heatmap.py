@@ -40,8 +40,8 @@ class Surface:
 def draw(surface: Surface, width: float, unit: str, words: Callable[[float], str]) -> Drawing:
     plot = Plot(46, KEY_ROOM + 34, width - 12, KEY_ROOM + 34 + 0.72 * (width - 58))
     left, right = _edges(surface.xs), _edges(surface.ys)
-    across = Linear(left[0], left[-1], plot.left, plot.right)
-    up = Linear(right[0], right[-1], plot.bottom, plot.top)
+    across = Linear(left[0], left[-1], plot.left, plot.right, whole=True)
+    up = Linear(right[0], right[-1], plot.bottom, plot.top, whole=True)
     marks: list[Mark] = [*_key(surface, plot, unit, words), *_tiles(surface, left, right, across, up)]
     marks += plot.x_axis(across, whole, "channels in", 6, grid=False)
     marks += plot.y_axis(up, whole, "channels out", 6, grid=False)

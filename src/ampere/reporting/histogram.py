@@ -21,7 +21,7 @@ def draw(
     """`middle` is the median, marked by a line; the last bin also holds what lies beyond it."""
     plot = Plot(40, 34, width - 12, 34 + 0.5 * width)
     across = Linear(edges[0], edges[-1], plot.left, plot.right)
-    up = Linear(0, 1.18 * (max(counts) or 1), plot.bottom, plot.top)
+    up = Linear(0, 1.18 * (max(counts) or 1), plot.bottom, plot.top, whole=True)
     marks: list[Mark] = plot.y_axis(up, whole, things, 4)
     for count, low, high in zip(counts, edges, edges[1:], strict=False):
         if not count:

@@ -85,6 +85,8 @@ class Drawing:
     width: float
     height: float
     marks: Sequence[Mark]
+    left: float = 0.0  # of the paper's upper left corner
+    top: float = 0.0
 
     @property
     def data(self) -> list[Datum]:

@@ -28,8 +28,8 @@ def methods_section(validated: Validated) -> Section:
     chart = Chart(
         "methods",
         "Mean error of each method on the same unseen networks",
-        f"Mean absolute percentage error on {len(validated.rows)} networks. Dashed: how far a second measurement of "
-        f"the same networks is from the first; no method can be seen to be better. {beneath(validated.meter)}",
+        f"Mean absolute percentage error on {len(validated.rows)} networks. Upright line: how far a second measurement "
+        f"of them is from the first; no method can be seen to be better. {beneath(validated.meter)}",
         lambda width: bars.draw(rows, width, again),
         Table(("method", "what it is", ">mean error"), (*told, ("measuring twice", "", units.percent(again.value)))),
         full=True,

@@ -34,7 +34,7 @@ def model_section(
     key: str, network: Network, estimate: Estimate, estimator: Estimator, run: Run, colours: dict[str, str]
 ) -> Section:
     charts = [kinds_chart(key, estimate, colours), layers_chart(key, network, estimate, colours)]
-    model: object = estimator.model
+    model, _ = estimator.of_joules
     if isinstance(model, Additive) and estimate.stddev > 0:
         charts.append(_doubts_chart(key, network, estimate, model))
     return Section(
@@ -57,14 +57,14 @@ def figures(estimate: Estimate, run: Run) -> tuple[tuple[str, str], ...]:
     scale, unit = units.joules_unit(estimate.joules)
     spread = f"90 % interval {units.three(low / scale)} to {units.three(high / scale)} {unit}"
     shown = [
-        (units.joules(estimate.joules), f"for one training iteration, {units.seconds(estimate.seconds)}; {spread}")
+        (units.joules(estimate.joules), f"for one training iteration, {units.seconds(estimate.seconds)}\n{spread}")
     ]
     if run.iterations:
         n, joules = run.iterations, estimate.total_joules(run.iterations)
         whole = f"{units.joules(low * n)} to {units.joules(high * n)}"
         time = units.seconds(estimate.seconds * n)
         shown.append(
-            (units.joules(joules), f"for {n:,} iterations ({units.watt_hours(joules)}, {time}); 90 % interval {whole}")
+            (units.joules(joules), f"for {n:,} iterations ({units.watt_hours(joules)}, {time})\n90 % interval {whole}")
         )
         if run.battery_joules:
             shown.append((units.percent(joules / run.battery_joules), f"of a battery of {run.battery}"))
@@ -124,6 +124,7 @@ def _doubts_chart(key: str, network: Network, estimate: Estimate, model: Additiv
     dearest = sorted(parts.items(), key=lambda item: -item[1])
     shown = [(name, share) for name, share in dearest[:DOUBTS_SHOWN] if share >= LEAST_DOUBT]
     rest = dearest[len(shown) :]
+    shown, rest = (dearest, []) if len(rest) == 1 else (shown, rest)
     if rest:
         shown.append(("all layers" if not shown else f"({len(rest)} other layers)", sum(share for _, share in rest)))
     shown += [

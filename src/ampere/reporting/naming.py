@@ -34,6 +34,8 @@ PURPOSES = {
     "layer": "single layers",
     "opaque": "unknown modules",
     "run": "training runs",
+    "stage": "stages of single layers",
+    "kernel": "single kernels",
 }
 METHODS = {
     "additive": "Ampere",
@@ -42,6 +44,10 @@ METHODS = {
     "flops": "FLOPs",
     "flops_intercept": "FLOPs and a constant",
     "neuralpower": "NeuralPower",
+    "kernels": "kernels (nn-Meter's way)",
+    "roofline": "roofline",
+    "parameters": "parameter count",
+    "layers": "layer count",
 }
 FLAGS = {
     "loaded": "Other programs held the processor, so the step waited: close them while profiling.",

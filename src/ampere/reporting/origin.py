@@ -6,18 +6,19 @@ from ampere.network import Meter
 
 
 def origin(meter: Meter) -> str:
-    if getattr(meter, "simulated", False):
-        return "simulated"
-    return "measured" if meter.measured else "modelled"
+    sort = "simulated" if meter.simulated else "measured" if meter.measured else "modelled"
+    return f"replayed {sort}" if meter.replayed else sort
 
 
 def sentence(meter: Meter) -> str:
-    how = {
-        "measured": f"measured by {meter.name}",
-        "modelled": f"modelled, not measured, by {meter.name}",
-        "simulated": f"simulated, not measured on any device, by {meter.name}",
-    }[origin(meter)]
-    return f"{how}: {meter.scope}" if meter.scope else how
+    how = "measured by"
+    if not meter.measured:
+        how = "modelled, not measured, by"
+    if meter.simulated:
+        how = "simulated, not measured on any device, by"
+    again = "replayed from a recording, not read now: " if meter.replayed else ""
+    scope = f": {meter.scope}" if meter.scope else ""
+    return f"{again}{how} {meter.name}{scope}"
 
 
 def beneath(meter: Meter) -> str:

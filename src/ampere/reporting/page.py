@@ -54,7 +54,7 @@ def text(words: str) -> str:
 
 
 def _header(report: Report) -> str:
-    kind = f'<span class="origin {report.origin}">{report.origin} joules</span>'
+    kind = f'<span class="origin {report.origin.split()[-1]}">{report.origin} joules</span>'
     lead = f"<p class=lead>{text(report.lead)} {kind}</p>"
     more = f"<details><summary>More about the device</summary>{_facts(report.more_facts)}</details>"
     return f"<header><h1>{text(report.title)}</h1>{lead}{_facts(report.facts)}{more}</header>"

@@ -26,7 +26,8 @@ def save_png(drawing: Drawing, path: Path) -> None:
     FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0))
+    right, bottom = drawing.left + drawing.width, drawing.top + drawing.height
+    axes.set(xlim=(drawing.left, right), ylim=(bottom, drawing.top))
     for order, mark in enumerate(drawing.marks):
         DRAWERS[type(mark)](axes, mark, 0.0, order)
     figure.savefig(path, dpi=SHARPNESS * DOTS_PER_INCH)

@@ -22,6 +22,7 @@ class Linear:
     high: float
     start: float
     end: float
+    whole: bool = False  # of things that come one by one
 
     def __call__(self, value: float) -> float:
         span = self.high - self.low or 1.0
@@ -33,6 +34,7 @@ class Linear:
             return [self.low]
         rough = 10.0 ** math.floor(math.log10(span / most))
         step = next(rough * s for s in (1, 2, 2.5, 5, 10, 20) if span / (rough * s) <= most)
+        step = float(max(1, math.ceil(step))) if self.whole else step
         first = math.ceil(self.low / step - 1e-9)
         return [i * step for i in range(first, math.floor(self.high / step + 1e-9) + 1)]
 

@@ -41,10 +41,7 @@ def surfaces_section(profile: Profile, estimator: Estimator) -> Section | None:
     charts = tuple(_chart(name, known, estimator) for name, known in sorted(most_measured(profile).items()))
     if not charts:
         return None
-    words = (
-        "What each kind of layer costs, at the configuration that was measured most. Large white points were trained "
-        "alone, small black ones as a part of a network.",
-    )
+    words = ("What each kind of layer costs, at the configuration that was measured most.",)
     return Section("surfaces", "What was learnt of each kind of layer", words, charts=charts)
 
 
@@ -113,7 +110,8 @@ def _heatmap(name: str, title: str, known: Known, estimator: Estimator) -> Chart
     return Chart(
         f"surface-{name}",
         title,
-        f"Colour: what the layer is learnt to cost in a training step. {beneath(estimator.meter)}",
+        "Colour: what the layer is learnt to cost in a training step. White points were trained alone, small black ones "
+        f"as a part of a network. {beneath(estimator.meter)}",
         lambda width: heatmap.draw(surface, width, unit, lambda v: f"{v / scale:.3g}"),
         Table((">channels in", ">channels out", ">learnt", "how it was seen"), tuple(row for *_, row in told)),
     )

@@ -22,14 +22,14 @@ def on_a_page(drawing: Drawing, key: str, title: str, description: str, wide: st
 def alone(drawing: Drawing, title: str, description: str) -> str:
     """A file of its own, in the colours of paper."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" {_box(drawing)}>'
-    ground = _rect(Rect(0, 0, drawing.width, drawing.height, "paper"), on_paper)
+    ground = _rect(Rect(drawing.left, drawing.top, drawing.width, drawing.height, "paper"), on_paper)
     named = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{named}{ground}{_body(drawing, on_paper)}</svg>\n'
 
 
 def _box(drawing: Drawing) -> str:
     size = f'width="{_n(drawing.width)}" height="{_n(drawing.height)}"'
-    return f'{size} viewBox="0 0 {_n(drawing.width)} {_n(drawing.height)}"'
+    return f'{size} viewBox="{_n(drawing.left)} {_n(drawing.top)} {_n(drawing.width)} {_n(drawing.height)}"'
 
 
 def _body(drawing: Drawing, paint: Paint) -> str:

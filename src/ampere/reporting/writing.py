@@ -7,8 +7,11 @@ from pathlib import Path
 from ampere.profiles.storage import storing
 
 from . import svg
+from .marks import Drawing, Text, room_for
 from .page import FULL, HALF, html
-from .record import Report
+from .record import Chart, Report
+
+MARGIN, TITLE, CAPTION, LINE = 18.0, 14.0, 11.5, 16.0
 
 
 def save_page(report: Report, path: Path) -> list[Path]:
@@ -22,8 +25,7 @@ def save_charts(report: Report, folder: Path, form: str) -> list[Path]:
     """`form` is svg or png; a file is named after its chart."""
     written = []
     for chart in report.charts:
-        path = folder / f"{chart.key}.{form}"
-        drawing = chart.draw(FULL if chart.full else HALF)
+        path, drawing = folder / f"{chart.key}.{form}", on_its_own(chart)
         with storing(path):
             folder.mkdir(parents=True, exist_ok=True)
             if form == "svg":
@@ -34,3 +36,26 @@ def save_charts(report: Report, folder: Path, form: str) -> list[Path]:
                 save_png(drawing, path)
         written.append(path)
     return written
+
+
+def on_its_own(chart: Chart) -> Drawing:
+    """With a margin, its title, and the caption that says where its joules come from: a picture travels alone."""
+    drawn = chart.draw(FULL if chart.full else HALF)
+    titles, captions = wrapped(chart.title, drawn.width, TITLE), wrapped(chart.caption, drawn.width, CAPTION)
+    above = MARGIN + (LINE + 3) * len(titles) + 6
+    marks = list(drawn.marks)
+    marks += [Text(0, 12 - above + MARGIN + i * (LINE + 3), t, TITLE, bold=True) for i, t in enumerate(titles)]
+    marks += [Text(0, drawn.height + 20 + i * LINE, t, CAPTION, "muted") for i, t in enumerate(captions)]
+    height = above + drawn.height + 12 + LINE * len(captions) + MARGIN
+    return Drawing(drawn.width + 2 * MARGIN, height, marks, -MARGIN, -above)
+
+
+def wrapped(words: str, width: float, size: float) -> list[str]:
+    lines = [""]
+    for word in words.split(" "):
+        longer = f"{lines[-1]} {word}".strip()
+        if room_for(longer, size) <= width or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
