@@ -44,6 +44,21 @@ def test_measured_joules_are_called_measured(profile, network):
     assert "modelled" not in html(report).lower()
 
 
+def test_simulated_joules_are_called_simulated_everywhere(profile, network):
+    meter = Meter("simulated gauge", True, "the whole phone", simulated=True)
+    observations = tuple(replace(o, measurement=replace(o.measurement, meter=meter)) for o in profile.observations)
+    report = make_report(replace(profile, meter=meter, observations=observations), [network], [Run()])
+    assert report.origin == "simulated"
+    assert all("Simulated joules" in c.caption for c in report.charts)
+    assert "simulated, not measured on any device" in dict(report.facts)["joules"]
+
+
+def test_joules_from_a_recording_are_called_replayed(profile):
+    report = make_report(replace(profile, meter=replace(profile.meter, replayed=True)), [], [])
+    assert report.origin == "replayed modelled"
+    assert dict(report.facts)["joules"].startswith("replayed from a recording")
+
+
 @pytest.mark.parametrize("width", [326.0, 420.0, 860.0])
 def test_every_chart_has_a_mark_for_every_row_and_stays_within_its_paper(report, width):
     for c in report.charts:

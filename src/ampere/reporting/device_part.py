@@ -53,7 +53,8 @@ def more_facts(profile: Profile) -> tuple[tuple[str, str], ...]:
 
 def cost_section(profile: Profile, expected: float | None) -> Section:
     counts = Counter(o.purpose for o in profile.observations)
-    figures = [(units.seconds(profile.profiling_seconds), "of profiling, all told")]
+    what = "of profiling on a simulated clock" if profile.meter.simulated else "of profiling, all told"
+    figures = [(units.seconds(profile.profiling_seconds), what)]
     figures.append((f"{len(profile.observations):,}", "experiments"))
     if expected is not None:
         figures.append((units.percent(expected), "expected error: each whole network, estimated from everything else"))

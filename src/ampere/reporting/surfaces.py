@@ -110,8 +110,8 @@ def _heatmap(name: str, title: str, known: Known, estimator: Estimator) -> Chart
     return Chart(
         f"surface-{name}",
         title,
-        "Colour: what the layer is learnt to cost in a training step. White points were trained alone, small black ones "
-        f"as a part of a network. {beneath(estimator.meter)}",
+        "Colour: what the layer is learnt to cost in a training step. White points were trained alone, black ones as "
+        f"a part of a network. {beneath(estimator.meter)}",
         lambda width: heatmap.draw(surface, width, unit, lambda v: f"{v / scale:.3g}"),
         Table((">channels in", ">channels out", ">learnt", "how it was seen"), tuple(row for *_, row in told)),
     )
