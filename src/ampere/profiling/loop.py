@@ -46,9 +46,9 @@ class Manner(NamedTuple):
     sampling: float  # share of the budget that this may take, each time
 
 
-# A family's networks are alike: few are needed, precisely. In a whole space one more network teaches more than
-# anything else, and only as many repeats are needed as tell the noise.
-FAMILY = Manner(repeated=1.0, drawn=0.4, networks=16, sampling=0.01)
+# One more network teaches more than one more round; only as many repeats are needed as tell the noise. In a whole
+# space networks differ more, so that there are hardly enough of them.
+FAMILY = Manner(repeated=0.25, drawn=0.65, networks=32, sampling=0.012)
 SPACE = Manner(repeated=0.1, drawn=0.8, networks=200, sampling=0.02)
 SPACE_FROM_SECONDS = 40.0
 # A slow counter makes every block dear, so hardly anything is trained twice.
@@ -178,8 +178,8 @@ class Profiling:
         return [e for e in found if _size(e) < self._too_large]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
-        window = self._bench.meter.window_seconds
-        return (1 + self._manner.repeated) * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
+        window, rounds = self._bench.meter.window_seconds, 1 if experiment.system else 1 + self._manner.repeated
+        return rounds * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
 
     def _train(
         self,
@@ -191,14 +191,18 @@ class Profiling:
     ) -> None:
         for number in range(ROUNDS):
             self._rng.shuffle(chosen)
-            again = len(chosen) if number == 0 else round(self._manner.repeated * len(chosen))
-            for experiment in sorted(chosen[:again], key=lambda e: e.system):  # that worker is the last to be ready
+            for experiment in self._once_more(chosen) if number else sorted(chosen, key=lambda e: e.system):
                 now = self._bench.clock()
                 if now > deadline:
                     return
                 doing = f"{experiment.purpose} of {len(experiment.network.layers)} layers"
                 on_progress(replace(report, elapsed=now - began, experiments=len(self._seen), doing=doing))
                 self._observe(experiment, chosen)
+
+    def _once_more(self, chosen: list[Experiment]) -> list[Experiment]:
+        """Not under the system's allocator: there networks differ more from each other than rounds do."""
+        quiet = [e for e in chosen if not e.system]
+        return quiet[: round(self._manner.repeated * len(quiet))]
 
     def _observe(self, experiment: Experiment, chosen: list[Experiment]) -> None:
         guess = self._model.answer(experiment.network, experiment.system).seconds
@@ -224,4 +228,5 @@ def _size(experiment: Experiment) -> float:
 
 def _noise_of(experiment: Experiment) -> float:
     variant = 0.0 if experiment.purpose == "network" else VARIANT_DOUBT**2
-    return TYPICAL_SPREAD[experiment.allocator] ** 2 / ROUNDS + variant + 0.01**2
+    rounds = 1 if experiment.system else ROUNDS
+    return TYPICAL_SPREAD[experiment.allocator] ** 2 / rounds + variant + 0.01**2
