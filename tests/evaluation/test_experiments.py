@@ -59,6 +59,13 @@ def test_intervals_that_claim_more_hold_more(evaluated):
     assert held == sorted(held)
 
 
+def test_each_step_looks_where_nothing_is_known(evaluated):
+    _, results = evaluated
+    for record in results["gp_steps"].records:
+        assert record["next"] not in record["known"]
+        assert len(record["known"]) == record["step"]
+
+
 def test_a_profile_knows_its_own_family_best(evaluated):
     _, results = evaluated
     errors = {(r["profiled"], r["tested"]): r["mape"]["additive"] for r in results["unseen_family"].records}

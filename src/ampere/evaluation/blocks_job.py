@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .lab import Lab, OpenDevice
 
 KIND, FORMAT = "blocks", 1
-START_SECONDS = 3.0
+START_SECONDS = 1.0
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .lab import Lab
 
 KIND, FORMAT = "trials", 1
-START_SECONDS = 3.0
-BLOCK_SECONDS = {"lenet5": 0.06, "cnn5": 0.12, "har": 0.1, "lstm": 0.2, "transformer": 0.4, "resnet": 0.5}
+START_SECONDS = 1.0
+BLOCK_SECONDS = {"lenet5": 0.09, "cnn5": 0.12, "har": 0.12, "lstm": 0.12, "transformer": 0.37, "resnet": 0.25}
 
 Pair = tuple[Observation, Observation]
 Build = Callable[[Profile], Sequence[Experiment]]

@@ -17,15 +17,17 @@ TITLE = "mean error against profiling seconds"
 FIGURE = ""
 
 FAMILY = "cnn5"
+SHARES, QUICK_SHARES = (0.2, 0.5, 1.0, 2.0, 4.0), (0.6, 1.0)  # of the usual seconds
 
 
 def profiles(plan: Plan, device: str) -> list[ProfileJob]:
     """Each made from nothing: what is planned for a minute is no longer version of what is planned for a second."""
+    rivals = plan.rivals(device, FAMILY)[: 2 if plan.quick else None]
     usual = plan.profile_seconds(device, FAMILY)
-    budgets = [share * usual for share in ((0.6, 1.4) if plan.quick else (0.2, 0.4, 0.8, 1.6, 3.2))]
+    budgets = [share * usual for share in (QUICK_SHARES if plan.quick else SHARES)]
     return [
         ProfileJob(device, FAMILY, seconds, plan.seed, method, protocol)
-        for method, protocol in (OURS, *plan.rivals(device, FAMILY))
+        for method, protocol in (OURS, *rivals)
         for seconds in budgets
     ]
 

@@ -35,7 +35,7 @@ def trials(plan: Plan, device: str, depth: int) -> TrialsJob:
         return [source.of({**RESNET, "blocks": BLOCKS[depth], "widths": w}) for w in widths]
 
     profile = of_family(plan, device, "resnet")
-    return TrialsJob(profile, f"resnet{depth}", build, count, plan.rounds, 0.02 * depth + 0.1, plan.seed)
+    return TrialsJob(profile, f"resnet{depth}", build, count, plan.rounds, 0.007 * depth + 0.06, plan.seed)
 
 
 jobs = needs(lambda plan: [trials(plan, device, depth) for device in plan.large_devices for depth in BLOCKS])
