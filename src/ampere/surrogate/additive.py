@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
@@ -24,6 +26,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from ampere.network import Layer, Network
 from ampere.network.kinds import group
 
+from .evidence import Evidence
 from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gp import kernel
 from .hyperparameters import Hyperparameters
@@ -88,8 +91,8 @@ class Additive:
         self.prices = fit_prices(rows, data.costs) if prices is None else prices
         self.stack = Stack(data.networks, data.system, self.prices, hyper.vector_width)
         self.doubt = self._price_doubt()
-        typical = float(np.median(data.noise)) if len(data) else 0.0
-        self.measuring_variance = self.hyper.floor**2 + CAREFUL * typical
+        self._median = float(np.median(data.costs)) if len(data) else 0.0
+        self._careful = CAREFUL * float(np.median(data.noise)) if len(data) else 0.0
         self._residual = data.costs - self.stack.physics
         self._condition()
         self._known: dict[Layer, Known] = {}
@@ -101,25 +104,24 @@ class Additive:
         known = PRICE_DOUBT * self.prices + 0.02 * speed * PRIOR_PRICES
         return np.where(measured, known, UNMEASURED_DOUBT * self.prices)
 
-    def _noisy(self, hyper: Hyperparameters) -> Array:
+    def _noisy(self) -> Array:
         """Covariance of what was measured."""
-        variance = (self.data.noise + hyper.floor**2) * self.data.costs**2
-        return covariance(self.stack, self.stack, self.doubt, hyper) + np.diag(variance)
+        variance = (self.data.noise + self.unrepeatable(self.data.costs)) * self.data.costs**2
+        return covariance(self.stack, self.stack, self.doubt, self.hyper) + np.diag(variance)
 
-    def evidence(self, hyper: Hyperparameters) -> float:
-        """log p(costs | hyperparameters), up to a constant."""
-        try:
-            factor = cholesky(self._noisy(hyper), lower=True, check_finite=False)
-        except np.linalg.LinAlgError:
-            return -1e12
-        white = solve_triangular(factor, self._residual, lower=True, check_finite=False)
-        return float(-0.5 * white @ white - np.sum(np.log(np.diag(factor))))
+    def unrepeatable(self, costs: Any) -> Any:
+        """Relative variance that no number of repeats removes: more of it where a measurement is short."""
+        return self.hyper.floor**2 + self.hyper.grain**2 * self._median / np.maximum(costs, 1e-300)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        return Evidence(self.stack, self.data.costs, self.data.noise, self.doubt)
 
     def _condition(self) -> None:
-        self._factor = cholesky(self._noisy(self.hyper), lower=True) if len(self.data) else np.zeros((0, 0))
+        self._factor = cholesky(self._noisy(), lower=True) if len(self.data) else np.zeros((0, 0))
         self.solved = cho_solve((self._factor, True), self._residual) if len(self.data) else np.zeros(0)
         self.price_shift = self.doubt**2 * (self.stack.rows.T @ self.solved)
-        self.alpha = {k: self.hyper.residual**2 * (w.T @ self.solved) for k, w in self.stack.weights.items()}
+        self.alpha = {k: self.hyper.residual_of(k) ** 2 * (w.T @ self.solved) for k, w in self.stack.weights.items()}
 
     def whiten(self, with_data: Array) -> Array:
         if len(self.data) == 0:
@@ -155,9 +157,9 @@ class Additive:
         if kind in self.stack.positions:
             near = kernel(position[None, :], scale(kind, self.stack.positions[kind], hyper), hyper.own)[0]
             relative = float(near @ self.alpha[kind])
-            with_data = with_data + hyper.residual**2 * physics * (self.stack.weights[kind] @ near)
+            with_data = with_data + hyper.residual_of(kind) ** 2 * physics * (self.stack.weights[kind] @ near)
         mean = max(physics * (1 + relative) + float(row @ self.price_shift), LEAST_SHARE * physics)
-        variance = float(np.sum((row * self.doubt) ** 2)) + (hyper.residual * physics) ** 2
+        variance = float(np.sum((row * self.doubt) ** 2)) + (hyper.residual_of(kind) * physics) ** 2
         return Known(physics, mean, self.whiten(with_data), variance, position)
 
     def _ask_step(self) -> Known:
@@ -201,12 +203,17 @@ class Additive:
         by_kind: dict[str, list[int]] = {}
         for index, layer in enumerate(features.layers):
             by_kind.setdefault(group(layer), []).append(index)
-        for members in by_kind.values():
+        for kind, members in by_kind.items():
             positions = np.array([known[i].scaled_position for i in members])
             weights = np.array([features.counts[i] * known[i].physics for i in members])
-            variance += self.hyper.residual**2 * float(weights @ kernel(positions, positions, self.hyper.own) @ weights)
+            near = kernel(positions, positions, self.hyper.own)
+            variance += self.hyper.residual_of(kind) ** 2 * float(weights @ near @ weights)
         return variance
+
+    def measuring(self, costs: Any) -> Any:
+        """Variance of a careful measurement of what costs so much."""
+        return (self._careful + self.unrepeatable(costs)) * costs**2
 
     def _stddev(self, variance: float, mean: float) -> float:
         """Of what a measurement would show: doubt about the cost, and the noise of a typical measurement."""
-        return self.hyper.calibration * float(np.sqrt(max(variance, 0.0) + self.measuring_variance * mean**2))
+        return self.hyper.calibration * float(np.sqrt(max(variance, 0.0) + self.measuring(mean)))

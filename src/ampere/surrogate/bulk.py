@@ -92,7 +92,8 @@ class Bulk:
         if kind in model.stack.positions:
             near = kernel(positions, scale(kind, model.stack.positions[kind], model.hyper), model.hyper.own)
             relative = near @ model.alpha[kind]
-            with_data += model.hyper.residual**2 * physics[:, None] * (near @ model.stack.weights[kind].T)
+            together = (model.stack.weights[kind] @ near.T).T
+            with_data += model.hyper.residual_of(kind) ** 2 * physics[:, None] * together
         mean = np.maximum(physics * (1 + relative) + rows @ model.price_shift, LEAST_SHARE * physics)
         sums = np.stack([mean, physics, rows @ FLOPS, rows @ VALUES], axis=1)
         return sums, model.whiten(with_data.T).T, rows * model.doubt, positions
@@ -155,7 +156,7 @@ class Bulk:
         own = whole_covariance(places[:1], places[:1], mode[:1], mode[:1], hyper)[0, 0]
         variance = own * physics**2 + np.sum(doubted**2, axis=1) + self._residual_variance(rows)
         variance -= np.sum(whitened**2, axis=1)
-        return seconds, hyper.calibration * np.sqrt(np.maximum(variance, 0) + model.measuring_variance * seconds**2)
+        return seconds, hyper.calibration * np.sqrt(np.maximum(variance, 0) + model.measuring(seconds))
 
     def _residual_variance(self, rows: list[Widths]) -> Array:
         variance: Array = np.zeros(len(rows[0]))
@@ -164,13 +165,13 @@ class Bulk:
             if group(layers[i]) != group(layers[j]):
                 continue
             a, b = self._tables[i], self._tables[j]
-            both = a.sums[rows[i], 1] * b.sums[rows[j], 1]
+            both = self._model.hyper.residual_of(group(layers[i])) ** 2 * a.sums[rows[i], 1] * b.sums[rows[j], 1]
             if i == j:
                 variance += both
             else:
                 apart = np.sqrt(np.sum((a.positions[rows[i]] - b.positions[rows[j]]) ** 2, axis=1))
                 variance += 2 * both * similarity(apart, self._model.hyper.own)
-        return self._model.hyper.residual**2 * variance
+        return variance
 
 
 def _on_grid(channels: Channels, variables: list[int | None], a: Array, b: Array) -> Array:

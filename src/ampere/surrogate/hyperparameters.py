@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from ampere.network.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 
-from .features import Array
+from .features import Array, is_waste
 
 
 @dataclass(frozen=True)
@@ -22,46 +21,37 @@ class Hyperparameters:
     own: float = 0.15  # share of that variance that a layer has with no other, however close
     network: float = 0.03  # what whole networks deviate from their layers' sum, relative
     floor: float = 0.01  # noise that no number of repeats removes, relative
+    grain: float = 0.01  # further noise of a measurement of median cost; cheaper ones have more, as 1 / sqrt(cost)
     allocator: float = 0.06  # what the system's allocator adds, around its mean
     vector_width: int = USUAL_WIDTH  # at whose multiples costs step on this device
-    calibration: float = 1.0  # factor on standard deviations, from leave-one-out residuals
+    calibration: float = 1.0  # factor on standard deviations, from held-out residuals
+    spread: Mapping[str, float] = field(default_factory=dict)  # a kind's own factor on `residual`
+    stretch: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # and on the scale along each coordinate
 
-    def to_json(self) -> dict[str, float]:
+    def residual_of(self, kind: str) -> float:
+        return self.residual * self.spread.get(kind, 1.0)
+
+    def lengths(self, kind: str, coordinates: int) -> Array:
+        """A kind's length scales. What was stored for another number of coordinates is of another time: not used."""
+        usual = np.where(is_waste(kind, coordinates), self.waste_octaves, self.octaves)
+        factors = self.stretch.get(kind, ())
+        return usual * np.array(factors) if len(factors) == coordinates else usual
+
+    def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Hyperparameters:
-        values: dict[str, Any] = {name: float(record[name]) for name in cls.__dataclass_fields__ if name in record}
-        if not all(np.isfinite(v) and v > 0 for v in values.values()):
+        values: dict[str, Any] = {name: float(record[name]) for name in NUMBERS if name in record}
+        spread = {str(k): float(v) for k, v in dict(record.get("spread", {})).items()}
+        stretch = {str(k): tuple(map(float, v)) for k, v in dict(record.get("stretch", {})).items()}
+        everything = [*values.values(), *spread.values(), *(v for factors in stretch.values() for v in factors)]
+        if not all(np.isfinite(v) and v > 0 for v in everything):
             raise ValueError("a hyperparameter is not a positive number")
         values["vector_width"] = int(values.get("vector_width", USUAL_WIDTH))
         if values["vector_width"] not in VECTOR_WIDTHS:
             raise ValueError(f"a vector width of {values['vector_width']} is none of {VECTOR_WIDTHS}")
-        return cls(**values)
+        return cls(**values, spread=spread, stretch=stretch)
 
 
-LEARNT = ("residual", "octaves", "waste_octaves", "own", "network", "floor", "allocator")
-TYPICAL = Hyperparameters()
-MOST_OWN = 0.9
-PRIOR_WIDTH = 0.7  # of the logarithm: a factor of two either way is unremarkable
-
-
-def fit_hyperparameters(
-    evidence: Callable[[Hyperparameters], float], start: Hyperparameters, evaluations: int
-) -> Hyperparameters:
-    """The most probable values: log marginal likelihood plus a log-normal prior around the typical ones."""
-    typical = np.log([getattr(TYPICAL, name) for name in LEARNT])
-
-    def unpack(logs: Array) -> Hyperparameters:
-        learnt = dict(zip(LEARNT, np.exp(logs).tolist(), strict=True))
-        return replace(start, **{**learnt, "own": min(learnt["own"], MOST_OWN)})
-
-    def loss(logs: Array) -> float:
-        bounded = np.clip(logs, typical - 3, typical + 3)
-        return float(0.5 * np.sum(((logs - typical) / PRIOR_WIDTH) ** 2) - evidence(unpack(bounded)))
-
-    first = np.log([getattr(start, name) for name in LEARNT])
-    simplex = np.vstack([first, first + 0.5 * np.eye(len(LEARNT))])
-    options = {"maxfev": evaluations, "initial_simplex": simplex, "xatol": 0.05, "fatol": 0.05}
-    best = minimize(loss, first, method="Nelder-Mead", options=options).x
-    return unpack(np.clip(best, typical - 3, typical + 3))
+NUMBERS = tuple(name for name in Hyperparameters.__dataclass_fields__ if name not in ("spread", "stretch"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,8 @@ from ampere.network.kinds import VECTOR_WIDTHS
 
 from .additive import Additive, Data
 from .features import Array
-from .hyperparameters import Hyperparameters, fit_hyperparameters
+from .hyperparameters import Hyperparameters
+from .search import most_probable
 
 FEWEST = 4  # measurements, below which there is nothing to learn hyperparameters from
 OUTLIER = 3.0  # standard deviations beyond which a measurement's noise is taken to be larger than it says
@@ -37,15 +37,13 @@ def learn(
         best = max(
             (Additive(some, replace(hyper, vector_width=w)) for w in VECTOR_WIDTHS),
             key=lambda model: (
-                model.evidence(model.hyper) + WIDTH_BELIEF * (model.hyper.vector_width == hyper.vector_width)
+                model.evidence(model.hyper)[0] + WIDTH_BELIEF * (model.hyper.vector_width == hyper.vector_width)
             ),
         )
         # A wild measurement must not pass for the noise of all: it is doubted before the search too.
         best = Additive(_doubting_outliers(some, best.hyper), best.hyper)
-        began = time.perf_counter()
-        best.evidence(best.hyper)
-        affordable = seconds / (time.perf_counter() - began)
-        hyper = fit_hyperparameters(best.evidence, best.hyper, int(min(evaluations, max(affordable, 8))))
+        coordinates = {kind: positions.shape[1] for kind, positions in best.stack.positions.items()}
+        hyper = most_probable(best.evidence, coordinates, best.hyper, evaluations, seconds)
     return Additive(_doubting_outliers(data, hyper), hyper)
 
 
@@ -79,7 +77,7 @@ def _spread_out(data: Data, most: int) -> Data:
 def _scores(model: Additive, data: Data) -> Array:
     """How many standard deviations each measurement is from what the model says of it."""
     means, posterior = model.joint(data.networks, data.system)
-    variance = np.diag(posterior) + (data.noise + model.hyper.floor**2) * data.costs**2
+    variance = np.diag(posterior) + (data.noise + model.unrepeatable(data.costs)) * data.costs**2
     return np.abs(data.costs - means) / np.sqrt(np.maximum(variance, 1e-300))
 
 

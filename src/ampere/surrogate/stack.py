@@ -1,7 +1,8 @@
 """Networks as matrices, and the prior covariance of their costs.
 
 rows     (networks, quantities)   what each network asks for
-weights  (networks, layers)       a kind's layers: how often they run times their physics cost; mostly zeros
+weights  (networks, positions)    a kind's layers, those at one position together: how often they run times their
+                                  physics cost; mostly zeros
 physics  (networks,)              rows . prices
 """
 
@@ -12,10 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array
 
-from ampere.network import Layer, Network
+from ampere.network import Network
 from ampere.network.kinds import group
 
-from .features import STEP, Array, is_waste, layer_position, layer_row, network_features
+from .features import STEP, Array, layer_position, layer_row, network_features
 from .gp import kernel
 from .hyperparameters import Hyperparameters
 
@@ -31,17 +32,15 @@ class Stack:
         self.rows = np.array([f.row for f in features]).reshape(len(features), len(STEP))
         self.places = np.array([f.position for f in features]).reshape(len(features), 3)
         self.physics = self.rows @ prices
-        slots: dict[str, dict[Layer, int]] = {}
-        for f in features:
-            for layer in f.layers:
-                of_kind = slots.setdefault(group(layer), {})
-                of_kind.setdefault(layer, len(of_kind))
-        self.positions = {k: np.array([layer_position(x, width) for x in of_kind]) for k, of_kind in slots.items()}
-        entries: dict[str, list[tuple[int, int, float]]] = {k: [] for k in slots}
+        slots: dict[str, dict[bytes, int]] = {}
+        entries: dict[str, list[tuple[int, int, float]]] = {}
         for i, f in enumerate(features):
             for layer, count in zip(f.layers, f.counts, strict=True):
+                of_kind = slots.setdefault(group(layer), {})
+                slot = of_kind.setdefault(layer_position(layer, width).tobytes(), len(of_kind))
                 cost = count * float(layer_row(layer, width) @ prices)
-                entries[group(layer)].append((i, slots[group(layer)][layer], cost))
+                entries.setdefault(group(layer), []).append((i, slot, cost))
+        self.positions = {k: np.array([np.frombuffer(x) for x in of_kind]) for k, of_kind in slots.items()}
         self.weights = {k: _sparse(entries[k], (len(features), len(slots[k]))) for k in slots}
 
 
@@ -52,8 +51,7 @@ def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> cs
 
 def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:
     """Positions in units of the length scales."""
-    waste = np.array(is_waste(kind, positions.shape[-1]))
-    return positions / np.where(waste, hyper.waste_octaves, hyper.octaves)
+    return positions / hyper.lengths(kind, positions.shape[-1])
 
 
 def whole_covariance(a: Array, b: Array, system_a: Array, system_b: Array, hyper: Hyperparameters) -> Array:
@@ -69,5 +67,5 @@ def covariance(a: Stack, b: Stack, doubt: Array, hyper: Hyperparameters) -> Arra
     total += (a.rows * doubt) @ (b.rows * doubt).T
     for kind in a.weights.keys() & b.weights.keys():
         near = kernel(scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper), hyper.own)
-        total += hyper.residual**2 * ((a.weights[kind] @ near) @ b.weights[kind].T)
+        total += hyper.residual_of(kind) ** 2 * ((a.weights[kind] @ near) @ b.weights[kind].T)
     return total

@@ -10,6 +10,7 @@ from ..layer import Layer
 from .kind import Kind, Shape, Work, padded, passes, product
 
 SMALL_IMAGE = 20480  # values
+COLOURS = 3  # input channels that runtimes have kernels of their own for, which fill no vector with zeros
 
 
 def size_out(layer: Layer) -> Tuple[int, ...]:
@@ -31,6 +32,11 @@ def _groups(layer: Layer) -> Any:
     return layer.config["groups"] or layer.channels_in
 
 
+def _wide_in(channels: Any, width: int) -> Any:
+    """Input channels as the vector unit sees them."""
+    return padded(channels, width) - (channels == COLOURS) * (padded(COLOURS, width) - COLOURS)
+
+
 def is_direct(layer: Layer) -> bool:
     """A plain matrix product, or a single small image: PyTorch hands neither to its convolution library."""
     c: Any = layer.config
@@ -46,7 +52,7 @@ def work(layer: Layer, width: int) -> Work:
     places = places_in if layer.kind == "conv_transposed" else places_out
     window = c["batch"] * places * product(c["kernel"]) * passes(layer)
     cin, cout, groups = layer.channels_in, layer.channels_out, _groups(layer)
-    wide_in, wide_out = padded(cin, width), cout if layer.kind == "conv_grouped" else padded(cout, width)
+    wide_in, wide_out = _wide_in(cin, width), cout if layer.kind == "conv_grouped" else padded(cout, width)
     weights = product(c["kernel"]) * cin * cout // groups
     return Work(
         launches=1 + int(layer.backward),
@@ -67,7 +73,7 @@ def coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     return (
         cin,
         cout,
-        padded(cin, width) / cin,
+        _wide_in(cin, width) / cin,
         padded(cout, width) / cout,
         product(size_out(layer)),
         product(c["kernel"]),
