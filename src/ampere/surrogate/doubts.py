@@ -40,7 +40,7 @@ def doubts(model: Additive, network: Network, system: bool) -> Doubts:
         layers[layer] = float(count) * (prior - float(known[index].whitened @ total))
     step = float(STEP @ prices) - float(model.step.whitened @ total)
     whole = own - float((besides - model.step.whitened) @ total)
-    noise = model.measuring_variance * model.answer(network, system).seconds ** 2
+    noise = float(model.measuring(model.answer(network, system).seconds))
     sum_ = sum(layers.values()) + step + whole + noise
     return Doubts(sum_, {k: v / sum_ for k, v in layers.items()}, whole / sum_, step / sum_, noise / sum_)
 
@@ -53,4 +53,4 @@ def _residual(model: Additive, layers: tuple[Layer, ...], counts: Array, index: 
     here = model.known(layers[index])
     near = kernel(here.scaled_position[None, :], np.array([k.scaled_position for k in known]), model.hyper.own)[0]
     weights = np.array([counts[i] * k.physics for i, k in zip(alike, known, strict=True)])
-    return model.hyper.residual**2 * here.physics * float(near @ weights)
+    return model.hyper.residual_of(kind) ** 2 * here.physics * float(near @ weights)
