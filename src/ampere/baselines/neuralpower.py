@@ -44,26 +44,28 @@ def polynomial(sizes: Array, degree: int) -> Array:
     return np.stack([np.prod(sizes[:, list(choice)], axis=1) for choice in choices], axis=1)
 
 
-def regress(layers: Sequence[Layer], costs: Array, of_one_kind: bool) -> Regression:
-    sizes = np.array([configuration(layer) for layer in layers]) if of_one_kind else np.zeros((len(layers), 0))
-    differing = np.ptp(sizes, axis=0) > 0
-    largest = np.max(sizes, axis=0, initial=1.0)
+def regress(layers: Sequence[Layer], costs: Array, sizes_of: Callable[[Layer], tuple[float, ...]]) -> Regression:
+    seen = _table(layers, sizes_of)
+    differing, largest = np.ptp(seen, axis=0) > 0, np.max(seen, axis=0, initial=1.0)
 
     def design(asked: Sequence[Layer], degree: int) -> Array:
-        told = np.array([configuration(layer) for layer in asked]) if of_one_kind else np.zeros((len(asked), 0))
-        terms = polynomial((told / largest)[:, differing], degree)
-        return np.hstack([terms, np.array([_amounts(layer) for layer in asked])])
+        sizes = (_table(asked, sizes_of) / largest)[:, differing]
+        return np.hstack([polynomial(sizes, degree), _table(asked, _amounts)])
 
     degree = min(DEGREES, key=lambda k: _cross_validated(design(layers, k), costs))
     prices = _prices(design(layers, degree), costs)
     return lambda asked: design(asked, degree) @ prices
 
 
+def _table(layers: Sequence[Layer], numbers: Callable[[Layer], tuple[float, ...]]) -> Array:
+    return np.array([numbers(layer) for layer in layers], dtype=float).reshape(len(layers), -1)
+
+
 def _prices(design: Array, costs: Array) -> Array:
     """Non-negative least squares of relative errors."""
     scale = np.max(design, axis=0, initial=0.0)
     scale[scale == 0.0] = 1.0
-    prices, _ = nnls(design / scale / costs[:, None], np.ones(len(costs)))
+    prices, _ = nnls(design / scale / costs[:, None], np.ones(len(costs)), maxiter=30 * len(scale))
     return prices / scale
 
 
@@ -84,10 +86,10 @@ def fit(evidence: Evidence) -> Estimator:
     layers, costs = [network.layers[0] for network in evidence.networks], evidence.costs
     for stage in dict.fromkeys(stages):
         mine = [i for i, s in enumerate(stages) if s == stage]
-        regressions["", stage] = regress([layers[i] for i in mine], costs[mine], of_one_kind=False)
+        regressions["", stage] = regress([layers[i] for i in mine], costs[mine], lambda layer: ())
         for kind in dict.fromkeys(layers[i].kind for i in mine):
             same = [i for i in mine if layers[i].kind == kind]
-            regressions[kind, stage] = regress([layers[i] for i in same], costs[same], of_one_kind=True)
+            regressions[kind, stage] = regress([layers[i] for i in same], costs[same], configuration)
 
     def seconds(layer: Layer) -> float:
         """A kind that was never measured is judged by its amounts alone."""

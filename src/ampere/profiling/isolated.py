@@ -20,10 +20,9 @@ NARROWER, WIDER = 0.4, 1.2  # how far from a badly known operation others are tr
 
 def stages_of(layer: Layer) -> tuple[str, ...]:
     """The stages in which a layer has something to do."""
-    updated = work(layer).parameters > 0
-    back = layer.backward and any(tail.backward for tail in layer.tail) if layer.kind == "glue" else layer.backward
-    wanted = {"forward": True, "backward": back, "update": updated}
-    return tuple(stage for stage, needed in wanted.items() if needed)
+    comes_back = layer.input_grad and any(t.backward for t in layer.tail) if layer.kind == "glue" else layer.backward
+    busy = {"forward": True, "backward": comes_back, "update": work(layer).parameters > 0}
+    return tuple(stage for stage, something_to_do in busy.items() if something_to_do)
 
 
 def alone(layer: Layer, stage: str, purpose: str) -> Experiment:

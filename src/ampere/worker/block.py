@@ -3,6 +3,7 @@
 import time
 from typing import Any, Dict, Tuple
 
+from .errors import bad_request
 from .isolation import CAN_FORK, in_child
 from .measuring import Target, measure, measure_plain, plan_steps, plan_windows, window
 from .medians import median, quantile
@@ -51,8 +52,10 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
 
 def _timed(training: Training, stage: str) -> Target:
     """The whole step, or one stage of it with the rest of the step around it."""
-    if stage == STEP or training.parts is None:
+    if stage == STEP:
         return Target(training.step)
+    if training.parts is None:
+        raise bad_request(f"this runtime cannot time the {stage} stage by itself")
     names = [name for name, _ in training.parts]
     actions = [action for _, action in training.parts]
     place = names.index(stage)
