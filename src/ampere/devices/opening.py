@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from ..errors import UsageError
@@ -62,7 +63,7 @@ def allocator_on(device: Mapping[str, Any], asked: str) -> str:
 
 def _found(spec: str) -> tuple[Sort, str]:
     sort, _, name = spec.partition(":")
-    if sort not in SORTS or bool(name) == (sort == LOCAL):
+    if sort not in SORTS or (spec != LOCAL if sort == LOCAL else not name):
         raise UsageError(f"there is no device {spec!r}: {_hint(spec)}")
     return SORTS[sort], name
 
@@ -99,7 +100,24 @@ def _open_simulated(name: str, _: float, seed: int) -> Devices:
     return {"tuned": SimulatedDevice(name, seed)}
 
 
+def _describe_replayed(name: str, _: float) -> Described:
+    from .replayed import ReplayedDevice
+
+    device = ReplayedDevice(Path(name))
+    said = device.hello()
+    return Described(device.identity(), Meter(**said["meter"]), said["vector_width"])
+
+
+def _open_replayed(name: str, _: float, seed: int) -> Devices:
+    from .replayed import ReplayedDevice, recording
+
+    known = recording(Path(name))
+    there = dict.fromkeys(["tuned", *(o.measurement.allocator for o in known.observations)])
+    return {allocator: ReplayedDevice(Path(name), allocator, known) for allocator in there}
+
+
 SORTS = {
     LOCAL: Sort(_describe_local, _open_local),
     "simulated": Sort(_describe_simulated, _open_simulated),
+    "replayed": Sort(_describe_replayed, _open_replayed),
 }

@@ -9,14 +9,15 @@ from functools import lru_cache
 from typing import Any
 
 from ..network import KINDS, Network
-from ..network.variant import ends_in_a_loss, with_loss
+from ..network.variant import with_loss
 from .device import VariantFailed
 
 
 def network_of(subject: Mapping[str, Any]) -> Network:
     """As a worker would build it: described layers get a loss, a factory is called and traced."""
     if "layers" in subject:
-        return _described(subject["layers"])
+        network = described(subject["layers"])
+        return Network(with_loss(network.layers), network.batch, network.name)
     if "factory" not in subject:
         raise VariantFailed("the subject needs either layers or a factory")
     try:
@@ -25,7 +26,7 @@ def network_of(subject: Mapping[str, Any]) -> Network:
         raise VariantFailed(f"{subject['factory']} cannot be imported ({problem}): check its name") from None
 
 
-def _described(record: Mapping[str, Any]) -> Network:
+def described(record: Mapping[str, Any]) -> Network:
     try:
         network = Network.from_json(dict(record))
     except (KeyError, TypeError, ValueError) as problem:
@@ -33,8 +34,7 @@ def _described(record: Mapping[str, Any]) -> Network:
     unknown = sorted({layer.kind for layer in network.layers} - set(KINDS))
     if unknown or not network.layers:
         raise VariantFailed(f"no layer kind is called {', '.join(unknown)}" if unknown else "the network has no layers")
-    layers = network.layers if ends_in_a_loss(network.layers) else with_loss(network.layers)
-    return Network(layers, network.batch, network.name)
+    return network
 
 
 @lru_cache(maxsize=4096)

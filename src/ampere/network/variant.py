@@ -14,9 +14,3 @@ def with_loss(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
     values = float(last.tail[-1].values_out if last.tail else product(KINDS[last.kind].shape_out(last)))
     loss = (TailOp("elementwise", values, values), TailOp("reduce", values, 1.0))
     return (*layers[:-1], replace(last, tail=last.tail + loss))
-
-
-def ends_in_a_loss(network_layers: Sequence[Layer]) -> bool:
-    """A whole network that was traced has its loss already: a single value comes out."""
-    last = network_layers[-1]
-    return bool(last.tail) and last.tail[-1].values_out <= 1.0

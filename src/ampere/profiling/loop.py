@@ -44,6 +44,7 @@ class Manner(NamedTuple):
     drawn: float  # share of a batch for whole networks as they come, instead of planned experiments
     networks: int  # sampled before each batch, at most
     sampling: float  # share of the budget that this may take, each time
+    pieces: float = 0.0  # share of a batch for pieces of these networks, so that their layers are told apart
 
 
 # One more network teaches more than one more round; only as many repeats are needed as tell the noise. In a whole
@@ -52,7 +53,7 @@ FAMILY = Manner(repeated=0.25, drawn=0.65, networks=32, sampling=0.012)
 SPACE = Manner(repeated=0.1, drawn=0.8, networks=200, sampling=0.02)
 SPACE_FROM_SECONDS = 40.0
 # A slow counter makes every block dear, so hardly anything is trained twice.
-FEW_BLOCKS = Manner(repeated=0.3, drawn=0.4, networks=16, sampling=0.01)
+FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
 
 
 @dataclass
@@ -104,6 +105,8 @@ class Profiling:
             chosen, error = self._think(goal, min(left, goal.seconds / (BATCHES_TO_TARGET if goal.target else BATCHES)))
             if error < goal.target and batch > 1:
                 break
+            if not chosen:
+                break  # all that was recorded was replayed
             report = Progress(elapsed, goal.seconds, len(self._seen), error, "")
             self._train(chosen, began + training_ends, report, on_progress, began)
         self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
@@ -141,19 +144,24 @@ class Profiling:
     def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
         started = time.monotonic()
         self._sample(self._bench.clock() + self._manner.sampling * goal.seconds)
-        drawn, used = self._drawn(self._manner.drawn * seconds)
+        pieces = [p for whole in self._pool[-self._manner.networks :] for p in slices(whole.network, self._rng, 1)]
+        drawn, used = self._drawn(self._pool, self._manner.drawn * seconds)
+        if self._manner.pieces:
+            told, spent = self._drawn(pieces, self._manner.pieces * seconds)
+            drawn, used = [*drawn, *told], used + spent
         candidates = self._candidates()
         planned = plan(self._model, candidates, self._targets, self._seconds_of, _noise_of, seconds - used)
         self._thinking += time.monotonic() - started
         return [*drawn, *(e for e in planned.chosen if e not in drawn)], planned.expected_error
 
-    def _drawn(self, seconds: float) -> tuple[list[Experiment], float]:
+    def _drawn(self, pool: list[Experiment], seconds: float) -> tuple[list[Experiment], float]:
         """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
         drawn: list[Experiment] = []
         used = 0.0
-        for whole in reversed(self._pool):
+        for whole in reversed(pool):
             cost = self._seconds_of(whole, self._model.answer(whole.network).seconds)
-            if used + cost <= seconds and _size(whole) < self._too_large:
+            fits = used + cost <= seconds and _size(whole) < self._too_large
+            if fits and all(whole is not other for other in drawn) and self._bench.offers(whole):
                 drawn.append(whole)
                 used += cost
         return drawn, used
@@ -175,7 +183,7 @@ class Profiling:
         for whole in self._pool[-PLANNED_FROM:]:
             found += [whole.under(allocator) for allocator in self._bench.trainers]
             found += slices(whole.network, self._rng, 2)
-        return [e for e in found if _size(e) < self._too_large]
+        return [e for e in found if _size(e) < self._too_large and self._bench.offers(e)]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
         window, rounds = self._bench.meter.window_seconds, 1 if experiment.system else 1 + self._manner.repeated

@@ -11,6 +11,7 @@ from typing import Any
 
 from ampere.devices import Block, Device, describe, opened
 from ampere.devices.opening import LOCAL
+from ampere.devices.replayed import ReplayedDevice
 from ampere.errors import ProfileError
 from ampere.network import Meter, TrainingSetup
 from ampere.profiles.journal import Journal
@@ -28,12 +29,15 @@ from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
 from .campaigns import find_campaign
 from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
+from .experiment import Experiment
 from .merging import merged
+from .recorded import RecordedSource
 from .sources import Source
 
 YARDSTICK_SECONDS = 0.4
 USUAL_SECONDS = 15.0
-USUAL_BLOCKS = 40  # with a counter so slow that its windows decide how long a block takes
+USUAL_BLOCKS = 100  # with a counter so slow that its windows decide how long a block takes
+USUAL_AT_MOST = 1000.0  # seconds
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
 
 
@@ -51,7 +55,7 @@ class Made:
 
 def usual_seconds(meter: Meter) -> float:
     """How long to profile where nobody says it."""
-    return USUAL_SECONDS + USUAL_BLOCKS * 2 * meter.window_seconds
+    return min(USUAL_SECONDS + USUAL_BLOCKS * 2 * meter.window_seconds, USUAL_AT_MOST)
 
 
 class Starting:
@@ -96,6 +100,8 @@ def make_profile(
         began = began if on == LOCAL else clock()
         quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads)
         asked = source()  # torch is imported and the model traced here while the worker starts
+        if isinstance(replaying := devices["tuned"], ReplayedDevice):
+            asked = RecordedSource(asked.name, replaying)
         nominal = quiet.result()
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
         if "system" in campaign.allocators and "system" in devices:
@@ -117,6 +123,7 @@ def make_profile(
             header.yardstick_joules,
             clock,
             described.vector_width,
+            lambda experiment: _offers(devices, experiment),
         )
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
@@ -126,6 +133,12 @@ def make_profile(
     return Made(
         profile, path, gathered.expected_error, gathered.thinking_seconds, gathered.refused, resumed=unfinished > 0
     )
+
+
+def _offers(devices: Mapping[str, Device], experiment: Experiment) -> bool:
+    """Whether a device can train it: a replayed one only what it has not given yet."""
+    device = devices[experiment.allocator]
+    return not isinstance(device, ReplayedDevice) or device.left(experiment.network, experiment.stage) > 0
 
 
 def _known_watts(path: Path, old: Profile | None) -> float:

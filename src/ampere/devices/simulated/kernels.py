@@ -6,12 +6,13 @@ are products of the same size with the roles of rows, inputs and outputs exchang
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from ...network import Layer, work
 from ...network.kinds.convolution import size_out
 from ...network.kinds.kind import product
+from ...network.kinds.recurrent import GATES
 
 UPDATES = {"sgd": 3, "momentum": 5, "adam": 7, "adamw": 7}  # values read and written for each parameter
 UNKNOWN_WIDTH = 64.0  # of the products inside a module that no table knows
@@ -66,14 +67,22 @@ def _passes(layer: Layer, rows: float, n: float, k: float, taps: float, values: 
         yield Kernel(rows, n, k, taps, values, "backward")
 
 
-def _evenly(layer: Layer) -> Iterator[Kernel]:
+def _recurrent(layer: Layer) -> Iterator[Kernel]:
+    """At every place of the sequence, all gates from what comes in and from the state."""
+    yield from _evenly(layer, GATES[layer.kind] * layer.channels_out, layer.channels_in + layer.channels_out)
+
+
+def _opaque(layer: Layer) -> Iterator[Kernel]:
+    yield from _evenly(layer, UNKNOWN_WIDTH, UNKNOWN_WIDTH)
+
+
+def _evenly(layer: Layer, n: float = 0.0, k: float = 0.0) -> Iterator[Kernel]:
     """All other kinds: what they ask for in all, divided among the operations that they start."""
     asked = work(layer)
     count = max(1.0, float(asked.launches))
     if not asked.flops and not asked.values:
         return
-    known = layer.kind != "opaque"
-    n, k = (float(w) if known else UNKNOWN_WIDTH for w in (layer.channels_out, layer.channels_in))
+    n, k = n or float(layer.channels_out), k or float(layer.channels_in)
     rows = asked.flops / (2 * n * k * count)
     values = (asked.values + asked.weights) / count
     share = 0.5 if layer.backward else 0.0  # of the operations, those that run backward
@@ -82,9 +91,11 @@ def _evenly(layer: Layer) -> Iterator[Kernel]:
             yield Kernel(rows, n if rows else 0.0, k if rows else 0.0, 1.0, values, stage, repeats)
 
 
-PRODUCTS = {
+PRODUCTS: dict[str, Callable[[Layer], Iterator[Kernel]]] = {
     "conv": _convolution,
     "conv_grouped": _convolution,
     "conv_transposed": _convolution,
     "linear": _linear,
+    **dict.fromkeys(GATES, _recurrent),
+    "opaque": _opaque,
 }

@@ -80,7 +80,7 @@ ANDROID = Part(
     joules_per_flop=38 * PICO,
     joules_per_byte=90 * PICO,
     joules_per_cached_byte=15 * PICO,
-    counter=Counter("simulated battery gauge", "the whole phone, screen off", 0.25, 0.004, 0.06),
+    counter=Counter("simulated battery gauge", "the whole phone, screen off", 0.1758, 0.0006, 0.06),
     jitter=0.01,
     drift=0.02,
     busy_share=0.08,
@@ -111,13 +111,13 @@ IOS = Part(
     joules_per_flop=30 * PICO,
     joules_per_byte=80 * PICO,
     joules_per_cached_byte=12 * PICO,
-    counter=Counter("simulated battery gauge", "the whole phone, screen off", 0.25, 0.004, 0.08),
+    counter=Counter("simulated battery gauge", "the whole phone, screen off", 0.1758, 0.004, 0.08),
     jitter=0.008,
     drift=0.015,
     busy_share=0.05,
     busy_slowdown=0.1,
     busy_watts=0.4,
-    cooling=Cooling(kelvin_per_watt=7.0, seconds=90.0, limit_kelvin=20.0, clocks=(1.0, 0.9, 0.8, 0.7, 0.6)),
+    cooling=Cooling(kelvin_per_watt=6.5, seconds=90.0, limit_kelvin=20.0, clocks=(1.0, 0.9, 0.8, 0.7, 0.6)),
 )
 
 SERVER = Part(

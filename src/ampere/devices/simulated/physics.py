@@ -65,7 +65,8 @@ def footprint(network: Network, setup: TrainingSetup) -> float:
 
 def stage_of(part: Part, network: Network, setup: TrainingSetup, stage: str, clock: float = 1.0) -> Cost:
     """One stage timed by itself: it waits for the device, and finds nothing of the stage before in the cache."""
-    cold, total = math.inf, Cost(part.launch_seconds, part.static_watts * part.launch_seconds)
+    cold, waiting = math.inf, part.step_seconds / 2
+    total = Cost(waiting, part.static_watts * waiting)
     for layer in network.layers:
         total = total.plus(_layer_cost(part, layer, setup, cold, clock, (stage,)))
     return total

@@ -1,0 +1,109 @@
+"""What every device keeps to: a real one, one that does not exist, and a recording. A new one counts when it passes."""
+
+import json
+import math
+
+import pytest
+from tests.recordings import record
+from tests.synthetic import chain
+
+from ampere.devices import VariantFailed, describe, opened
+from ampere.devices.simulated import PARTS
+from ampere.network import Meter, Network, TrainingSetup
+
+SMALL, LARGE = chain(3, 4, 4, 8), chain(3, 48, 64, 64)
+SIMULATED = [f"simulated:{name}" for name in PARTS]
+QUICK = {"iterations": 6, "warmup": 2}
+
+
+@pytest.fixture(scope="module", params=["local", *SIMULATED, "replayed"], name="spec")
+def a_spec(request, tmp_path_factory):
+    if request.param != "replayed":
+        return request.param
+    path = tmp_path_factory.mktemp("recorded") / "recording.json"
+    record(path, [SMALL, LARGE], rounds=4)
+    return f"replayed:{path}"
+
+
+@pytest.fixture(scope="module", name="device")
+def a_device(spec):
+    with opened(spec, 5.0) as devices:
+        yield devices["tuned"]
+
+
+def block(device, network, **options):
+    return device.block({"layers": network.to_json()}, TrainingSetup(), **{**QUICK, **options})
+
+
+def test_it_says_what_it_is_without_being_started(spec, device):
+    described = describe(spec, 5.0)
+    assert described.identity == device.identity() == json.loads(json.dumps(device.identity()))
+    assert described.meter == Meter(**device.hello()["meter"])
+    assert described.vector_width in (4, 8, 16, 32)
+
+
+def test_only_real_devices_measure(spec, device):
+    meter = Meter(**device.hello()["meter"])
+    assert meter.simulated == ("simulated" in spec or "replayed" in spec)  # the recording is of a simulated device
+    assert meter.replayed == ("replayed" in spec)
+    assert not (meter.measured and meter.simulated)
+    sort = spec.partition(":")[0]
+    assert sort == "local" or (device.identity()["id"].startswith(sort) and device.hello()["cpu"].startswith(sort))
+
+
+def test_every_figure_of_a_block_is_finite_and_positive(device):
+    found = block(device, SMALL)
+    figures = (found.ratio, found.seconds, found.cpu_seconds, found.yardstick_seconds, found.joules, found.elapsed)
+    assert all(math.isfinite(figure) and figure > 0 for figure in figures)
+    assert found.iterations >= 1
+    assert found.parameters > 0
+
+
+def test_larger_networks_cost_more(device):
+    small, large = block(device, SMALL), block(device, LARGE)
+    assert large.ratio > small.ratio
+    assert large.joules > small.joules
+
+
+def test_the_ratio_is_that_of_the_seconds(device):
+    found = block(device, LARGE)
+    assert found.ratio == pytest.approx(found.cpu_seconds / found.yardstick_seconds, rel=0.25)
+
+
+def test_the_yardstick_costs_about_the_same_alone_and_beside(device):
+    assert block(device, SMALL).yardstick_seconds == pytest.approx(device.yardstick(0.3).cpu_seconds, rel=0.8)
+
+
+def test_its_clock_moves_by_what_a_block_takes(device):
+    began = device.clock()
+    took = block(device, SMALL).elapsed
+    assert device.clock() - began >= 0.9 * took
+
+
+def test_an_unknown_layer_is_refused_by_its_name(device):
+    record = SMALL.to_json()
+    record["layers"][0]["kind"] = "warp"
+    with pytest.raises(VariantFailed, match="warp"):
+        device.block({"layers": record}, TrainingSetup(), **QUICK)
+
+
+def test_nothing_at_all_is_refused(device):
+    with pytest.raises(VariantFailed):
+        device.block({"layers": Network((), 10).to_json()}, TrainingSetup(), **QUICK)
+
+
+def test_it_can_be_closed_twice(spec):
+    with opened(spec, 5.0) as devices:
+        for device in devices.values():
+            device.close()
+            device.close()
+
+
+@pytest.mark.parametrize("spec", SIMULATED)
+def test_a_seed_repeats_everything(spec):
+    def run(seed):
+        with opened(spec, 5.0, seed) as devices:
+            return [block(devices["tuned"], network) for network in (SMALL, LARGE)]
+
+    assert run(3) == run(3)
+    assert run(3) != run(4)

@@ -1,0 +1,92 @@
+"""A recording answers as the device did, once more, and with nothing that was not recorded."""
+
+import pytest
+from tests.recordings import record, whole
+from tests.synthetic import chain, random_chains
+
+from ampere import Estimator, Profile
+from ampere.devices import VariantFailed, opened
+from ampere.network import TrainingSetup
+from ampere.profiles.journal import Journal
+from ampere.profiles.recording import Header, record_header, record_observation
+from ampere.profiling.campaigns.campaign import Goal
+from ampere.profiling.observing import observation
+from ampere.profiling.running import make_profile
+
+
+class Named:
+    name = "chains"
+
+
+@pytest.fixture(scope="module", name="recorded")
+def a_recording(tmp_path_factory):
+    path = tmp_path_factory.mktemp("recorded") / "xavier.json"
+    return path, record(path, random_chains(2, 8), rounds=3)
+
+
+@pytest.fixture(name="device")
+def a_device(recorded):
+    with opened(f"replayed:{recorded[0]}", 5.0) as devices:
+        yield devices["tuned"]
+
+
+def subject(o):
+    return {"layers": o.network.to_json()}
+
+
+def test_recorded_rounds_come_in_turn_and_then_again(recorded, device):
+    first = recorded[1].observations[0]
+    ratios = [device.block(subject(first)).ratio for _ in range(6)]
+    assert tuple(ratios) == 2 * first.measurement.rounds
+
+
+def test_what_is_made_of_a_round_is_what_was_recorded(recorded, device):
+    profile = recorded[1]
+    for o in profile.observations:
+        block = device.block(subject(o), profile.setup)
+        again = observation(whole(o.network), block, profile.meter, profile.yardstick_seconds, profile.yardstick_joules)
+        assert again.measurement.joules == pytest.approx(o.measurement.joules_rounds[0])
+        assert again.measurement.yardsticks == o.measurement.yardsticks[:1]
+
+
+def test_what_was_not_recorded_is_refused(device):
+    with pytest.raises(VariantFailed, match="only what was recorded can be replayed"):
+        device.block({"layers": chain(3, 5, 5, 5).to_json()})
+
+
+def test_another_setup_is_refused(recorded, device):
+    with pytest.raises(VariantFailed, match="recorded with torch-sgd"):
+        device.block(subject(recorded[1].observations[0]), TrainingSetup(optimizer="adam"))
+
+
+def test_a_journal_can_be_replayed_as_well(recorded, tmp_path):
+    profile, path = recorded[1], tmp_path / "run.json.journal"
+    with Journal(path) as journal:
+        record_header(
+            journal,
+            Header(
+                profile.device,
+                profile.setup,
+                profile.meter,
+                profile.yardstick_seconds,
+                yardstick_joules=profile.yardstick_joules,
+            ),
+        )
+        for o in profile.observations:
+            record_observation(journal, o)
+    with opened(f"replayed:{path}", 5.0) as devices:
+        assert devices["tuned"].block(subject(profile.observations[0])).joules > 0
+
+
+def test_profiling_takes_all_that_is_recorded_and_nothing_else(recorded, tmp_path):
+    path, profile = recorded
+    made = make_profile(Named, profile.setup, Goal(10_000.0), path=tmp_path / "again.json", on=f"replayed:{path}")
+    assert not made.refused
+    again = Profile.load(made.path)
+    assert again.device["id"] == "replayed-simulated-xavier"
+    assert again.meter.replayed
+    assert {o.network for o in again.observations} == {o.network for o in profile.observations}
+    unseen = random_chains(9, 5)
+    first, second = (Estimator(p) for p in (profile, again))
+    for network in unseen:
+        assert second.estimate(network).joules == pytest.approx(first.estimate(network).joules, rel=0.1)

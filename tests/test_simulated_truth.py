@@ -1,0 +1,43 @@
+"""Profiling a simulated device recovers what it knows of itself: networks that were not profiled, and their layers.
+
+How it is counted: `total` is the mean over networks of |estimate - truth| / truth; `layers` is the mean over networks
+of the sum of |estimate - truth| over the layers and the constant of a step, over the sum of their truths: errors that
+cancel in the total do not cancel here.
+"""
+
+from random import Random
+
+import pytest
+
+import ampere
+from ampere.devices.simulated import PARTS, SimulatedDevice
+from ampere.models.loading import find_space
+from ampere.profiling.sources import SpaceSource
+
+PAPERS_POINTS = 144  # of a 5-layer CNN: 12 for each kind with one free width, 40 for each with two
+PAPERS_SECONDS = {"xavier": 421, "tx2": 1211, "phone-android": 1688, "phone-ios": 1012, "server": 268}  # its Table 1
+
+
+@pytest.fixture(scope="module", name="networks")
+def unseen_networks():
+    source, rng = SpaceSource(find_space("cnn5")), Random("unseen")
+    return [source.sample(rng).network for _ in range(30)]
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_totals_within_5_percent_and_layers_within_10(name, networks, tmp_path):
+    profile = ampere.profile("cnn5", device=f"simulated:{name}", out=tmp_path / "profile.json").profile
+    assert len(profile.observations) <= PAPERS_POINTS
+    assert profile.profiling_seconds <= PAPERS_SECONDS[name]
+    assert not {n.layers for n in networks} & {o.network.layers for o in profile.observations}
+    estimator, device = ampere.Estimator(profile), SimulatedDevice(name)
+    total, layers = [], []
+    for network in networks:
+        told, truth = estimator.estimate(network), device.truth(network)
+        real = [*(cost.joules for cost in truth.layers), truth.step.joules]
+        total.append(abs(told.joules / sum(real) - 1))
+        apart = [abs(share.joules - joules) for share, joules in zip(told.by_layer, real, strict=True)]
+        layers.append(sum(apart) / sum(real))
+        assert told.seconds == pytest.approx(truth.total.seconds, rel=0.3)
+    assert sum(total) / len(total) < 0.05
+    assert sum(layers) / len(layers) < 0.10
