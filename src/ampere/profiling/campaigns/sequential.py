@@ -61,9 +61,9 @@ class Run:
     def _sampled(self) -> list[Network]:
         """The original first."""
         source, rng = self._bench.source, Random(self._task.seed)
-        until = time.monotonic() + SAMPLING_SHARE * self._task.goal.seconds
+        until = self._bench.clock() + SAMPLING_SHARE * self._task.goal.seconds
         found = [source.original().network]
-        while len(found) < NETWORKS_AT_LEAST or (len(found) < NETWORKS_AT_MOST and time.monotonic() < until):
+        while len(found) < NETWORKS_AT_LEAST or (len(found) < NETWORKS_AT_MOST and self._bench.clock() < until):
             found.append(source.sample(rng).network)
         return found
 
