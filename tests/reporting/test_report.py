@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 from tests.synthetic import conv, linear
@@ -9,7 +10,7 @@ from tests.synthetic import conv, linear
 from ampere import units
 from ampere.estimation import Estimator
 from ampere.network import Meter, Network
-from ampere.reporting import Run, make_report
+from ampere.reporting import Run, make_report, save_charts, save_page
 from ampere.reporting.model_part import where_it_goes
 from ampere.reporting.page import html
 
@@ -133,3 +134,40 @@ def test_the_page_asks_nobody_for_anything(report):
     assert not re.findall(r"(?:src|href)=\"(?!data:,)", page)
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert len(page) < 500_000
+
+
+def test_several_models_are_held_side_by_side_first(profile, network):
+    report = make_report(profile, [network, network.renamed("twin")], [Run(), Run()])
+    assert keys(report)[:3] == ["models", "model-1", "model-2"]
+    assert [row[0] for row in chart(report, "models").table.rows] == ["tidy", "twin"]
+
+
+@pytest.mark.parametrize("name", ["\x00\x0b", "\ud800", "x" * 50_000, "\u202e&amp;<!--", "]]>"])
+def test_no_name_breaks_the_page_or_a_picture(profile, name, tmp_path):
+    named = Network((replace(conv(8, 8), name=name),), 10, name)
+    report = make_report(profile, [named], [Run()])
+    [page] = save_page(report, tmp_path / "page.html")
+    assert page.stat().st_size < 500_000
+    for path in save_charts(report, tmp_path, "svg"):
+        ElementTree.parse(path)
+
+
+def test_a_network_of_a_thousand_layers_stays_a_page(profile):
+    deep = Network(tuple(replace(conv(8, 8 + i % 50), name=f"block.{i}") for i in range(1000)), 10, "deep")
+    page = html(make_report(profile, [deep], [Run()]))
+    assert "and 601 more rows" in page
+    assert len(page) < 500_000
+
+
+@pytest.mark.parametrize("kept", [1, 2, 5])
+def test_a_profile_that_knows_little_makes_a_report_too(profile, network, kept):
+    little = replace(profile, observations=profile.observations[:kept])
+    assert "Where the energy of tidy goes" in html(make_report(little, [network], [Run()]))
+
+
+def test_modelled_joules_can_be_told_at_other_watts(profile, network):
+    five, ten = (make_report(profile, [network], [Run()], watts_per_core=watts) for watts in (None, 10.0))
+    [(once, _)], [(twice, _)] = five.sections[0].figures, ten.sections[0].figures
+    assert float(twice.split()[0]) == pytest.approx(2 * float(once.split()[0]), rel=0.01)
+    left, doubled = (chart(r, "left-out").table.rows[0][3] for r in (five, ten))
+    assert left == doubled  # the error does not change with the scale

@@ -6,16 +6,17 @@ import base64
 import hashlib
 import re
 from collections.abc import Sequence
-from html import escape as escaped
 from pathlib import Path
 
 from . import svg
+from .escaping import text as escaped
 from .record import Chart, Report, Section, Table
 from .theme import DARK, LIGHT, variables
 
 FULL, HALF, PHONE = 860.0, 420.0, 326.0  # pixels
 
 
+MOST_ROWS = 400  # of a table: more is for a file of figures, not for a page
 UNITS = re.compile(r"(\d) (?=[mkµnMG]?J\b|[mk]?Wh?\b|[mµ]?s\b|min\b|h\b|days\b|%)")
 
 
@@ -95,8 +96,9 @@ def _chart(chart: Chart) -> str:
 def _table(table: Table) -> str:
     numeric = [column.startswith(">") for column in table.columns]
     head = "".join(_cell("th scope=col", c.lstrip(">"), n) for c, n in zip(table.columns, numeric, strict=True))
-    rows = "".join(f"<tr>{_row(row, numeric)}</tr>" for row in table.rows)
-    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    rows = "".join(f"<tr>{_row(row, numeric)}</tr>" for row in table.rows[:MOST_ROWS])
+    more = f"<p>and {len(table.rows) - MOST_ROWS:,} more rows</p>" if len(table.rows) > MOST_ROWS else ""
+    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}</div>'
 
 
 def _row(row: Sequence[str], numeric: Sequence[bool]) -> str:

@@ -14,6 +14,7 @@ from .device_part import cost_section, device_name, facts, flags_section, more_f
 from .layers import kind_colours
 from .methods import methods_section
 from .model_part import Run, model_section
+from .models_part import side_by_side
 from .origin import origin
 from .record import Report, Section
 from .surfaces import surfaces_section
@@ -32,7 +33,8 @@ def make_report(
     estimator = Estimator(profile, watts_per_core)
     estimates = [estimator.estimate(network, allocator) for network in networks]
     colours = kind_colours(estimates)
-    sections: list[Section | None] = [
+    sections: list[Section | None] = [side_by_side(estimates)] if len(estimates) > 1 else []
+    sections += [
         model_section(f"model-{i}", network, estimate, estimator, run, colours)
         for i, (network, estimate, run) in enumerate(zip(networks, estimates, runs, strict=True), 1)
     ]

@@ -18,7 +18,7 @@ from .record import Chart, Section, Table
 from .scales import whole
 
 FEWEST = 3  # places of a surface that must have been seen for it to be shown
-GRID, STEPS = 40, 64
+CELLS, FINEST, STEPS = 2_600, 40, 64  # cells of all heat maps together, of one side, and of a line
 NO_SURFACE = ("glue", "opaque")
 Place = tuple[int, int]
 
@@ -36,9 +36,17 @@ class Known:
     def places(self) -> list[Place]:
         return sorted({*self.alone, *self.within})
 
+    @property
+    def is_a_surface(self) -> bool:
+        """Both numbers of channels were seen to change, and not only together."""
+        apart = any(i != o for i, o in self.places)
+        return apart and len({i for i, _ in self.places}) > 1 and len({o for _, o in self.places}) > 1
+
 
 def surfaces_section(profile: Profile, estimator: Estimator) -> Section | None:
-    charts = tuple(_chart(name, known, estimator) for name, known in sorted(most_measured(profile).items()))
+    found = sorted(most_measured(profile).items())
+    side = min(FINEST, int((CELLS / max(1, sum(k.is_a_surface for _, k in found))) ** 0.5))
+    charts = tuple(_chart(name, known, estimator, side) for name, known in found)
     if not charts:
         return None
     words = ("What each kind of layer costs, at the configuration that was measured most.",)
@@ -70,11 +78,10 @@ def _known(found: list[tuple[Layer, Observation]]) -> Known:
     return Known(standing, observation.network.batch, alone, within - alone.keys())
 
 
-def _chart(name: str, known: Known, estimator: Estimator) -> Chart:
-    ins, outs = {i for i, _ in known.places}, {o for _, o in known.places}
+def _chart(name: str, known: Known, estimator: Estimator, side: int) -> Chart:
     title = f"{naming.kind(name).capitalize()}: {naming.configuration(known.layer)}"
-    if len(ins) > 1 and len(outs) > 1 and any(i != o for i, o in known.places):
-        return _heatmap(name, title, known, estimator)
+    if known.is_a_surface:
+        return _heatmap(name, title, known, estimator, side)
     return _curve(name, title, known, estimator)
 
 
@@ -100,9 +107,9 @@ def _told(known: Known, estimator: Estimator) -> Iterator[tuple[Place, str, tupl
         yield place, tip, (whole(place[0]), whole(place[1]), learnt, how)
 
 
-def _heatmap(name: str, title: str, known: Known, estimator: Estimator) -> Chart:
+def _heatmap(name: str, title: str, known: Known, estimator: Estimator, side: int) -> Chart:
     told = list(_told(known, estimator))
-    xs, ys = _even({i for i, _ in known.places}, GRID), _even({o for _, o in known.places}, GRID)
+    xs, ys = _even({i for i, _ in known.places}, side), _even({o for _, o in known.places}, side)
     values = [[_share(estimator, known, (x, y)).joules for x in xs] for y in ys]
     seen = [heatmap.Seen(*place, tip, place in known.alone) for place, tip, _ in told]
     surface = heatmap.Surface(xs, ys, values, seen)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from html import escape
 
+from .escaping import text
 from .marks import Area, Datum, Dot, Drawing, Line, Mark, Point, Rect, Text, Tiles
 from .theme import on_page, on_paper
 
@@ -14,7 +14,7 @@ FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
 def on_a_page(drawing: Drawing, key: str, title: str, description: str, wide: str = "") -> str:
     """Inline, with its words for those who do not see it; `wide` names the screens that it is for."""
-    named = f'<title id="{key}-t">{escape(title)}</title><desc id="{key}-d">{escape(description)}</desc>'
+    named = f'<title id="{key}-t">{text(title)}</title><desc id="{key}-d">{text(description)}</desc>'
     about = f'class="chart {wide}" role="img" aria-labelledby="{key}-t" aria-describedby="{key}-d"'
     return f"<svg {about} {_box(drawing)}>{named}{_body(drawing, on_page)}</svg>"
 
@@ -23,7 +23,7 @@ def alone(drawing: Drawing, title: str, description: str) -> str:
     """A file of its own, in the colours of paper."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" {_box(drawing)}>'
     ground = _rect(Rect(drawing.left, drawing.top, drawing.width, drawing.height, "paper"), on_paper)
-    named = f"<title>{escape(title)}</title><desc>{escape(description)}</desc>"
+    named = f"<title>{text(title)}</title><desc>{text(description)}</desc>"
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{named}{ground}{_body(drawing, on_paper)}</svg>\n'
 
 
@@ -83,12 +83,12 @@ def corners(dot: Dot) -> list[Point]:
     return [(x, y - 1.25 * r), (x + 1.2 * r, y + 0.9 * r), (x - 1.2 * r, y + 0.9 * r)]
 
 
-def _text(text: Text, paint: Paint) -> str:
-    place = f'x="{_n(text.x)}" y="{_n(text.y)}" font-size="{_n(text.size)}" fill="{paint(text.fill)}"'
-    anchor = f' text-anchor="{text.anchor}"' if text.anchor != "start" else ""
-    weight = ' font-weight="600"' if text.bold else ""
-    turn = f' transform="rotate(-90 {_n(text.x)} {_n(text.y)})"' if text.turned else ""
-    return f"<text {place}{anchor}{weight}{turn}>{escape(text.words)}</text>"
+def _words(words: Text, paint: Paint) -> str:
+    place = f'x="{_n(words.x)}" y="{_n(words.y)}" font-size="{_n(words.size)}" fill="{paint(words.fill)}"'
+    anchor = f' text-anchor="{words.anchor}"' if words.anchor != "start" else ""
+    weight = ' font-weight="600"' if words.bold else ""
+    turn = f' transform="rotate(-90 {_n(words.x)} {_n(words.y)})"' if words.turned else ""
+    return f"<text {place}{anchor}{weight}{turn}>{text(words.words)}</text>"
 
 
 def _datum(datum: Datum, paint: Paint) -> str:
@@ -96,7 +96,7 @@ def _datum(datum: Datum, paint: Paint) -> str:
     orders = f' data-y="{_n(datum.y)}"{others}' if others else ""
     moved = f' transform="translate(0 {_n(datum.y)})"{orders}' if datum.y else orders
     inside = "".join(_mark(mark, paint) for mark in datum.marks)
-    return f'<g class="datum"{moved}><title>{escape(datum.tip)}</title>{inside}</g>'
+    return f'<g class="datum"{moved}><title>{text(datum.tip)}</title>{inside}</g>'
 
 
 WRITERS: dict[type, Callable[..., str]] = {
@@ -105,7 +105,7 @@ WRITERS: dict[type, Callable[..., str]] = {
     Line: _line,
     Area: _area,
     Dot: _dot,
-    Text: _text,
+    Text: _words,
     Datum: _datum,
 }
 

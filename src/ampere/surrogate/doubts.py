@@ -10,7 +10,7 @@ from ampere.network import Layer, Network
 from ampere.network.kinds import group
 
 from .additive import Additive
-from .features import STEP, Array, layer_row, network_features
+from .features import STEP, Array, NetworkFeatures, layer_row, network_features
 from .gp import kernel
 
 
@@ -32,12 +32,10 @@ def doubts(model: Additive, network: Network, system: bool) -> Doubts:
     _, besides, own = model.as_a_whole(features, system)
     total = besides + sum((c * k.whitened for c, k in zip(features.counts, known, strict=True)), np.zeros_like(besides))
     prices = model.doubt**2 * features.row
-    layers = {}
-    for index, (layer, count) in enumerate(zip(features.layers, features.counts, strict=True)):
-        prior = float(layer_row(layer, model.hyper.vector_width) @ prices) + _residual(
-            model, features.layers, features.counts, index
-        )
-        layers[layer] = float(count) * (prior - float(known[index].whitened @ total))
+    residuals, layers = _residuals(model, features), {}
+    for layer, count, layer_known, residual in zip(features.layers, features.counts, known, residuals, strict=True):
+        prior = float(layer_row(layer, model.hyper.vector_width) @ prices + residual)
+        layers[layer] = float(count) * (prior - float(layer_known.whitened @ total))
     step = float(STEP @ prices) - float(model.step.whitened @ total)
     whole = own - float((besides - model.step.whitened) @ total)
     noise = float(model.measuring(model.answer(network, system).seconds))
@@ -45,12 +43,14 @@ def doubts(model: Additive, network: Network, system: bool) -> Doubts:
     return Doubts(sum_, {k: v / sum_ for k, v in layers.items()}, whole / sum_, step / sum_, noise / sum_)
 
 
-def _residual(model: Additive, layers: tuple[Layer, ...], counts: Array, index: int) -> float:
-    """Prior covariance of one layer's residual with those of all layers of its kind."""
-    kind = group(layers[index])
-    alike = [i for i, layer in enumerate(layers) if group(layer) == kind]
-    known = [model.known(layers[i]) for i in alike]
-    here = model.known(layers[index])
-    near = kernel(here.scaled_position[None, :], np.array([k.scaled_position for k in known]), model.hyper.own)[0]
-    weights = np.array([counts[i] * k.physics for i, k in zip(alike, known, strict=True)])
-    return model.hyper.residual_of(kind) ** 2 * here.physics * float(near @ weights)
+def _residuals(model: Additive, features: NetworkFeatures) -> Array:
+    """Prior covariance of each layer's residual with those of all layers of its kind."""
+    known = [model.known(layer) for layer in features.layers]
+    kinds = np.array([group(layer) for layer in features.layers])
+    physics, found = np.array([k.physics for k in known]), np.zeros(len(known))
+    for kind in set(kinds):
+        alike = np.flatnonzero(kinds == kind)
+        positions = np.array([known[i].scaled_position for i in alike])
+        near = kernel(positions, positions, model.hyper.own)
+        found[alike] = model.hyper.residual_of(kind) ** 2 * physics[alike] * (near @ (features.counts * physics)[alike])
+    return found
