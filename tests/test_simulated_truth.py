@@ -2,7 +2,8 @@
 
 How it is counted: `total` is the mean over networks of |estimate - truth| / truth; `layers` is the mean over networks
 of the sum of |estimate - truth| over the layers and the constant of a step, over the sum of their truths: errors that
-cancel in the total do not cancel here.
+cancel in the total do not cancel here. These are means: single networks with a width of 1 in their middle are up to
+40 % off, because hardly any measurement lies near them.
 """
 
 from random import Random
@@ -31,13 +32,14 @@ def test_totals_within_5_percent_and_layers_within_10(name, networks, tmp_path):
     assert profile.profiling_seconds <= PAPERS_SECONDS[name]
     assert not {n.layers for n in networks} & {o.network.layers for o in profile.observations}
     estimator, device = ampere.Estimator(profile), SimulatedDevice(name)
-    total, layers = [], []
+    total, layers, seconds = [], [], []
     for network in networks:
         told, truth = estimator.estimate(network), device.truth(network)
         real = [*(cost.joules for cost in truth.layers), truth.step.joules]
         total.append(abs(told.joules / sum(real) - 1))
         apart = [abs(share.joules - joules) for share, joules in zip(told.by_layer, real, strict=True)]
         layers.append(sum(apart) / sum(real))
-        assert told.seconds == pytest.approx(truth.total.seconds, rel=0.3)
+        seconds.append(abs(told.seconds / truth.total.seconds - 1))
     assert sum(total) / len(total) < 0.05
     assert sum(layers) / len(layers) < 0.10
+    assert sum(seconds) / len(seconds) < 0.10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,7 @@ def _label(axes: Any, validation: Validation, unit: str) -> None:
     axes.set_xlabel(f"{trained}: {what} per iteration [{unit}]", color=INK)
     axes.set_ylabel(f"estimate: {what} per iteration [{unit}]", color=INK)
     title = f"{validation.model}: {len(validation.rows)} networks that were not profiled, {validation.device}"
-    axes.set_title(title, loc="left", color=INK, fontsize=11)
+    axes.set_title(textwrap.fill(title, 66), loc="left", color=INK, fontsize=11)
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(
         handles[::-1], labels[::-1], title="mean error (MAPE)", loc="upper left", frameon=False, alignment="left"

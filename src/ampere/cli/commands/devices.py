@@ -65,6 +65,7 @@ def _summary(path: Path, device_id: str) -> dict[str, Any]:
     return {
         "path": str(path),
         "problem": None,
+        "device_id": profile.device["id"],
         "of_this_device": profile.device["id"] == device_id,
         "setup": profile.setup.to_json(),
         "spaces": list(profile.spaces),

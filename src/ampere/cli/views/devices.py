@@ -51,7 +51,12 @@ def _profile(profile: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     seconds = units.seconds(profile["profiling_seconds"])
     yield "from", f"{profile['measurements']} measurements in {seconds}{spread}"
     if not profile["of_this_device"]:
-        yield "", "of another device: it is used only with --profile and --foreign"
+        yield "", f"of another device: it is used only with {_asked_with(profile)}"
+
+
+def _asked_with(profile: Mapping[str, Any]) -> str:
+    sort, _, name = str(profile["device_id"]).partition("-")
+    return f"--device simulated:{name}" if sort == "simulated" else "--profile and --foreign"
 
 
 def _setup(record: Mapping[str, Any]) -> str:

@@ -35,7 +35,8 @@ def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
     low, high = min(r.actual for r in validation.rows), max(r.actual for r in validation.rows)
     yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
     yield "coverage", f"{units.percent(validation.coverage90)} of them lie in the estimate's 90 % interval"
-    yield "profiling", units.seconds(validation.profiling_seconds)
+    sort = "simulated " if validation.meter.simulated else ""
+    yield "profiling", f"{sort}{units.seconds(validation.profiling_seconds)}"
     yield "device", validation.device
     yield "joules", in_words(validation.meter)
     yield "stands for", ALLOCATORS[validation.allocator]
