@@ -76,7 +76,9 @@ def layers(draw: st.DrawFn) -> Layer:
     return Layer(kind, config, draw(sizes), draw(sizes), draw(tails), draw(st.text()), draw(flags), draw(flags))
 
 
-networks = st.builds(Network, st.lists(layers(), max_size=5).map(tuple), sizes, st.text(), st.just(("a note",)))
+networks = st.builds(
+    Network, st.lists(layers(), min_size=1, max_size=5).map(tuple), sizes, st.text(), st.just(("a note",))
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -129,3 +131,8 @@ def test_a_kernel_larger_than_its_input_is_refused(tmp_path):
     config = {**conv.config, "size_in": (3, 28), "kernel": (9, 9), "padding": (0, 0)}
     with pytest.raises(ProfileError, match="negative or infinite work"):
         save_network(replace(NETWORK, layers=(replace(conv, config=config),)), tmp_path / "n.json")
+
+
+def test_a_network_without_layers_is_refused(tmp_path):
+    with pytest.raises(ProfileError, match="no layers"):
+        save_network(Network((), 4), tmp_path / "network.json")

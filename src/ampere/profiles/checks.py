@@ -50,6 +50,8 @@ def check_network(network: Network) -> None:
 
 
 def check_extent(network: Network) -> None:
+    if not network.layers:
+        raise ValueError("it has no layers")
     if len(network.layers) > MOST_LAYERS:
         raise ValueError(f"it has more than {MOST_LAYERS:,} layers")
     if not 1 <= network.batch <= LARGEST_SIZE:

@@ -63,7 +63,12 @@ def _next(made: Made, model: str, options: Namespace) -> str:
     device = options.device != "local" and ["--device", options.device]
     place = options.out and ["--profile", str(made.path)]
     told = [*(which or ()), *(batch or ()), *(place or ()), *(device or ())]
-    return shlex.join(["ampere", "estimate", model if options.model else "MODEL", *told])
+    from ampere.fitting import BY_LAYER
+
+    model = model if options.model else "MODEL"
+    if made.profile.method not in BY_LAYER:
+        return shlex.join(["ampere", "validate", model, "--methods", "all", *(which or ()), *(batch or ())])
+    return shlex.join(["ampere", "estimate", model, *told])
 
 
 def to_json(made: Made, seconds: float) -> dict[str, Any]:
