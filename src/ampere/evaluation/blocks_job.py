@@ -20,6 +20,7 @@ from ampere.yardstick import in_reference, sharing_of
 
 from .job import Report, file_name
 from .plan import is_simulated
+from .profile_job import ProfileJob
 
 if TYPE_CHECKING:
     from .lab import Lab, OpenDevice
@@ -36,6 +37,7 @@ class BlocksJob:
     count: int
     rounds: int
     block_seconds: float
+    profile: ProfileJob | None = None  # whose condition the figures refer to, where they are held against its estimates
 
     @property
     def name(self) -> str:
@@ -49,6 +51,9 @@ class BlocksJob:
 
     def do(self, lab: Lab, path: Path, report: Report) -> None:
         opened, experiments = lab.open(self.device), self.build()
+        if self.profile is not None:
+            known = lab.get(self.profile)
+            opened = replace(opened, yardstick_seconds=known.yardstick_seconds, yardstick_joules=known.yardstick_joules)
         seen: list[list[Observation]] = [[] for _ in experiments]
         rng, guess, done = Random(self.name), Guess(), 0
         for _ in range(self.rounds):

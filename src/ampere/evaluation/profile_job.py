@@ -42,7 +42,7 @@ class ProfileJob:
         """A journal beside the file is where a stopped run goes on."""
         api.profile(
             self.family,
-            seconds=None if is_simulated(self.device) else self.budget_seconds,  # its counter decides how long
+            seconds=self.budget_seconds,
             out=path,
             seed=self.seed,
             method=self.method,

@@ -27,4 +27,4 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
             )
         axes.set_ylim(bottom=0)
         plain(axes, title, "identical convolutions between input and output layer", f"energy an iteration [{unit}]")
-        legend(axes, loc="upper left")
+        legend(axes, loc="lower right")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from .style import INK, colour_of, in_order, label_of, plain
@@ -46,9 +46,3 @@ def percents(axes: Any) -> None:
 
 def floor(axes: Any, x: int, value: float) -> None:
     axes.plot([x - 0.42, x + 0.42], [value, value], color=INK, lw=1.2, zorder=2)
-
-
-def shared_legend(figure: Any, axes: Sequence[Any], columns: int = 4) -> None:
-    """Below all panels, each method once."""
-    found = {label: handle for one in axes for handle, label in zip(*one.get_legend_handles_labels(), strict=True)}
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=8)

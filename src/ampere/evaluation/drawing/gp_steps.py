@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .style import FAINT, INK, MUTED, OURS, Record, legend, panels, plain, unit_for
+from .style import FAINT, INK, MUTED, OURS, Record, panels, plain, shared_legend, unit_for
 
 
 def draw(figure: Any, records: Sequence[Record]) -> None:
-    for axes, record in zip(panels(figure, len(records), width=3.9, height=3.2), records, strict=True):
+    for axes, record in zip(panels(figure, len(records), columns=5, width=2.8, height=2.8), records, strict=True):
         truth = dict(map(tuple, record["truth"]))
         scale, unit = unit_for(truth.values())
         x, mean, doubt = zip(*record["curve"], strict=True)
@@ -22,4 +22,4 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
         axes.axvline(record["next"], color=MUTED, lw=0.8, ls="--", label="next")
         axes.set_ylim(0, 1.45 * max(truth.values()) / scale)
         plain(axes, f"{record['device_title']}, {record['step']} points", "input channels", f"energy [{unit}]")
-    legend(figure.axes[0], loc="upper left")
+    shared_legend(figure)

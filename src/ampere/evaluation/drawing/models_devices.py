@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .dots import dots, floor, shared_legend
-from .style import Record, device_panels
+from .dots import dots, floor
+from .style import Record, device_panels, shared_legend
 
 
 def draw(figure: Any, records: Sequence[Record]) -> None:
-    drawn = device_panels(figure, records, columns=2, width=5.6, height=3.3, below=0.6)
-    for axes, title, rows in drawn:
+    for axes, title, rows in device_panels(figure, records, columns=2, width=5.6, height=3.3):
         errors = {r["family"]: {m: 100 * e for m, e in r["mape"].items()} for r in rows}
         dots(axes, errors, "mean error [%]", title)
         for x, row in enumerate(rows):
             floor(axes, x, 100 * row["repeatability"])
-    shared_legend(figure, [axes for axes, _, _ in drawn])
+    shared_legend(figure)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .style import INK, Record, by, colour_of, device_panels, in_order, label_of, legend, plain
+from .style import INK, Record, by, colour_of, device_panels, in_order, label_of, plain, shared_legend
 
 
 def draw(figure: Any, records: Sequence[Record]) -> None:
-    for axes, title, rows in device_panels(figure, records, width=6.2, height=4.6):
+    for axes, title, rows in device_panels(figure, records, width=5.0, height=4.2):
         groups = by(rows, "method")
         for method in in_order(groups):
             own = sorted(groups[method], key=lambda r: r["profiling_seconds"])
@@ -22,4 +22,4 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
             axis.set_minor_formatter("{x:g}")
         axes.tick_params(which="minor", labelsize=7)
         plain(axes, f"{title}, 5-layer CNNs", "seconds of profiling", "mean error [%]")
-        legend(axes, loc="upper right")
+    shared_legend(figure)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .style import Record, by, colour_of, device_panels, label_of, legend, plain
+from .style import Record, by, colour_of, device_panels, label_of, plain, shared_legend
 
 SHOWN = ("additive", "flops_intercept")
 STYLES = ("-", "--", ":")
 
 
 def draw(figure: Any, records: Sequence[Record]) -> None:
-    for axes, title, rows in device_panels(figure, records, width=4.4, height=4.0):
+    for axes, title, rows in device_panels(figure, records, width=4.0, height=3.8):
         largest = 0.0
         for method in SHOWN:
             for style, (depth, own) in zip(STYLES, by(rows, "depth").items(), strict=False):
@@ -25,4 +25,4 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
                 )
         axes.set(xlim=(0, min(80.0, 1.05 * largest)), ylim=(0, 102))
         plain(axes, title, "error at most [%]", "networks [%]")
-        legend(axes, loc="lower right")
+    shared_legend(figure)

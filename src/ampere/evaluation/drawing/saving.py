@@ -14,7 +14,7 @@ from ..running import Result
 from .style import INK, MUTED
 
 FORMATS = (".png", ".svg")
-CHARACTERS_AN_INCH = 12  # of a title
+CHARACTERS_AN_INCH, NOTE_CHARACTERS_AN_INCH = 12, 18
 
 
 def draw(result: Result, folder: Path) -> list[Path]:
@@ -37,7 +37,8 @@ def figure_of(result: Result) -> Any:
     width = figure.get_size_inches()[0]
     title = textwrap.fill(_title(result), int(CHARACTERS_AN_INCH * width))
     figure.suptitle(title, x=0.01, ha="left", color=INK, fontsize=11)
-    figure.supxlabel(_origin(result), x=0.99, ha="right", color=MUTED, fontsize=7)
+    origin = "\n".join(textwrap.wrap(_origin(result), int(NOTE_CHARACTERS_AN_INCH * width)))
+    figure.supxlabel(origin, x=0.99, ha="right", color=MUTED, fontsize=7)
     return figure
 
 

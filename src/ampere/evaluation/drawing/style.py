@@ -24,6 +24,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "parameters": ("parameters", "#999999"),
     "layers": ("number of layers", "#bbbbbb"),
 }
+LEGEND_INCHES = 2.0
 JOULES = ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
 
 
@@ -58,6 +59,15 @@ def legend(axes: Any, **where: Any) -> None:
     axes.legend(frameon=False, fontsize=8, labelcolor=INK, **where)
 
 
+def shared_legend(figure: Any) -> None:
+    """Beside all panels, each name once."""
+    found = {
+        label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.set_size_inches(figure.get_size_inches()[0] + LEGEND_INCHES, figure.get_size_inches()[1])
+    figure.legend(found.values(), found.keys(), loc="outside right center", frameon=False, fontsize=8, labelcolor=INK)
+
+
 def by(records: Iterable[Record], key: str) -> dict[Any, list[Record]]:
     """In order of first sight."""
     groups: dict[Any, list[Record]] = {}
@@ -66,13 +76,11 @@ def by(records: Iterable[Record], key: str) -> dict[Any, list[Record]]:
     return groups
 
 
-def panels(
-    figure: Any, count: int, columns: int = 3, width: float = 4.4, height: float = 3.6, below: float = 0.0
-) -> list[Any]:
-    """As many axes as asked for, in rows; `below` them some inches for a legend."""
+def panels(figure: Any, count: int, columns: int = 3, width: float = 4.4, height: float = 3.6) -> list[Any]:
+    """As many axes as asked for, in rows."""
     columns = min(count, columns)
     rows = math.ceil(count / columns)
-    figure.set_size_inches(max(5.2, width * columns), height * rows + 0.4 + below)
+    figure.set_size_inches(max(5.2, width * columns), height * rows + 0.4)
     return [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
 
 

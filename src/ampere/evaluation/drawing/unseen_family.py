@@ -13,7 +13,7 @@ from .style import Record, device_panels, plain
 def draw(figure: Any, records: Sequence[Record]) -> None:
     for axes, title, rows in device_panels(figure, records, width=5.6, height=4.8):
         families = list(dict.fromkeys(r["profiled"] for r in rows))
-        errors = {(r["profiled"], r["tested"]): 100 * r["mape"]["additive"] for r in rows}
+        errors = {(r["profiled"], r["tested"]): 100 * r["mape"] for r in rows}
         values = np.array([[errors[p, t] for t in families] for p in families])
         axes.imshow(np.log10(np.maximum(values, 0.5)), cmap="Blues", vmin=-0.3, vmax=2.2)
         for (i, j), value in np.ndenumerate(values):

@@ -47,7 +47,9 @@ def test_job(plan: Plan, device: str) -> BlocksJob:
         places = [(layer, c) for layer in surfaces().values() for c in test_channels(plan, layer)]
         return [of_layers([layer.with_channels(*c)], BATCH) for layer, c in places]
 
-    return BlocksJob(device, "conv-tests", build, 2 * plan.either(8, 40), plan.either(2, 6), 0.08)
+    return BlocksJob(
+        device, "conv-tests", build, 2 * plan.either(8, 40), plan.either(2, 6), 0.08, of_family(plan, device, FAMILY)
+    )
 
 
 def jobs(plan: Plan) -> list[Job[object]]:

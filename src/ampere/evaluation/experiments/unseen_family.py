@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import mean
+
+from ampere.estimation import Estimator
+from ampere.profiles.profile import Profile
+from ampere.yardstick import sharing_of
 
 from ..catalogue import Record
-from ..comparing import compared
+from ..comparing import Comparison, compared
 from ..lab import Lab
 from ..profile_job import of_family
-from ..trials_job import needs, trials_of
+from ..trials_job import Pair, needs, trials_of
 
 TITLE = "what one profile knows about families it never saw"
 FIGURE = ""
@@ -22,7 +27,17 @@ def records(lab: Lab) -> Iterator[Record]:
     plan = lab.plan
     for device in plan.devices:
         for profiled in plan.families(device):
+            estimator = Estimator(lab.get(of_family(plan, device, profiled)))
             for tested in plan.families(device):
-                comparison = compared(lab, trials_of(plan, device, tested), (of_family(plan, device, profiled),))
-                mape = {method: comparison.mape[method] for method in ("additive", "physics", "flops_intercept")}
-                yield {**comparison.of, "profiled": profiled, "tested": tested, "mape": mape}
+                trials = trials_of(plan, device, tested)
+                errors = _errors(estimator, lab.get(trials), compared(lab, trials), lab.get(trials.profile))
+                yield {**compared(lab, trials).of, "profiled": profiled, "tested": tested, "mape": mean(errors)}
+
+
+def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, reference: Profile) -> list[float]:
+    """In the condition of the tested family's own profile, which its measurements refer to."""
+    known = estimator.profile
+    sharing = sharing_of([o.measurement for o in known.observations])
+    condition = (reference.yardstick_seconds / known.yardstick_seconds) ** sharing
+    said = [estimator.estimate(first.network, "tuned", condition).joules for first, _ in pairs]
+    return [abs(joules / trial.joules - 1) for joules, trial in zip(said, truth.trials, strict=True)]
