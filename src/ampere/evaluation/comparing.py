@@ -46,7 +46,13 @@ class Comparison:
     def of(self) -> dict[str, Any]:
         """What every record says about where it comes from."""
         meter, title = self.validation.meter, title_of(self.device)
-        return {"device": self.device, "device_title": title, "family": self.family, "meter": meter.name}
+        return {
+            "device": self.device,
+            "device_title": title,
+            "family": self.family,
+            "meter": meter.name,
+            "meter_measures": meter.measured,
+        }
 
     @property
     def mape(self) -> dict[str, float]:

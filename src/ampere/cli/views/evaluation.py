@@ -15,7 +15,7 @@ from ampere.evaluation.summary import table_of
 from ampere.network import Meter
 
 from ..screen import headline, print_facts, print_table
-from .meter import in_words
+from .meter import label
 
 
 def listed(names: Sequence[str], lab: Lab) -> list[Record]:
@@ -77,7 +77,8 @@ def _seconds(method: str, records: Sequence[Record]) -> str:
 def _facts(results: Sequence[Result], files: Sequence[Path]) -> Iterator[tuple[str, str]]:
     devices: dict[str, Any] = {name: device for result in results for name, device in result.devices.items()}
     for device in devices.values():
-        yield device["title"], in_words(Meter(**device["meter"]))
+        meter = Meter(**device["meter"])
+        yield device["title"], f"{label(meter)}, by {meter.name}: {meter.scope}"
     yield "files", f"{len(files)} in {files[0].parent}" if files else "none"
     for path in files:
         if path.suffix != ".svg":
