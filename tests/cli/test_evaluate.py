@@ -40,3 +40,12 @@ def test_a_small_experiment_for_real(ampere):
 def test_a_folder_of_another_plan_is_refused(here, refused, tmp_path):
     assert here("evaluate", "fc_channels", "--device", "simulated:xavier", "--out", "x", "--quick", "--quiet").code == 0
     refused(here("evaluate", "fc_channels", "--device", "simulated:xavier", "--out", "x"), 2, "a quick run")
+
+
+def test_stopped_with_ctrl_c_it_says_what_is_kept(here, refused, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ampere.evaluation.running.run", stopped)
+    ran = here("evaluate", "fc_channels", "--device", "simulated:xavier", "--out", "kept")
+    refused(ran, 130, "stopped; what was measured is kept in kept", "goes on from there")
