@@ -40,6 +40,13 @@ def test_a_process_ends_with_the_code_and_the_line(ampere, refused):
         ("estimate lenet5 --input wide", ["'wide' is no shape", "10x1x28x28"]),
         ("trace lenet5 --out net.txt", [".json"]),
         ("validate lenet5 --networks none", ["--networks", "whole number from 1"]),
+        ("validate lenet5 --methods additive,flop", ["no method 'flop'", "did you mean flops"]),
+        ("validate lenet5 --methods ,", ["no method", "or all"]),
+        ("profile lenet5 --method sequentiel", ["'sequentiel'", "did you mean sequential"]),
+        ("profile lenet5 --method best", ["choose one of", "additive"]),
+        ("profile lenet5 --protocol sundial", ["--protocol", "wallclock"]),
+        ("profile lenet5 --method stages --protocol wallclock", ["stages", "yardstick", "leave out --protocol"]),
+        ("estimate lenet5 --method networks", ["--method networks", "additive, sequential"]),
     ],
 )
 def test_what_makes_no_sense_is_refused(here, refused, words, says):

@@ -121,13 +121,34 @@ def test_validating_compares_every_method_and_draws(profiled):
     assert ran.code == 0, ran.err
     record = ran.record
     assert record["networks"] == len(record["rows"]) == 4
-    assert record["mape"].keys() == {"additive", "physics", "flops", "flops_intercept"}
+    assert record["mape"].keys() >= {"additive", "physics", "flops", "flops_intercept"}
     assert record["mape"]["additive"] < 0.5
     assert 0 <= record["coverage90"] <= 1
     assert record["repeatability_mape"] >= 0
     assert record["profiling_seconds"] > 0
     assert record["rows"][0].keys() >= {"actual", "additive", "physics", "flops", "flops_intercept"}
     assert (profiled.folder / "v.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_papers_method_beside_ours_by_both_protocols(profiled):
+    words = ["--networks", 2, "--rounds", 1, "--seconds", 5, "--no-plot", "--json"]
+    ran = profiled("validate", "lenet5", "--methods", "additive,sequential,sequential_wallclock", *words)
+    assert ran.code == 0, ran.err
+    record = ran.record
+    assert record["mape"].keys() == {"additive", "sequential", "sequential_wallclock"}
+    assert record["coverage90_by_method"].keys() == record["mape"].keys()
+    assert record["mape"]["sequential"] < 0.5
+    assert all(row["sequential_wallclock"] > 0 for row in record["rows"])
+    assert len(list((profiled.home / "profiles").glob("*-sequential*.json"))) == 2
+    estimated = profiled("estimate", "lenet5", "--method", "sequential", "--no-profiling", "--json")
+    assert estimated.code == 0, estimated.err
+    assert estimated.record["allocator"] == "tuned"
+    assert estimated.record["unprofiled"] == []
+    shares = [layer["joules"] for layer in estimated.record["layers"]]
+    assert sum(shares) == pytest.approx(estimated.record["joules_per_iteration"])
+    again = profiled("profile", "lenet5", "--out", estimated.record["profile"]["path"], "--method", "networks")
+    assert again.code == 4
+    assert "do not mix" in again.err
 
 
 def test_devices_tells_of_the_machine_and_its_profiles(profiled, here):

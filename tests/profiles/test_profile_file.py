@@ -101,6 +101,46 @@ def test_a_device_without_id_is_refused():
         replace(PROFILE, device={"cpu": "x"})
 
 
+def test_a_file_from_before_there_were_methods_is_ours():
+    """The fixture names neither."""
+    record = PROFILE.to_json()
+    assert (PROFILE.method, PROFILE.protocol) == ("additive", "yardstick")
+    for missing in ("method", "protocol"):
+        del record[missing]
+    assert Profile.from_json(record) == PROFILE
+    header = HEADER.to_json()
+    del header["method"], header["protocol"]
+    assert Header.from_json(header) == HEADER
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"method": ""}, "no method is called"),
+        ({"method": "../x"}, "no method is called"),
+        ({"method": 3}, "no method is called"),
+        ({"method": ["additive"]}, "no method is called"),
+        ({"protocol": "sundial"}, "none of yardstick, wallclock"),
+        ({"protocol": None}, "none of yardstick, wallclock"),
+    ],
+)
+def test_a_strange_method_or_protocol_is_refused(how, says):
+    with pytest.raises(ProfileError, match=says):
+        replace(PROFILE, **how)
+    with pytest.raises(ProfileError, match=says):
+        replace(HEADER, **how)
+
+
+def test_methods_and_protocols_survive_and_do_not_share_a_place(tmp_path):
+    paper = replace(PROFILE, method="sequential", protocol="wallclock")
+    paper.save(tmp_path / "p.json")
+    assert Profile.load(tmp_path / "p.json") == paper
+    ways = [(m, p) for m in ("additive", "sequential") for p in ("yardstick", "wallclock")]
+    names = {default_path({"id": "x"}, TrainingSetup(), *way).name for way in ways}
+    assert len(names) == 4
+    assert "x-torch-sgd-float32-1t-sequential-wallclock.json" in names
+
+
 def test_the_place_can_be_moved(tmp_path, monkeypatch):
     monkeypatch.setenv("AMPERE_HOME", str(tmp_path))
     path = default_path({"id": "x86-1"}, TrainingSetup())

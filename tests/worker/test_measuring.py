@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ampere.network import TrainingSetup
-from ampere.worker.measuring import Target, Window, measure, plan_steps, plan_windows, ratios
+from ampere.worker.measuring import Target, Window, measure, measure_plain, plan_steps, plan_windows, ratios
 from ampere.worker.medians import median, quantile, relative_spread
 from ampere.worker.meters import choose_meter
 from ampere.worker.request import BlockRequest
@@ -83,3 +83,14 @@ def test_figures_are_per_iteration():
     result = shown([win(4.0, iterations=2, joules=6.0, faults=10)] * 2, [win(1.0)] * 3, iterations=4)
     assert (result["ratio"], result["cpu_seconds"], result["joules"]) == (2.0, 2.0, 3.0)
     assert (result["iterations"], result["page_faults"], result["parameters"]) == (4, 5.0, 7)
+
+
+def test_a_plain_loop_has_no_yardstick_and_no_ratio():
+    order = []
+    targets, yardsticks = measure_plain(5, lambda: order.append("T"), choose_meter(5.0))
+    assert "".join(order) == "TTTTT"
+    assert (len(targets), yardsticks) == (1, [])
+    result = shown([win(4.0, wall=8.0, iterations=4, joules=6.0)], [], iterations=4)
+    assert (result["ratio"], result["yardstick_seconds"], result["spread"]) == (None, None, None)
+    assert (result["seconds"], result["cpu_seconds"], result["joules"]) == (2.0, 1.0, 1.5)
+    assert result["flags"] == ["loaded"]
