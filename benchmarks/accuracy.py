@@ -9,8 +9,11 @@ profile made at the beginning, by processes started minutes later.
 
 import argparse
 import json
+import os
 import tempfile
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 import ampere
 from ampere.validation import Validation

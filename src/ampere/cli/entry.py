@@ -11,6 +11,10 @@ from ampere.errors import AmpereError, StorageError
 
 from .parsing import parse
 
+# Matrices here are small: a second thread waits more than it works, the more so beside a worker. Read by numpy when
+# it is first imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 INTERRUPTED, BROKEN_PIPE, INTERNAL_ERROR = 130, 141, 70
 
 

@@ -63,7 +63,7 @@ def calibrated(model: Additive, judged: Array) -> Additive:
             break
     judged = judged & ~np.isnan(scores)
     level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # so many held out say a little less than as many unseen
-    factor = float(np.clip(np.quantile(scores[judged], level) / 1.645, 1.0, 2.5))
+    factor = float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
     return Additive(data, replace(model.hyper, calibration=factor), model.prices)
 
 
