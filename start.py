@@ -24,7 +24,7 @@ LOG = VENV / "ampere-install.log"
 PROGRAMS = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = PROGRAMS / ("python.exe" if os.name == "nt" else "python")
 
-RUN_EXTRAS, TEST_EXTRAS = "torch,plot", "torch,plot,test"
+RUN_EXTRAS, TEST_EXTRAS = "torch,plot,prune", "torch,plot,prune,test"
 TORCH_CPU_WHEELS = "https://download.pytorch.org/whl/cpu/torch/"
 CHECKS = (
     ("formatting", ["ruff", "format", "--check", "."]),

@@ -18,7 +18,7 @@ LEVELS = (
     ("evaluation",),
     ("plotting", "reporting"),
     ("api",),
-    ("validation",),
+    ("validation", "pruning"),
     ("methods",),
     ("estimation", "baselines"),
     ("profiling",),

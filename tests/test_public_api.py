@@ -23,6 +23,7 @@ PUBLIC = [
     "load_model",
     "measure",
     "profile",
+    "prune",
     "trace",
     "validate",
 ]

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ampere.api import estimate, load_model, measure, profile, trace, validate
+    from ampere.api import estimate, load_model, measure, profile, prune, trace, validate
     from ampere.errors import AmpereError
     from ampere.estimation import Estimate, Estimator
     from ampere.network import Layer, Measurement, Meter, Network, TrainingSetup
@@ -27,6 +27,7 @@ _HOMES = {
     "load_model": "ampere.api",
     "measure": "ampere.api",
     "profile": "ampere.api",
+    "prune": "ampere.api",
     "trace": "ampere.api",
     "validate": "ampere.api",
 }
@@ -47,6 +48,7 @@ __all__ = [
     "load_model",
     "measure",
     "profile",
+    "prune",
     "trace",
     "validate",
 ]

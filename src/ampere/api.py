@@ -1,4 +1,4 @@
-"""What users call: load, trace, profile, estimate, measure, validate."""
+"""What users call: load, trace, profile, estimate, measure, validate, prune."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ampere.devices import allocator_on, describe, opened
 from ampere.devices.opening import LOCAL
 from ampere.errors import ProfileError, UsageError
-from ampere.estimation import Estimate, Estimator
+from ampere.estimation import Estimate, Estimator, joules_in
 from ampere.models.loading import LoadedModel, find_space, load_model, need_torch
 from ampere.network import Measurement, Network, TrainingSetup
 from ampere.network.setup import ALLOCATORS, PROTOCOLS
@@ -26,6 +26,8 @@ from ampere.yardstick import sharing_of
 if TYPE_CHECKING:
     from torch import nn
 
+    from ampere.pruning.result import Pruned
+
 __all__ = [
     "estimate",
     "load_model",
@@ -33,6 +35,7 @@ __all__ = [
     "network_of",
     "present_condition",
     "profile",
+    "prune",
     "stored_profile",
     "trace",
     "validate",
@@ -138,13 +141,16 @@ def estimate(
     """What one training iteration will cost, by layer, with its standard deviation."""
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
+    return _estimator(profile, device, watts_per_core).estimate(network_of(model, input), allocator, condition)
+
+
+def _estimator(profile: Profile | Estimator | None, device: str, watts_per_core: float | None = None) -> Estimator:
     known = profile if profile is not None else stored_profile(device=device)
     if known is None:
         raise ProfileError(
             "this device has no profile yet: make one with `ampere profile MODEL` or ampere.profile(...)"
         )
-    estimator = known if isinstance(known, Estimator) else Estimator(known, watts_per_core)
-    return estimator.estimate(network_of(model, input), allocator, condition)
+    return known if isinstance(known, Estimator) else Estimator(known, watts_per_core)
 
 
 def present_condition(profile: Profile, seconds: float = 1.0, device: str = LOCAL) -> float:
@@ -205,3 +211,39 @@ def validate(
     with opened(device, watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, seed + 1) as devices:
         pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress, rounds)
     return compare(source.name, pairs, profile, allocator, others, methods)
+
+
+def prune(
+    model: nn.Module,
+    example_input: Any,
+    budget: str | float,
+    profile: Profile | Estimator | None = None,
+    strategy: str = "energy",
+    *,
+    keep: Sequence[str] = (),
+    confidence: float = 0.5,
+    iterations: int | None = None,
+    battery: str | None = None,
+    allocator: str = "system",
+    seed: int = 0,
+    device: str = LOCAL,
+) -> Pruned:
+    """A copy of the model with fewer channels, whose training stays inside a budget; the model itself is not changed.
+
+    `budget` is a share (0.5 or "50%"), joules of an iteration ("5mJ"), of a run of `iterations`, or of a battery.
+    """
+    from ampere.pruning.pruning import prune as prune_model
+
+    return prune_model(
+        model,
+        example_input,
+        budget,
+        _estimator(profile, device),
+        strategy,
+        keep=keep,
+        confidence=confidence,
+        iterations=iterations,
+        battery_joules=joules_in(battery) if battery else None,
+        allocator=allocator,
+        seed=seed,
+    )

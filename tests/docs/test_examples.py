@@ -61,3 +61,16 @@ def test_the_reports_first_example_runs_as_it_stands(tmp_path):
         done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
     assert "simulated joules" in (tmp_path / "phone.html").read_text()
+
+
+def test_the_pruning_page_runs_as_it_stands(tmp_path):
+    for line in blocks(ROOT / "docs" / "PRUNING.md", "sh")[0].splitlines():
+        run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "pruned.safetensors").exists()
+    assert "simulated, not measured" in done.stdout
+    [example] = blocks(ROOT / "docs" / "PRUNING.md", "python")
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "of the joules are left" in done.stdout

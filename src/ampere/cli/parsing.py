@@ -17,6 +17,7 @@ TITLES = {
     "measure": "train a model for real and tell what an iteration costs",
     "validate": "hold estimates against real training, beside simpler methods",
     "evaluate": "the paper's experiments again, with your own device",
+    "prune": "the same model with fewer channels, inside an energy budget",
     "report": "one page that shows where the energy goes, and how sure that is",
     "trace": "the layers of a model, and a file of them that needs no PyTorch",
     "devices": "this machine, its meters, and the profiles stored here",

@@ -1,0 +1,114 @@
+"""`ampere prune`: the same model with fewer channels, inside an energy budget."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import options as shared
+from .. import values
+from ..asking import asked_model
+from ..knowing import know
+from ..progress import reporting
+from ..screen import print_json
+
+if TYPE_CHECKING:
+    from ampere.models.loading import LoadedModel
+
+STRATEGIES = ("energy", "magnitude", "random", "flops")
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "The same model with fewer channels, so that an iteration of its training stays inside an energy budget. "
+        "The model is not trained; the result is, by you. The first time, the device is profiled for some seconds.",
+        "ampere prune cnn5 --budget 50%                               what would go, layer by layer",
+        "ampere prune net.py:build --budget 5mJ --confidence 90% --out pruned.json",
+        "ampere prune resnet --budget 20kJ --iterations 100000 --out pruned.pt2",
+        "ampere prune har --budget 10% --battery 15Wh --iterations 50000 --strategy magnitude",
+    )
+    shared.add_model(parser)
+    parser.add_argument(
+        "--budget",
+        metavar="B",
+        required=True,
+        help="share of what an iteration costs now (50%%), joules of one (5mJ), joules of a run with --iterations, "
+        "or share of a battery with --battery and --iterations",
+    )
+    parser.add_argument("--iterations", metavar="N", type=values.count, help="how many iterations the budget is for")
+    parser.add_argument("--battery", metavar="ENERGY", help="what a full battery holds: 15Wh, 54kJ")
+    parser.add_argument(
+        "--strategy",
+        choices=STRATEGIES,
+        default="energy",
+        help="energy (default): least importance lost per joule saved; magnitude: smallest weights first; random: any "
+        "widths that fit; flops: as energy, but FLOPs stand in for joules, to compare with",
+    )
+    parser.add_argument(
+        "--confidence",
+        metavar="P",
+        type=_confidence,
+        default=0.5,
+        help="with which probability the budget must hold, as far as the estimate knows itself (default 50%%)",
+    )
+    parser.add_argument(
+        "--keep", metavar="LAYER", action="append", default=[], help="leave this layer; may be repeated"
+    )
+    parser.add_argument("--out", metavar="FILE", help="save the pruned model: .pt2, or .json with weights beside it")
+    shared.add_allocator(parser, "system")
+    shared.add_device(parser)
+    shared.add_profiling(parser)
+    shared.add_setup(parser)
+    shared.add_meter(parser, "the profile's own")
+    shared.add_output(parser)
+
+
+def run(options: Namespace) -> None:
+    from ampere.estimation import joules_in
+    from ampere.pruning.pruning import prune
+    from ampere.pruning.saving import check_place, save
+
+    if options.out:
+        check_place(Path(options.out))
+    battery = joules_in(options.battery) if options.battery else None
+    loaded = _loaded(options)
+    known = know(loaded, options)
+    with reporting("pruning", options.quiet) as report:
+        pruned = prune(
+            loaded.model,
+            loaded.inputs,
+            options.budget,
+            known.estimator,
+            options.strategy,
+            keep=options.keep,
+            confidence=options.confidence,
+            iterations=options.iterations,
+            battery_joules=battery,
+            allocator=options.allocator,
+            seed=options.seed,
+            name=loaded.name,
+            on_progress=report,
+        )
+    written = save(pruned, loaded.model, loaded.inputs, Path(options.out)) if options.out else []
+    if options.json:
+        print_json({**pruned.to_json(), "written": [str(path) for path in written]})
+    else:
+        from ..views.pruning import show
+
+        show(pruned, written)
+
+
+def _loaded(options: Namespace) -> LoadedModel:
+    from ampere.models.loading import load_model
+
+    model = asked_model(options)
+    return load_model(model) if isinstance(model, str) else model
+
+
+def _confidence(text: str) -> float:
+    share = values.share(text)
+    if share < 0.5:
+        raise ArgumentTypeError(f"{text!r} is less than an even chance: give one from 50% to 99.9%")
+    return share

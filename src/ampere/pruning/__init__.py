@@ -1,0 +1,1 @@
+"""A model with fewer channels whose training costs what the user allows."""

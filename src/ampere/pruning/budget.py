@@ -1,0 +1,54 @@
+"""What an iteration may cost, as people say it: a share, joules of an iteration or of a run, part of a battery."""
+
+from __future__ import annotations
+
+import math
+import re
+from statistics import NormalDist
+
+from ampere.errors import UsageError
+
+UNITS = {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6, "µJ": 1e-6, "kJ": 1e3, "MJ": 1e6, "Wh": 3600.0, "mWh": 3.6, "kWh": 3.6e6}
+_AMOUNT = re.compile(r"(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>%|[a-zA-Zµ]*)")
+_REMEDY = "write a share such as 50%, joules of an iteration such as 5mJ, or joules of a run with --iterations"
+
+
+def joules_allowed(
+    budget: str | float, now: float, iterations: int | None = None, battery_joules: float | None = None
+) -> float:
+    """Joules of one iteration; `now` is what one costs before pruning."""
+    amount, unit = _read(budget)
+    if unit and battery_joules is not None:
+        raise UsageError(f"budget {budget} does not need a battery: write a share of it such as 10%, or leave it out")
+    if unit:
+        return amount * UNITS[unit] / (iterations or 1)
+    if battery_joules is None:
+        return amount * now
+    if not iterations:
+        raise UsageError(f"{budget} of a battery last how long? Give --iterations, how many the run has")
+    return amount * battery_joules / iterations
+
+
+def _read(budget: str | float) -> tuple[float, str]:
+    """An amount and its unit; a share has none."""
+    match = _AMOUNT.fullmatch(str(budget).strip())
+    unit = match["unit"] if match else "?"
+    try:
+        amount = float(match["number"]) if match else math.nan
+    except ValueError:
+        amount = math.nan
+    if not (math.isfinite(amount) and amount > 0) or unit not in ("", "%", *UNITS):
+        raise UsageError(f"budget {budget!r} is no positive amount of energy: {_REMEDY}")
+    if unit not in ("", "%"):
+        return amount, unit
+    share = amount / 100 if unit else amount
+    if share >= 1:
+        raise UsageError(f"a budget of {budget} leaves nothing to prune: {_REMEDY}")
+    return share, ""
+
+
+def deviations(confidence: float) -> float:
+    """How many standard deviations above the estimate must still be inside the budget."""
+    if not 0.5 <= confidence < 1:
+        raise UsageError(f"a confidence of {100 * confidence:g} % makes no sense: give one from 50% to 99.9%")
+    return NormalDist().inv_cdf(confidence)

@@ -1,0 +1,99 @@
+"""Which groups of a model may be narrowed: each is tried on a copy, which must run and answer in the same shape."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ampere.errors import AmpereError, ModelError, UsageError
+from ampere.network import Network
+from ampere.tracing import trace
+from ampere.tracing.tensors import tensors_in
+
+from .response import Probe, Response, comparable
+from .structure import Group, find_groups, without
+
+if TYPE_CHECKING:
+    from torch import nn
+
+Progress = Callable[[float, float, str], None]  # done, of how much, in words
+
+
+@dataclass(frozen=True)
+class Prunable:
+    """A copy of a model with the groups that may be narrowed, and how its layers follow them."""
+
+    model: nn.Module
+    groups: tuple[Group, ...]
+    response: Response
+    fixed: tuple[str, ...]  # layers that stay as they are, each with the reason
+
+
+def probe(model: nn.Module, inputs: Any, network: Network, keep: Collection[str], progress: Progress) -> Prunable:
+    own = copy.deepcopy(model)
+    _refuse_unknown(own, keep)
+    training = {path: module.training for path, module in own.named_modules()}
+    groups, probes, fixed = [], [], []
+    found = find_groups(own, inputs)
+    shapes = _shapes(own, inputs)
+    for done, group in enumerate(found):
+        progress(done, len(found), f"trying {group.name}")
+        reason, seen = _tried(own, inputs, network, group, shapes, keep)
+        if seen is None:
+            fixed.append(f"{group.name}: {reason}")
+        else:
+            groups.append(group)
+            probes.append(seen)
+    for path, module in own.named_modules():
+        module.training = training[path]
+    if not groups:
+        why = "; ".join(fixed[:3]) or "it has no convolution or linear layer whose width is free"
+        raise ModelError(f"{type(model).__name__} has nothing to prune: {why}")
+    return Prunable(own, tuple(groups), Response(network, tuple(g.width for g in groups), probes), tuple(fixed))
+
+
+def _tried(
+    model: nn.Module, inputs: Any, network: Network, group: Group, shapes: Sequence[Any], keep: Collection[str]
+) -> tuple[str, Probe | None]:
+    """Why a group stays as it is, or what half of it would be."""
+    if any(_is_under(path, kept) for path in group.paths for kept in keep):
+        return "kept, as asked", None
+    if group.width < 2:
+        return "it has one channel", None
+    removed = group.width // 2
+    try:
+        narrower = without(model, [group], {group.name: range(removed)})
+        if _shapes(narrower, inputs) != shapes:
+            return "its channels are the model's output", None
+        traced = trace(narrower, inputs)
+    except AmpereError as error:
+        return str(error), None
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        return f"the model does not run when it is narrower ({line[:100]})", None
+    if not comparable(network, traced):
+        return "the model becomes another one when it is narrower", None
+    return "", Probe(traced, removed)
+
+
+def _shapes(model: nn.Module, inputs: Any) -> list[Any]:
+    import torch
+
+    model.eval()
+    with torch.no_grad():
+        output = model(**inputs) if isinstance(inputs, dict) else model(*inputs)
+    return [tuple(tensor.shape) for tensor in tensors_in(output)]
+
+
+def _refuse_unknown(model: nn.Module, keep: Collection[str]) -> None:
+    known = [path for path, _ in model.named_modules()]
+    for name in keep:
+        if name not in known:
+            layers = [path for path in known if path]
+            raise UsageError(f"there is no layer {name!r} to keep: the first are {', '.join(layers[:6])}")
+
+
+def _is_under(path: str, kept: str) -> bool:
+    return path == kept or path.startswith(kept + ".")

@@ -1,0 +1,132 @@
+"""A model, a budget and a profile -> the model with fewer channels.
+
+copy, find groups, try each          probing
+-> choose widths on the estimate     strategies, with layers that follow widths by arithmetic (response)
+-> narrow a copy, trace, estimate    exactly; if that is dearer than arithmetic said, choose again with less
+"""
+
+from __future__ import annotations
+
+import difflib
+import random
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from ampere import units
+from ampere.errors import ModelError, UsageError
+from ampere.estimation import Estimator
+from ampere.network import Network
+from ampere.tracing import trace
+
+from .budget import deviations, joules_allowed
+from .price import Flops, Joules, Price, Priced
+from .probing import Progress, Prunable, probe
+from .result import Pruned, Width
+from .strategies import STRATEGIES, Chosen, Problem
+from .strategies.searching import cheapest
+from .structure import without
+
+if TYPE_CHECKING:
+    from torch import nn
+
+TRIES = 5
+
+
+def prune(
+    model: nn.Module,
+    inputs: Any,
+    budget: str | float,
+    estimator: Estimator,
+    strategy: str = "energy",
+    *,
+    keep: Collection[str] = (),
+    confidence: float = 0.5,
+    iterations: int | None = None,
+    battery_joules: float | None = None,
+    allocator: str = "system",
+    seed: int = 0,
+    name: str = "",
+    on_progress: Progress = lambda done, total, words: None,
+) -> Pruned:
+    """`inputs` are the model's: a tensor, a tuple of them or a dict. The model itself is not changed."""
+    check_strategy(strategy)
+    inputs = inputs if isinstance(inputs, dict) else tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
+    joules = Joules(estimator, allocator, deviations(confidence))
+    network = trace(model, inputs, name=name)
+    before = estimator.estimate(network, allocator)
+    allowed = joules_allowed(budget, before.joules, iterations, battery_joules)
+    _refuse_spacious(joules.of(network), allowed)
+    prunable = probe(model, inputs, network, keep, on_progress)
+    price: Price = Flops(network, before.joules) if strategy == "flops" else joules
+    cost = Priced(prunable.response, price)
+    _refuse_impossible(prunable, cost, allowed, before.joules)
+    chosen, pruned, after = _within(prunable, inputs, cost, allowed, strategy, seed, name, on_progress)
+    widths = [Width(group.name, group.width, group.width - len(chosen[i])) for i, group in enumerate(prunable.groups)]
+    return Pruned(
+        pruned,
+        strategy,
+        allowed,
+        confidence,
+        (network, after),
+        before,
+        estimator.estimate(after, allocator),
+        joules.of(after),
+        tuple(widths),
+        prunable.fixed,
+    )
+
+
+def _within(
+    prunable: Prunable,
+    inputs: Any,
+    cost: Priced,
+    allowed: float,
+    strategy: str,
+    seed: int,
+    name: str,
+    progress: Progress,
+) -> tuple[Chosen, nn.Module, Network]:
+    """Chosen by arithmetic, judged by a trace of the narrowed model itself."""
+    aim = allowed
+    for done in range(TRIES):
+        progress(done, TRIES, "choosing widths")
+        problem = Problem([g.importance for g in prunable.groups], cost, aim, random.Random(seed))
+        chosen = STRATEGIES[strategy](problem)
+        if chosen is None:
+            break
+        removed = {group.name: chosen[i] for i, group in enumerate(prunable.groups)}
+        pruned = without(prunable.model, prunable.groups, removed)
+        network = trace(pruned, inputs, name=name)
+        exact = cost.price.of(network)
+        if exact <= allowed:
+            return chosen, pruned, network
+        aim *= 0.999 * allowed / exact
+    raise ModelError(f"{strategy} finds no widths that meet the budget: give a larger one, or try --strategy energy")
+
+
+def check_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        near = difflib.get_close_matches(strategy, STRATEGIES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(STRATEGIES)}"
+        raise UsageError(f"there is no strategy {strategy!r}: {hint}")
+
+
+def _refuse_spacious(bound: float, allowed: float) -> None:
+    if bound <= allowed:
+        raise UsageError(
+            f"the budget of {units.joules(allowed)} an iteration already holds: the model costs "
+            f"{units.joules(bound)}; give a smaller one"
+        )
+
+
+def _refuse_impossible(prunable: Prunable, cost: Priced, allowed: float, now: float) -> None:
+    """Narrower is not always cheaper, so the least is searched for."""
+    widths = cheapest(prunable.response.full, cost)
+    least = cost(widths)
+    if least > allowed:
+        pairs = [f"{g.name}: {w}" for g, w in zip(prunable.groups, widths, strict=True)]
+        shown = ", ".join(pairs[:6]) + (" ..." if pairs[6:] else "")
+        raise UsageError(
+            f"the budget of {units.joules(allowed)} an iteration cannot be met: the least that was found is "
+            f"{units.joules(least)} ({units.percent(least / now)}), at the widths {shown}; give more than that"
+        )

@@ -1,0 +1,140 @@
+"""Which channels of a model go together, and the model without some of them. On top of torch-pruning's graph.
+
+A *group* is what must be narrowed at once: a convolution's outputs, the batch norm after it, the next layer's inputs,
+everything that is added to them. Its *units* are single channels; where a convolution is divided into parts, a unit
+is the same channel of each part.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ampere.errors import ModelError, RuntimeMissingError
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ampere.surrogate.features import Array
+
+Removed = Mapping[str, Sequence[int]]  # units by the group's name
+
+
+@dataclass(frozen=True)
+class Member:
+    """A module or lone parameter, what takes channels from it, and which of its channels belong to which unit."""
+
+    path: str
+    remove: Callable[[Any, list[int]], Any]
+    channels: tuple[tuple[int, ...], ...]  # by unit
+
+
+@dataclass(frozen=True)
+class Group:
+    name: str  # of the layer whose outputs these channels are
+    members: tuple[Member, ...]
+    importance: Array  # squared weights of each unit, as a share of the group's
+
+    @property
+    def width(self) -> int:
+        return len(self.importance)
+
+    @property
+    def paths(self) -> set[str]:
+        return {member.path for member in self.members}
+
+
+def find_groups(model: nn.Module, inputs: Any) -> list[Group]:
+    """Of a model that may be run: torch-pruning sets it to evaluation and calls it once."""
+    if importlib.util.find_spec("torch_pruning") is None:
+        raise RuntimeMissingError("torch-pruning is not installed: pip install 'ampere-energy[prune]'")
+    import torch
+    import torch_pruning as tp
+
+    paths = {id(part): path for path, part in [*model.named_modules(), *model.named_parameters()]}
+    with warnings.catch_warnings(), torch.enable_grad():
+        warnings.simplefilter("ignore")
+        try:
+            graph = tp.DependencyGraph().build_dependency(model, example_inputs=inputs, verbose=False)
+            found = list(graph.get_all_groups())
+        except Exception as error:
+            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+            raise ModelError(
+                f"{type(model).__name__} cannot be pruned: torch-pruning does not follow it ({line}); "
+                "prune a model of convolutions and linear layers"
+            ) from error
+    return [group for one in found if (group := _group(one, paths)) is not None]
+
+
+def _group(found: Any, paths: Mapping[int, str]) -> Group | None:
+    """None where channels have no clear origin."""
+    items = [(item.dep, item.idxs, item.root_idxs) for item in found if id(item.dep.target.module) in paths]
+    if not items or any(root is None for _, _, roots in items for root in roots):
+        return None
+    count = len(items[0][1])
+    parts = math.lcm(*(_parts(dep.target.module) for dep, _, _ in items))
+    if count % parts:
+        return None
+    units = count // parts
+    members = []
+    for dep, channels, roots in items:
+        by_unit: list[list[int]] = [[] for _ in range(units)]
+        for channel, root in zip(channels, roots, strict=True):
+            by_unit[root % units].append(channel)
+        members.append(Member(paths[id(dep.target.module)], dep.handler, tuple(map(tuple, by_unit))))
+    importance = _importance(found, units)
+    return None if importance is None else Group(members[0].path, tuple(members), importance)
+
+
+def _parts(module: Any) -> int:
+    """Into how many parts a module divides its channels; a depthwise convolution has no two that belong together."""
+    groups = int(getattr(module, "groups", 1) or 1)
+    depthwise = groups == getattr(module, "out_channels", None)
+    return int(getattr(module, "num_groups", 1)) if depthwise or groups == 1 else groups
+
+
+def _importance(found: Any, units: int) -> Array | None:
+    import torch_pruning as tp
+
+    scores = tp.importance.GroupMagnitudeImportance(p=2, normalizer=None)(found)
+    if scores is None or not len(scores):
+        return None
+    values = scores.detach().double().cpu().numpy().reshape(-1, units).sum(axis=0)
+    total = float(values.sum())
+    return values / total if math.isfinite(total) and total > 0 else np.full(units, 1.0 / units)
+
+
+def without(model: nn.Module, groups: Sequence[Group], removed: Removed) -> nn.Module:
+    """A copy of the model that lacks these units; the model itself stays as it is."""
+    narrowed = copy.deepcopy(model)
+    trained = {name: p.requires_grad for name, p in narrowed.named_parameters()}
+    gone: dict[tuple[str, Any], set[int]] = {}
+    for group in groups:
+        for member in group.members:
+            channels = gone.setdefault((member.path, member.remove), set())
+            channels.update(c for unit in removed.get(group.name, ()) for c in member.channels[unit])
+    for (path, remove), channels in gone.items():
+        if channels:
+            _take(narrowed, path, remove, sorted(channels))
+    for name, parameter in narrowed.named_parameters():
+        parameter.requires_grad_(trained[name])
+        parameter.grad = None
+    return narrowed
+
+
+def _take(model: nn.Module, path: str, remove: Callable[[Any, list[int]], Any], channels: list[int]) -> None:
+    from torch import nn
+
+    home, _, name = path.rpartition(".")
+    parent = model.get_submodule(home)
+    part = getattr(parent, name) if name else parent
+    changed = remove(part, channels)
+    if isinstance(part, nn.Parameter):
+        setattr(parent, name, changed)

@@ -1,0 +1,65 @@
+"""Named tensors in the safetensors format: 8 bytes of length, JSON that names them, then their plain bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ampere.errors import ProfileError
+from ampere.profiles.storage import open_to_read, storing
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NAMES = {
+    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
+    "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL",
+}  # fmt: skip
+LONGEST_HEADER = 100_000_000
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    import torch
+
+    header: dict[str, Any] = {}
+    parts, place = [], 0
+    for name, tensor in tensors.items():
+        raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        kind = NAMES[str(tensor.dtype).removeprefix("torch.")]
+        header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [place, place + len(raw)]}
+        parts.append(raw)
+        place += len(raw)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(parts))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    with open_to_read(path) as file:
+        length = int.from_bytes(file.read(8), "little")
+        text = file.read(min(length, LONGEST_HEADER))
+        raw = file.read()
+    try:
+        header = json.loads(text)
+        header.pop("__metadata__", None)
+        return {name: _tensor(raw, entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise ProfileError(f"{path} holds no whole tensors ({error}): save the pruned model again") from None
+
+
+def _tensor(raw: bytes, entry: dict[str, Any]) -> Tensor:
+    import torch
+
+    dtype = getattr(torch, {short: name for name, short in NAMES.items()}[entry["dtype"]])
+    begin, end = entry["data_offsets"]
+    shape = [int(n) for n in entry["shape"]]
+    if not 0 <= begin <= end <= len(raw) or end - begin != prod(shape) * dtype.itemsize:
+        raise ValueError("a tensor has another length than its shape")
+    if begin == end:
+        return torch.empty(shape, dtype=dtype)
+    return torch.frombuffer(bytearray(raw[begin:end]), dtype=dtype).reshape(shape)

@@ -1,0 +1,107 @@
+import pytest
+import torch
+from torch import nn
+
+import ampere
+from ampere.errors import ModelError, UsageError
+from ampere.pruning.strategies import STRATEGIES
+
+
+@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if name != "flops"])
+def test_the_result_is_inside_the_budget_and_trains(model, image, estimator, strategy):
+    pruned = ampere.prune(model, image, "50%", estimator, strategy)
+    assert pruned.inside
+    assert pruned.after.joules <= 0.5 * pruned.before.joules
+    assert ampere.estimate(ampere.trace(pruned.model, image), estimator).joules == pytest.approx(pruned.after.joules)
+    optimizer = torch.optim.SGD(pruned.model.parameters(), lr=0.01)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(pruned.model(image), torch.arange(10))
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+    assert pruned.model(image).shape == model(image).shape
+
+
+def test_ours_uses_the_budget(model, image, estimator):
+    assert ampere.prune(model, image, "50%", estimator).share > 0.47
+
+
+def test_a_model_with_every_sort_of_tie(tied, image, estimator):
+    pruned = ampere.prune(tied, image, 0.7, estimator)
+    assert pruned.inside
+    assert pruned.model(image).shape == (10, 10)
+
+
+def test_the_users_model_is_not_changed(model, image, estimator):
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    pruned = ampere.prune(model, image, "50%", estimator)
+    assert pruned.model is not model
+    assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
+
+
+def test_confidence_leaves_room_for_doubt(model, image, estimator):
+    even, sure = (ampere.prune(model, image, "50%", estimator, confidence=c) for c in (0.5, 0.95))
+    assert sure.after.joules < even.after.joules
+    assert sure.after.joules + 1.6448 * sure.after.stddev <= sure.budget_joules
+
+
+def test_flops_are_judged_by_flops_and_the_estimate_is_told(model, image, estimator):
+    from ampere.pruning.price import flops_of
+
+    pruned = ampere.prune(model, image, "50%", estimator, "flops")
+    assert flops_of(pruned.networks[1]) <= 0.5 * flops_of(pruned.networks[0])
+    assert pruned.inside == (pruned.after.joules <= pruned.budget_joules)
+
+
+def test_layers_are_told_before_and_after(model, image, estimator):
+    pruned = ampere.prune(model, image, "50%", estimator)
+    layers = list(pruned.layers())
+    assert [layer.name for layer in layers] == ["0", "2", "5"]
+    assert layers[0].channels_before == (3, 24)
+    assert layers[0].channels_after[1] == layers[1].channels_after[0] == pruned.model[0].out_channels
+    widths = {w.group: w.after for w in pruned.widths}
+    assert widths == {"0": pruned.model[0].out_channels, "2": pruned.model[2].out_channels}
+
+
+def test_what_is_kept_is_kept(model, image, estimator):
+    pruned = ampere.prune(model, image, "80%", estimator, keep=["0"])
+    assert pruned.model[0].weight.shape == model[0].weight.shape
+    assert pruned.model[2].out_channels < 40
+    assert "0: kept, as asked" in pruned.fixed
+
+
+@pytest.mark.parametrize(
+    ("budget", "more", "says"),
+    [
+        ("0.1%", {}, "cannot be met.*at the widths 2: [0-9]+, 0: [0-9]+"),
+        ("900kJ", {}, "already holds"),
+        ("50%", {"keep": ["nose"]}, "no layer 'nose'.*first are 0, 1"),
+        ("50%", {"strategy": "enegy"}, "did you mean energy"),
+        ("50%", {"confidence": 0.2}, "confidence"),
+    ],
+)
+def test_what_cannot_be_done_is_said(model, image, estimator, budget, more, says):
+    with pytest.raises(UsageError, match=says):
+        ampere.prune(model, image, budget, estimator, **more)
+
+
+def test_a_model_with_nothing_to_prune(image, estimator):
+    only = nn.Sequential(nn.Flatten(), nn.Linear(3 * 196, 10))
+    with pytest.raises(ModelError, match=r"nothing to prune.*output"):
+        ampere.prune(only, image, "50%", estimator)
+
+
+def test_recurrent_layers_are_refused_or_left_alone(estimator):
+    class Memory(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.memory, self.head = nn.LSTM(8, 16, batch_first=True), nn.Linear(16, 4)
+
+        def forward(self, x):
+            return self.head(self.memory(x)[0][:, -1])
+
+    with pytest.raises(ModelError, match="prune"):
+        ampere.prune(Memory(), torch.randn(4, 6, 8), "50%", estimator)
