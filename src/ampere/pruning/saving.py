@@ -1,7 +1,9 @@
-"""A pruned model on disk, in two ways; neither is ever unpickled.
+"""A pruned model on disk, in two ways.
 
-`pruned.pt2`   what torch.export makes: runs without the model's own code.
 `pruned.json`  what changed in each module, beside `pruned.safetensors` with the weights: for the model's own code.
+               Read back by `load`, which runs nothing that it reads.
+`pruned.pt2`   what torch.export makes: runs without the model's own code. Torch's loader may unpickle, so Ampere only
+               writes it.
 """
 
 from __future__ import annotations
