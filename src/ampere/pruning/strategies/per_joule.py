@@ -44,7 +44,8 @@ def _logs_of_kept(importance: Array) -> Array:
 def _narrowed(problem: Problem, kept: list[Array]) -> Widths:
     widths = problem.full
     while not problem.fits(widths):
-        now, best = problem.cost(widths), None
+        now = problem.cost(widths)
+        best: tuple[float, int, int] | None = None  # loss a joule, group, width
         for group, width in _steps(widths):
             saved = now - problem.cost(changed(widths, group, width))
             if saved > 0:
@@ -67,7 +68,7 @@ def _steps(widths: Widths) -> Iterator[tuple[int, int]]:
 
 def _widened(problem: Problem, kept: list[Array], widths: Widths) -> Widths:
     while True:
-        best = None
+        best: tuple[float, int, int] | None = None  # gain, group, width
         for group, width in enumerate(widths):
             widest = _widest_that_fits(problem, widths, group)
             gain = float(kept[group][widest] - kept[group][width])
