@@ -24,6 +24,7 @@ class Tied(nn.Module):
         self.body = nn.Sequential(nn.Conv2d(16, 12, 1), nn.ReLU(), nn.Conv2d(12, 16, 3, padding=1))
         self.depthwise = nn.Conv2d(16, 16, 3, padding=1, groups=16)
         self.side = nn.Conv2d(3, 8, 1)
+        self.fuse = nn.Conv2d(24, 24, 1)
         self.mixed = nn.Conv2d(24, 32, 3, padding=1, groups=4)
         self.norm = nn.GroupNorm(4, 32)
         self.head = nn.Linear(32, 10)
@@ -31,7 +32,7 @@ class Tied(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         stem = self.stem(x)
         both = torch.cat([self.depthwise(stem + self.body(stem)), self.side(x)], 1)
-        out: torch.Tensor = self.head(self.norm(self.mixed(both)).relu().mean((2, 3)))
+        out: torch.Tensor = self.head(self.norm(self.mixed(self.fuse(both))).relu().mean((2, 3)))
         return out
 
 

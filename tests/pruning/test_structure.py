@@ -2,6 +2,7 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 
 from ampere.pruning.structure import find_groups, without
 from ampere.tracing import trace
@@ -10,7 +11,7 @@ from ampere.tracing import trace
 def test_what_is_added_together_is_narrowed_together(tied, image):
     groups = {g.name: g for g in find_groups(copy.deepcopy(tied), (image,))}
     residual = next(g for g in groups.values() if "stem.0" in g.paths and "body.2" in g.paths)
-    assert {"stem.1", "depthwise", "body.0", "mixed"} <= residual.paths
+    assert {"stem.1", "depthwise", "body.0", "fuse"} <= residual.paths
 
 
 def test_a_unit_of_a_divided_convolution_is_one_channel_of_each_part(tied, image):
@@ -59,3 +60,17 @@ def test_frozen_stays_frozen(model, image):
     narrow = without(model, groups, {"0": [0]})
     assert not narrow[0].weight.requires_grad
     assert narrow[2].weight.requires_grad
+
+
+def test_channels_that_lie_across_the_parts_of_a_convolution_are_told(image):
+    class Across(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right = nn.Conv2d(3, 16, 1), nn.Conv2d(3, 8, 1)
+            self.mixed = nn.Conv2d(24, 8, 1, groups=4)
+
+        def forward(self, x):
+            return self.mixed(torch.cat([self.left(x), self.right(x)], 1)).mean((2, 3))
+
+    groups = {g.name: g for g in find_groups(Across(), (image,))}
+    assert groups["left"].obstacle == "its channels lie across the parts of mixed"

@@ -60,6 +60,8 @@ def _tried(
     """Why a group stays as it is, or what half of it would be."""
     if any(_is_under(path, kept) for path in group.paths for kept in keep):
         return "kept, as asked", None
+    if group.obstacle:
+        return group.obstacle, None
     if group.width < 2:
         return "it has one channel", None
     removed = group.width // 2

@@ -41,6 +41,7 @@ class Group:
     name: str  # of the layer whose outputs these channels are
     members: tuple[Member, ...]
     importance: Array  # squared weights of each unit, as a share of the group's
+    obstacle: str = ""  # why its channels cannot go one by one
 
     @property
     def width(self) -> int:
@@ -90,7 +91,22 @@ def _group(found: Any, paths: Mapping[int, str]) -> Group | None:
             by_unit[root % units].append(channel)
         members.append(Member(paths[id(dep.target.module)], dep.handler, tuple(map(tuple, by_unit))))
     importance = _importance(found, units)
-    return None if importance is None else Group(members[0].path, tuple(members), importance)
+    if importance is None:
+        return None
+    torn = [m.path for m, (dep, _, _) in zip(members, items, strict=True) if not _aligned(m, dep)]
+    obstacle = f"its channels lie across the parts of {torn[0]}" if torn else ""
+    return Group(members[0].path, tuple(members), importance, obstacle)
+
+
+def _aligned(member: Member, dep: Any) -> bool:
+    """Whether each unit takes the same inputs from every part of a divided convolution, as torch-pruning supposes."""
+    module = dep.target.module
+    parts = _parts(module)
+    if parts == 1 or dep.handler.__name__ != "prune_in_channels" or not hasattr(module, "in_channels"):
+        return True
+    size = module.in_channels // parts
+    places = [[sorted(c % size for c in unit if c // size == p) for p in range(parts)] for unit in member.channels]
+    return all(place == unit[0] for unit in places for place in unit)
 
 
 def _parts(module: Any) -> int:
