@@ -38,7 +38,7 @@ def test_a_table_shows_each_layer_before_and_after(prune):
 def test_json_tells_the_same(prune):
     record = prune("--budget", "50%", "--json", "--quiet").record
     assert record["inside_budget"]
-    assert 0.45 < record["share"] <= 0.5
+    assert 0.4 < record["share"] <= 0.5
     assert [layer["name"] for layer in record["layers"]] == ["0", "2", "5"]
 
 
