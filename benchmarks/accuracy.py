@@ -1,10 +1,11 @@
 """Accuracy on networks that were not profiled: every family, beside the rivals and the measurement's own repeatability.
 
-    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--out benchmarks/results/accuracy.json]
+    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--seed 0] [--methods all] [--out FILE]
 
-Each family gets a profile of its own, made from nothing within its time budget; then unseen random networks of
-the family are really trained, twice, by workers started afterwards. At the end, cnn5 is tested once more with the
-profile made at the beginning, by processes started minutes later.
+Each family gets profiles of its own, made from nothing within its time budget: ours, and with `--methods all` one for
+every other way to gather measurements, with as many seconds. Then unseen random networks of the family are really
+trained, twice, by workers started afterwards. At the end, cnn5 is tested once more with the profile made at the
+beginning, by processes started minutes later.
 """
 
 import argparse
@@ -16,35 +17,54 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 import ampere
+from ampere.methods import campaign_of, names
+from ampere.profiles.profile import Profile
 from ampere.validation import Validation
 
 SECONDS = {"lenet5": 15, "cnn5": 15, "har": 15, "lstm": 15, "transformer": 25, "resnet": 25, "cnn": 60}
-METHODS = ("additive", "physics", "flops_intercept", "flops")
+SHOWN = ("additive", "physics", "flops_intercept", "flops")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("families", nargs="*", default=[f for f in SECONDS if f != "cnn"])
     parser.add_argument("--networks", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--methods", default=",".join(SHOWN))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/accuracy.json"))
     options = parser.parse_args()
     rows = []
-    print_row(["family", "profiled", "thinking", *METHODS, "repeat", "covers", "vs FLOPs", "vs repeat"])
+    methods = names(options.methods)
+    print_row(["family", "profiled", "thinking", *SHOWN, "repeat", "covers", "vs FLOPs", "vs repeat"])
     with tempfile.TemporaryDirectory() as folder:
         for family in options.families:
-            rows.append(one(family, Path(folder) / f"{family}.json", options.networks, seed=0))
+            rows.append(one(family, Path(folder) / f"{family}.json", options.networks, options.seed, methods))
         if "lenet5" in options.families:  # whose networks differ little: what the noise of the test hides
-            rows.append(again("lenet5", Path(folder) / "lenet5.json", options.networks, seed=2, rounds=12))
+            rows.append(again("lenet5", Path(folder) / "lenet5.json", options.networks, options.seed + 2, rounds=12))
         if "cnn5" in options.families:
-            rows.append(again("cnn5", Path(folder) / "cnn5.json", options.networks, seed=1))
+            rows.append(again("cnn5", Path(folder) / "cnn5.json", options.networks, options.seed + 1))
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(json.dumps(rows, indent=1))
 
 
-def one(family: str, path: Path, networks: int, seed: int) -> dict[str, object]:
-    made = ampere.profile(family, seconds=SECONDS[family], out=path)
+def one(family: str, path: Path, networks: int, seed: int, methods: tuple[str, ...]) -> dict[str, object]:
+    made = ampere.profile(family, seconds=SECONDS[family], out=path, seed=seed)
+    others = [rival(family, path, campaign, protocol, seed) for campaign, protocol in needed(methods)]
     share = made.thinking_seconds / made.profile.profiling_seconds
-    return show(family, share, ampere.validate(family, made.profile, networks=networks, seed=seed))
+    result = ampere.validate(family, made.profile, others=others, methods=methods, networks=networks, seed=seed)
+    return {**show(family, share, result), "seconds": {p.method + p.protocol: p.profiling_seconds for p in others}}
+
+
+def needed(methods: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Campaigns other than ours, which serves everything that learns from whole networks."""
+    wanted = dict.fromkeys(campaign_of(name) for name in methods)
+    return [c for c in wanted if c not in (("additive", "yardstick"), ("networks", "yardstick"))]
+
+
+def rival(family: str, path: Path, campaign: str, protocol: str, seed: int) -> Profile:
+    place = path.with_name(f"{family}-{campaign}-{protocol}.json")
+    seconds = SECONDS[family]
+    return ampere.profile(family, seconds=seconds, out=place, method=campaign, protocol=protocol, seed=seed).profile
 
 
 def again(family: str, path: Path, networks: int, seed: int, rounds: int = 4) -> dict[str, object]:
@@ -59,13 +79,16 @@ def show(name: str, thinking: float, result: Validation) -> dict[str, object]:
             name,
             f"{result.profiling_seconds:.1f} s",
             f"{thinking:.0%}",
-            *(f"{mape[m]:.1%}" for m in METHODS),
+            *(f"{mape[m]:.1%}" for m in SHOWN),
             f"{repeat:.1%}",
             f"{result.coverage90:.0%}",
             f"{mape['flops_intercept'] / mape['additive']:.1f}x",
             f"{mape['additive'] / repeat:.2f}",
         ]
     )
+    beside = [f"{method} {error:.1%}" for method, error in mape.items() if method not in SHOWN]
+    if beside:
+        print(" " * 11, "  ".join(beside), flush=True)
     return {"name": name, "thinking_share": thinking, **result.to_json()}
 
 

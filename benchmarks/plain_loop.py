@@ -86,7 +86,7 @@ def main() -> None:
 def compare(family: str, profile: ampere.Profile, networks: int, processes: int) -> list[dict[str, float]]:
     estimator, rows = Estimator(profile), []
     sharing, nominal = sharing_of([o.measurement for o in profile.observations]), profile.yardstick_seconds
-    for experiment in unseen(SpaceSource(SPACES[family]), profile, networks, seed=0):
+    for experiment in unseen(SpaceSource(SPACES[family]), (profile,), networks, seed=20):
         windows = [plain_loop(experiment.subject) for _ in range(processes)]
         costs = [ratio * nominal * (yardstick / nominal) ** (1 - sharing) for ratio, yardstick in windows]
         estimates = {a: estimator.model.answer(experiment.network, a == "system").seconds for a in ("system", "tuned")}

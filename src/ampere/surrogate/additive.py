@@ -76,8 +76,9 @@ class Known:
     physics: float
     mean: float
     whitened: Array  # covariance with the data, in the basis where the data is independent
-    prior_variance: float
+    stddev: float
     scaled_position: Array
+    kind: str
 
 
 class Additive:
@@ -160,13 +161,15 @@ class Additive:
             with_data = with_data + hyper.residual_of(kind) ** 2 * physics * (self.stack.weights[kind] @ near)
         mean = max(physics * (1 + relative) + float(row @ self.price_shift), LEAST_SHARE * physics)
         variance = float(np.sum((row * self.doubt) ** 2)) + (hyper.residual_of(kind) * physics) ** 2
-        return Known(physics, mean, self.whiten(with_data), variance, position)
+        whitened = self.whiten(with_data)
+        stddev = self._stddev(variance - float(whitened @ whitened), mean)
+        return Known(physics, mean, whitened, stddev, position, kind)
 
     def _ask_step(self) -> Known:
         physics = float(STEP @ self.prices)
         mean = max(float(STEP @ (self.prices + self.price_shift)), LEAST_SHARE * physics)
         whitened = self.whiten((self.stack.rows * self.doubt**2) @ STEP)
-        return Known(physics, mean, whitened, float(np.sum((STEP * self.doubt) ** 2)), STEP)
+        return Known(physics, mean, whitened, 0.0, STEP, "step")
 
     def answer(self, network: Network, system: bool = False) -> Answer:
         features = network_features(network, self.hyper.vector_width)
@@ -174,17 +177,16 @@ class Additive:
         parts = np.array([k.mean for k in known])
         total = float(features.counts @ parts) + self.step.mean
         shift, whitened, variance = self.as_a_whole(features, system)
-        for count, layer in zip(features.counts, known, strict=True):
-            whitened = whitened + count * layer.whitened
+        if known:
+            whitened = whitened + features.counts @ np.array([k.whitened for k in known])
         variance += self._joint_variance(features, known) - float(whitened @ whitened)
         factor = max(1.0 + shift / total, LEAST_SHARE)
-        deviations = [self._stddev(k.prior_variance - float(k.whitened @ k.whitened), k.mean) for k in known]
         return Answer(
             total * factor,
             self._stddev(variance, total * factor),
             features.layers,
             parts * factor,
-            np.array(deviations) * factor,
+            np.array([k.stddev for k in known]) * factor,
             self.step.mean * factor,
         )
 
@@ -201,8 +203,8 @@ class Additive:
         """Prior variance of the sum: layers of a kind that lie close deviate together."""
         variance = float(np.sum((features.row * self.doubt) ** 2))
         by_kind: dict[str, list[int]] = {}
-        for index, layer in enumerate(features.layers):
-            by_kind.setdefault(group(layer), []).append(index)
+        for index, layer in enumerate(known):
+            by_kind.setdefault(layer.kind, []).append(index)
         for kind, members in by_kind.items():
             positions = np.array([known[i].scaled_position for i in members])
             weights = np.array([features.counts[i] * known[i].physics for i in members])

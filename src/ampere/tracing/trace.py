@@ -119,7 +119,7 @@ def _own_random_numbers() -> Iterator[None]:
     state = random.getstate()
     try:
         with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            torch.manual_seed(0)
+            torch.default_generator.manual_seed(0)  # torch.manual_seed also seeks devices, which takes longer
             random.seed(0)
             yield
     finally:
