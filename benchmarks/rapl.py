@@ -31,6 +31,7 @@ from ampere.surrogate.learning import calibrated, learn
 CPUS = ("raptorlake", "broadwell-ep")
 ROWS = (20, 50, 100, 200)
 TRANSFERRED_ROWS, SOURCE_ROWS = (0, 5, 20), 200
+TICK_MICROSECONDS, WINDOWS_A_ROW = 1000.0, 50  # of the counter; five batches, ten times, each read alone
 UNKNOWN_NOISE = 1e-6  # rows come without repeats: their noise is for the surrogate to find
 RIVALS = ("physics x GP", "boosting", "physics", "FLOPs + const")
 
@@ -48,6 +49,9 @@ def main() -> None:
     data = {(cpu, kind): load(options.data, cpu, kind) for cpu in CPUS for kind in LAYERS}
     print_row("MAPE on the rest", ["rows", "ours", "covers", *RIVALS])
     learnt = [compare(*key, rows, data[key], options.seeds) for key in data for rows in ROWS]
+    errors = {f"{cpu} {kind}": counter_error(options.data, cpu, kind) for cpu, kind in data}
+    for name, error in errors.items():
+        print_row(name, [f"{error:.1%} is the counter's own"])
     print_row("from another CPU", ["rows", "ours", "alone"])
     moved = [
         transfer(kind, rows, data[a, kind], data[b, kind], b, options.seeds)
@@ -56,7 +60,8 @@ def main() -> None:
         for rows in TRANSFERRED_ROWS
     ]
     options.out.parent.mkdir(exist_ok=True)
-    options.out.write_text(json.dumps({"seeds": options.seeds, "learnt": learnt, "transferred": moved}, indent=1))
+    record = {"seeds": options.seeds, "counter_error": errors, "learnt": learnt, "transferred": moved}
+    options.out.write_text(json.dumps(record, indent=1))
 
 
 def conv(row: dict[str, str]) -> Layer:
@@ -87,6 +92,19 @@ def load(folder: Path, cpu: str, kind: str) -> Data:
     networks = tuple(Network((LAYERS[kind](row),), int(row["batch_size"])) for row in rows)
     joules = np.array([float(row["for_energy"]) + float(row["back_energy"]) for row in rows]) * 1e-6
     return Data(networks, joules, np.full(len(rows), UNKNOWN_NOISE), np.zeros(len(rows)))
+
+
+def counter_error(folder: Path, cpu: str, kind: str) -> float:
+    """Mean relative error that the counter alone leaves, were the truth known.
+
+    A window of t ticks sees floor(t) of them or one more, so its variance is f (1 - f) with f = t - floor(t);
+    a row is the mean of fifty such windows, forward and backward each.
+    """
+    with open(folder / f"{cpu}-{kind}.csv") as file:
+        rows = [row for row in csv.DictReader(file) if min(float(row["for_energy"]), float(row["back_energy"])) > 0]
+    ticks = np.array([[float(row["for_time"]), float(row["back_time"])] for row in rows]) / TICK_MICROSECONDS
+    variance = np.sum(ticks % 1 * (1 - ticks % 1), axis=1) / WINDOWS_A_ROW
+    return float(np.mean(np.sqrt(2 * variance / np.pi) / ticks.sum(axis=1)))
 
 
 def split(data: Data, rows: int, seed: int) -> tuple[Data, Data]:
