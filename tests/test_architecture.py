@@ -18,7 +18,7 @@ LEVELS = (
     ("evaluation",),
     ("plotting", "reporting"),
     ("api",),
-    ("validation",),
+    ("validation", "comparison"),
     ("methods",),
     ("estimation", "baselines"),
     ("profiling",),

@@ -10,6 +10,7 @@ import ampere
 
 PUBLIC = [
     "AmpereError",
+    "Comparison",
     "Estimate",
     "Estimator",
     "Layer",
@@ -19,6 +20,7 @@ PUBLIC = [
     "Profile",
     "TrainingSetup",
     "__version__",
+    "compare",
     "estimate",
     "load_model",
     "measure",

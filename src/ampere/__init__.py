@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ampere.api import estimate, load_model, measure, profile, trace, validate
+    from ampere.api import compare, estimate, load_model, measure, profile, trace, validate
+    from ampere.comparison import Comparison
     from ampere.errors import AmpereError
     from ampere.estimation import Estimate, Estimator
     from ampere.network import Layer, Measurement, Meter, Network, TrainingSetup
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AmpereError": "ampere.errors",
+    "Comparison": "ampere.comparison",
     "Estimate": "ampere.estimation",
     "Estimator": "ampere.estimation",
     "Layer": "ampere.network",
@@ -23,6 +25,7 @@ _HOMES = {
     "Network": "ampere.network",
     "Profile": "ampere.profiles.profile",
     "TrainingSetup": "ampere.network",
+    "compare": "ampere.api",
     "estimate": "ampere.api",
     "load_model": "ampere.api",
     "measure": "ampere.api",
@@ -34,6 +37,7 @@ _HOMES = {
 __version__ = "0.1.0"
 __all__ = [
     "AmpereError",
+    "Comparison",
     "Estimate",
     "Estimator",
     "Layer",
@@ -43,6 +47,7 @@ __all__ = [
     "Profile",
     "TrainingSetup",
     "__version__",
+    "compare",
     "estimate",
     "load_model",
     "measure",
