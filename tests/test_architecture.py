@@ -18,7 +18,7 @@ LEVELS = (
     ("evaluation",),
     ("plotting", "reporting"),
     ("api",),
-    ("validation", "comparison"),
+    ("validation", "comparison", "budget"),
     ("methods",),
     ("estimation", "baselines"),
     ("profiling",),

@@ -10,6 +10,7 @@ import ampere
 
 PUBLIC = [
     "AmpereError",
+    "Budget",
     "Comparison",
     "Estimate",
     "Estimator",

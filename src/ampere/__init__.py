@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ampere.api import compare, estimate, load_model, measure, profile, trace, validate
+    from ampere.budget import Budget
     from ampere.comparison import Comparison
     from ampere.errors import AmpereError
     from ampere.estimation import Estimate, Estimator
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AmpereError": "ampere.errors",
+    "Budget": "ampere.budget",
     "Comparison": "ampere.comparison",
     "Estimate": "ampere.estimation",
     "Estimator": "ampere.estimation",
@@ -37,6 +39,7 @@ _HOMES = {
 __version__ = "0.1.0"
 __all__ = [
     "AmpereError",
+    "Budget",
     "Comparison",
     "Estimate",
     "Estimator",

@@ -80,7 +80,8 @@ class Comparison:
         """`lenet5 costs 0.62 of cnn5 (90 %: 0.60 to 0.64): it is cheaper, 98 % sure`."""
         low, high = device.ratio_interval90
         first, second = self.names
-        said = f"{first} costs {device.ratio:.2f} of {second} (90 %: {low:.2f} to {high:.2f})"
+        times = "of" if device.ratio < 1 else "times"
+        said = f"{first} costs {device.ratio:.2f} {times} {second} (90 %: {low:.2f} to {high:.2f})"
         if device.sure < SURE:
             return f"{said}: too close to call, {self.names[device.cheaper]} is cheaper with {in_percent(device.sure)}"
         return f"{said}: {('it is cheaper', 'it is dearer')[device.cheaper]}, {in_percent(device.sure)} sure"

@@ -30,7 +30,9 @@ def _first_line(comparison: Comparison) -> str:
     sure = [d for d in devices if d.sure >= SURE]
     for index, name in enumerate(comparison.names):
         if len(sure) == len(devices) and all(d.cheaper == index for d in devices):
-            return f"{name} is cheaper on all {len(devices)} devices, {in_percent(min(d.sure for d in devices))} sure"
+            return (
+                f"{name} is cheaper on each of {len(devices)} devices, {in_percent(min(d.sure for d in devices))} sure"
+            )
     counts = [sum(d.cheaper == index for d in sure) for index in (0, 1)]
     first, second = comparison.names
     said = f"{first} is cheaper on {counts[0]} of {len(devices)} devices, {second} on {counts[1]}"
