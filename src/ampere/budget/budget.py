@@ -22,9 +22,10 @@ from ampere.network import Meter
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, choose_meter
 
 from .counting import Counter, Reader
-from .forecast import Forecast
+from .forecast import ESTIMATE_COUNTS, Forecast
 
 FORMAT = 1
+CLOSE = 50  # steps before the end
 Item = TypeVar("Item")
 
 
@@ -56,7 +57,7 @@ class Budget:
         if meter is None and estimate is None:
             raise UsageError("without a meter joules are counted by an estimate: give estimate=ampere.estimate(...)")
         reader = choose_meter(watts_per_core) if meter == "best" else meter
-        prior = Forecast(estimate.joules, estimate.stddev**2) if estimate else Forecast()
+        prior = Forecast(estimate.joules, estimate.stddev**2, worth=ESTIMATE_COUNTS) if estimate else Forecast()
         self._counter = Counter(reader, prior)
         self.meter = Meter(**reader.describe()) if reader else Meter("estimate", False, "steps x their estimate")
         self.iterations, self.stopped = iterations, False
@@ -155,14 +156,16 @@ class Budget:
             warnings.warn(f"{needs}, {allowed}: about {self.steps_left:,} more will fit", stacklevel=3)
 
     def _stop_if_full(self) -> None:
-        if not self.stopped and self._is_full():
-            self._counter.read()  # a forecast may say so wrongly
-            self.stopped = self._is_full()
-            if self.stopped:
-                self._on_stop(self)
+        if self.stopped:
+            return
+        if not self._room_for(CLOSE):
+            self._counter.read()  # from here on every step is looked at
+        if not self._room_for(1):
+            self.stopped = True
+            self._on_stop(self)
 
-    def _is_full(self) -> bool:
-        return self.spent + self._counter.forecast.at_most > self._limit
+    def _room_for(self, steps: int) -> bool:
+        return self.spent + steps * self._counter.forecast.at_most <= self._limit
 
 
 def _allowed(joules: float | None, battery: str | None) -> float:

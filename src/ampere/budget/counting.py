@@ -74,6 +74,6 @@ class Counter:
         self._read_joules, self.steps, self._unread = float(record["joules"]), int(record["steps"]), 0
         said = record["forecast"]
         joules = None if said["joules"] is None else float(said["joules"])
-        self.forecast = Forecast(joules, float(said["variance"]), int(said["readings"]))
+        self.forecast = Forecast(joules, float(said["variance"]), int(said["readings"]), int(said["worth"]))
         if not (math.isfinite(self._read_joules) and self._read_joules >= 0 <= self.steps):
             raise ValueError("it holds joules or steps that cannot be")
