@@ -81,6 +81,9 @@ def test_a_job_that_fits_is_left_alone():
         for _ in budget.steps(range(50)):
             battery.drained += 1
     assert (budget.stopped, budget.steps_done, budget.left) == (False, 50, 50)
+    assert (
+        budget.summary() == "50 steps spent 50.0 J of 100 J (simulated battery, simulated); 50.0 J left, about 50 steps"
+    )
 
 
 def test_it_says_before_the_start_that_the_job_does_not_fit():

@@ -127,7 +127,8 @@ class Budget:
 
     def summary(self) -> str:
         """`812 steps spent 431 J of 500 J (cpu-time, modelled); 69.0 J left, about 130 steps`."""
-        meter = f"{self.meter.name}, {'measured' if self.meter.measured else 'modelled'}"
+        sort = "simulated" if self.meter.simulated else "measured" if self.meter.measured else "modelled"
+        meter = f"{self.meter.name}, {sort}"
         said = f"{self.steps_done:,} steps spent {units.joules(self.spent)} of {units.joules(self.joules)} ({meter})"
         more = "" if self.steps_left is None else f", about {self.steps_left:,} steps"
         return f"{said}; {units.joules(self.left)} left{more}"
