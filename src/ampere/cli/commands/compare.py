@@ -39,8 +39,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     from ampere.comparison import compare
 
-    networks, estimators = _here(options) if not options.profile else _on_profiles(options)
-    comparison = compare(*networks, estimators, options.allocator)
+    (first, second), estimators = _on_profiles(options) if options.profile else _here(options)
+    comparison = compare(first, second, estimators, options.allocator)
     if options.json:
         print_json(comparison.to_json())
     else:
