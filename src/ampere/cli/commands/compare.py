@@ -33,6 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_device(parser)
     shared.add_profiling(parser, several=True)
     shared.add_setup(parser)
+    shared.add_meter(parser, "the profile's own")
     shared.add_output(parser)
 
 
@@ -66,4 +67,6 @@ def _on_profiles(options: Namespace) -> tuple[list[Network], list[Estimator]]:
     profiles = [profile_in(Path(path)) for path in options.profile]
     for path, profile in zip(options.profile, profiles, strict=True):
         shared.check_setup(options, profile.setup, path)
-    return [network_of(asked(each)) for each in _each(options)], [Estimator(profile) for profile in profiles]
+    return [network_of(asked(each)) for each in _each(options)], [
+        Estimator(profile, options.watts_per_core) for profile in profiles
+    ]
