@@ -18,7 +18,7 @@ LEVELS = (
     ("evaluation",),
     ("plotting", "reporting"),
     ("api",),
-    ("validation", "pruning"),
+    ("validation", "pruning", "comparison", "budget"),
     ("methods",),
     ("estimation", "baselines"),
     ("profiling",),

@@ -10,6 +10,8 @@ import ampere
 
 PUBLIC = [
     "AmpereError",
+    "Budget",
+    "Comparison",
     "Estimate",
     "Estimator",
     "Layer",
@@ -19,6 +21,7 @@ PUBLIC = [
     "Profile",
     "TrainingSetup",
     "__version__",
+    "compare",
     "estimate",
     "load_model",
     "measure",

@@ -7,7 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ampere.api import estimate, load_model, measure, profile, prune, trace, validate
+    from ampere.api import compare, estimate, load_model, measure, profile, prune, trace, validate
+    from ampere.budget import Budget
+    from ampere.comparison import Comparison
     from ampere.errors import AmpereError
     from ampere.estimation import Estimate, Estimator
     from ampere.network import Layer, Measurement, Meter, Network, TrainingSetup
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AmpereError": "ampere.errors",
+    "Budget": "ampere.budget",
+    "Comparison": "ampere.comparison",
     "Estimate": "ampere.estimation",
     "Estimator": "ampere.estimation",
     "Layer": "ampere.network",
@@ -23,6 +27,7 @@ _HOMES = {
     "Network": "ampere.network",
     "Profile": "ampere.profiles.profile",
     "TrainingSetup": "ampere.network",
+    "compare": "ampere.api",
     "estimate": "ampere.api",
     "load_model": "ampere.api",
     "measure": "ampere.api",
@@ -35,6 +40,8 @@ _HOMES = {
 __version__ = "0.1.0"
 __all__ = [
     "AmpereError",
+    "Budget",
+    "Comparison",
     "Estimate",
     "Estimator",
     "Layer",
@@ -44,6 +51,7 @@ __all__ = [
     "Profile",
     "TrainingSetup",
     "__version__",
+    "compare",
     "estimate",
     "load_model",
     "measure",

@@ -1,4 +1,4 @@
-"""What users call: load, trace, profile, estimate, measure, validate, prune."""
+"""What users call: load, trace, profile, estimate, compare, measure, validate, prune."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ampere.comparison import Comparison
+from ampere.comparison import compare as compare_networks
 from ampere.devices import allocator_on, describe, opened
 from ampere.devices.opening import LOCAL
 from ampere.errors import ProfileError, UsageError
@@ -19,7 +21,8 @@ from ampere.profiling.campaigns.campaign import Goal, Progress
 from ampere.profiling.measuring import MeasureProgress, measure_experiment
 from ampere.profiling.running import Made, make_profile, usual_seconds
 from ampere.profiling.sources import Source, SpaceSource, source_of
-from ampere.validation import ROUNDS, Validation, compare, measure_twice, unseen
+from ampere.validation import ROUNDS, Validation, measure_twice, unseen
+from ampere.validation import compare as compare_methods
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.yardstick import sharing_of
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from ampere.pruning.result import Pruned
 
 __all__ = [
+    "compare",
     "estimate",
     "load_model",
     "measure",
@@ -153,6 +157,21 @@ def _estimator(profile: Profile | Estimator | None, device: str, watts_per_core:
     return known if isinstance(known, Estimator) else Estimator(known, watts_per_core)
 
 
+def compare(
+    first: str | LoadedModel | Network,
+    second: str | LoadedModel | Network,
+    *profiles: Profile | Estimator,
+    allocator: str = "system",
+    input: str | None = None,
+    device: str = LOCAL,
+) -> Comparison:
+    """Which of two models is cheaper to train, on the device of each profile, and how sure that is."""
+    if allocator not in ALLOCATORS:
+        raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
+    estimators = [_estimator(profile, device) for profile in profiles or (None,)]
+    return compare_networks(network_of(first, input), network_of(second, input), estimators, allocator)
+
+
 def present_condition(profile: Profile, seconds: float = 1.0, device: str = LOCAL) -> float:
     """How much dearer training is now than when the device was profiled, told by the yardstick."""
     with opened(device, DEFAULT_WATTS_PER_CORE) as devices:
@@ -210,7 +229,7 @@ def validate(
     experiments = [e.under(allocator) for e in unseen(source, (profile, *others), networks, seed)]
     with opened(device, watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, seed + 1) as devices:
         pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress, rounds)
-    return compare(source.name, pairs, profile, allocator, others, methods)
+    return compare_methods(source.name, pairs, profile, allocator, others, methods)
 
 
 def prune(

@@ -1,5 +1,6 @@
 """What README and docs show is run: Python as it stands, commands through the command line's own parser."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -74,3 +75,22 @@ def test_the_pruning_page_runs_as_it_stands(tmp_path):
     done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "of the joules are left" in done.stdout
+
+
+def test_the_comparison_of_two_devices_runs_as_it_stands(tmp_path):
+    for line in blocks(ROOT / "docs" / "COMPARING.md", "sh")[0].splitlines():
+        run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert "lenet5 is cheaper" in done.stdout
+    assert "simulated, not measured" in done.stdout
+
+
+@pytest.mark.parametrize(("page", "says"), [("COMPARING.md", "lenet5 costs 0."), ("RUNNING-JOBS.md", "steps spent")])
+def test_python_of_these_pages_runs_as_it_stands(tmp_path, page, says):
+    [code] = blocks(ROOT / "docs" / page, "python")
+    environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
+    run = [sys.executable, "-c", code]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout

@@ -77,9 +77,22 @@ def stored(options: Namespace) -> Profile | None:
     )
     if profile and options.profile:
         check_setup(options, profile.setup, options.profile)
-        if not profile.observations:
-            raise ProfileError(f"{options.profile} holds no measurement: profile again, for longer")
+        need_measurements(profile, options.profile)
     return profile if profile and profile.observations else None
+
+
+def profile_in(path: Path) -> Profile:
+    """A file's, of whichever device."""
+    from ampere.profiles.profile import Profile
+
+    profile = Profile.load(path)
+    need_measurements(profile, path)
+    return profile
+
+
+def need_measurements(profile: Profile, path: Path | str) -> None:
+    if not profile.observations:
+        raise ProfileError(f"{path} holds no measurement: profile again, for longer")
 
 
 def _known(profile: Profile, path: Path, network: Network, options: Namespace) -> Known:

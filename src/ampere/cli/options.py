@@ -76,13 +76,17 @@ def add_allocator(parser: ArgumentParser, default: str) -> None:
     )
 
 
-def add_profiling(parser: ArgumentParser) -> None:
+def add_profiling(parser: ArgumentParser, several: bool = False) -> None:
     """For commands that profile first where the device is not known well enough."""
     group = parser.add_argument_group("profile")
-    group.add_argument(
-        "--profile", metavar="FILE", help="use this one as it is (default: this device's own, extended if needed)"
-    )
-    group.add_argument("--foreign", action="store_true", help="use a profile of another device all the same")
+    usual = "(default: this device's own, extended if needed)"
+    if several:
+        words = f"use this one as it is, of any device; may be given several times {usual}"
+        group.add_argument("--profile", metavar="FILE", action="append", help=words)
+        parser.set_defaults(foreign=False)
+    else:
+        group.add_argument("--profile", metavar="FILE", help=f"use this one as it is {usual}")
+        group.add_argument("--foreign", action="store_true", help="use a profile of another device all the same")
     group.add_argument(
         "--seconds",
         metavar="S",

@@ -13,6 +13,7 @@ from ampere.errors import UsageError
 
 TITLES = {
     "estimate": "how many joules training a model will cost, before it is trained",
+    "compare": "which of two models is cheaper, on which device, and how sure that is",
     "profile": "learn what layers cost on this device, by training small networks",
     "measure": "train a model for real and tell what an iteration costs",
     "validate": "hold estimates against real training, beside simpler methods",

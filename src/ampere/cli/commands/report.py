@@ -6,16 +6,16 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.errors import ProfileError, UsageError
+from ampere.errors import UsageError
 
 from .. import options as shared
 from ..asking import asked
+from ..knowing import profile_in
 from ..screen import notice, print_json
 from ..whole_run import add_run, battery_joules, check_asked, iterations_asked
 
 if TYPE_CHECKING:
     from ampere.network import Network
-    from ampere.profiles.profile import Profile
     from ampere.reporting import Report, Run
 
 FORMATS = ("html", "svg", "png")
@@ -66,22 +66,13 @@ def run(options: Namespace) -> None:
 def _report(options: Namespace, battery: float | None) -> Report:
     from ampere.reporting import Run, make_report, read_validation
 
-    profile = _profile(Path(options.profile))
+    profile = profile_in(Path(options.profile))
     validated = read_validation(Path(options.validation)) if options.validation else None
     networks = [_network(model, options) for model in options.models]
     runs: list[Run] = [
         Run(iterations_asked(options, network.batch), battery, options.battery or "") for network in networks
     ]
     return make_report(profile, networks, runs, validated, options.allocator, options.watts_per_core)
-
-
-def _profile(path: Path) -> Profile:
-    from ampere.profiles.profile import Profile
-
-    profile = Profile.load(path)
-    if not profile.observations:
-        raise ProfileError(f"{path} holds no measurement: profile again, for longer")
-    return profile
 
 
 def _network(model: str, options: Namespace) -> Network:

@@ -1,0 +1,142 @@
+"""Which of two networks is cheaper to train, on which device, and how sure that is.
+
+    a, b     joules of the two, estimated together: what is not known of layers that both have cancels
+    r        a / b                      s    standard deviation of log r
+
+    s^2 = var(a) / a^2 + var(b) / b^2 - 2 cov(a, b) / (a b)
+    P(a is cheaper) = Phi(-log r / s)         90 %: r exp(-+ 1.645 s)
+
+As in an estimate, the variances are those of what a careful measurement would show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import erf, exp, log, sqrt
+from typing import Any
+
+import numpy as np
+
+from ampere.estimation import Z90, Estimate, Estimator
+from ampere.fitting import Surrogate
+from ampere.network import Network
+from ampere.surrogate.additive import Additive
+
+SURE = 0.9  # below this the two cannot be told apart
+
+
+@dataclass(frozen=True)
+class DeviceComparison:
+    """Two networks on one device. Costs are those of an iteration, or of an example where the batches differ."""
+
+    device: str
+    estimates: tuple[Estimate, Estimate]  # of an iteration each
+    joules: tuple[float, float]  # of what is compared
+    relative_stddev: float  # of the ratio
+
+    @property
+    def ratio(self) -> float:
+        """What the first costs of the second."""
+        return self.joules[0] / self.joules[1]
+
+    @property
+    def ratio_interval90(self) -> tuple[float, float]:
+        apart = exp(Z90 * self.relative_stddev)
+        return self.ratio / apart, self.ratio * apart
+
+    @property
+    def first_is_cheaper(self) -> float:
+        """The probability that it is."""
+        if self.relative_stddev == 0:
+            return 0.5 if self.ratio == 1 else float(self.ratio < 1)
+        return 0.5 * (1 + erf(-log(self.ratio) / self.relative_stddev / sqrt(2)))
+
+    @property
+    def cheaper(self) -> int:
+        return int(self.first_is_cheaper < 0.5)
+
+    @property
+    def sure(self) -> float:
+        """The probability that the one called cheaper is."""
+        return max(self.first_is_cheaper, 1 - self.first_is_cheaper)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models, on every device that was asked about."""
+
+    names: tuple[str, str]
+    per: str  # iteration, or example
+    devices: tuple[DeviceComparison, ...]
+
+    @property
+    def one_meter(self) -> bool:
+        """Whether joules of different devices mean the same: read from, or modelled with, the same sort of meter."""
+        meters = [d.estimates[0].meter for d in self.devices]
+        return len({(m.name, m.measured) for m in meters}) == 1
+
+    def sentence(self, device: DeviceComparison) -> str:
+        """`lenet5 costs 0.62 of cnn5 (90 %: 0.60 to 0.64): it is cheaper, 98 % sure`."""
+        low, high = device.ratio_interval90
+        first, second = self.names
+        times = "of" if device.ratio < 1 else "times"
+        said = f"{first} costs {device.ratio:.2f} {times} {second} (90 %: {low:.2f} to {high:.2f})"
+        if device.sure < SURE:
+            return f"{said}: too close to call, {self.names[device.cheaper]} is cheaper with {in_percent(device.sure)}"
+        return f"{said}: {('it is cheaper', 'it is dearer')[device.cheaper]}, {in_percent(device.sure)} sure"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"models": list(self.names), "per": self.per, "devices": [self._of(d) for d in self.devices]}
+
+    def _of(self, device: DeviceComparison) -> dict[str, Any]:
+        return {
+            "device": device.device,
+            "cheaper": self.names[device.cheaper],
+            "sure": device.sure,
+            "ratio": device.ratio,
+            "ratio_interval90": list(device.ratio_interval90),
+            "joules": list(device.joules),
+            "meter": device.estimates[0].meter.to_json(),
+            "estimates": [estimate.to_json() for estimate in device.estimates],
+            "sentence": self.sentence(device),
+        }
+
+
+def in_percent(probability: float) -> str:
+    """Never more certain than an estimate can be."""
+    return "over 99.9 %" if probability > 0.999 else f"{100 * probability:.{1 if probability > 0.99 else 0}f} %"
+
+
+def compare(first: Network, second: Network, estimators: Sequence[Estimator], allocator: str = "system") -> Comparison:
+    per = "iteration" if first.batch == second.batch else "example"
+    found = tuple(_on(estimator, (first, second), allocator, per) for estimator in estimators)
+    return Comparison(told_apart(first.name or "first", second.name or "second"), per, found)
+
+
+def told_apart(first: str, second: str) -> tuple[str, str]:
+    return (first, second) if first != second else (f"{first} (first)", f"{second} (second)")
+
+
+def _on(estimator: Estimator, networks: tuple[Network, Network], allocator: str, per: str) -> DeviceComparison:
+    a, b = (estimator.estimate(network, allocator) for network in networks)
+    batches = [float(n.batch) if per == "example" else 1.0 for n in networks]
+    relative = _relative_stddev(estimator.of_joules[0], networks, a.allocator == "system")
+    device = estimator.profile.device
+    joules = (a.joules / batches[0], b.joules / batches[1])
+    return DeviceComparison(str(device.get("cpu", device["id"])), (a, b), joules, relative)
+
+
+def _relative_stddev(model: Surrogate, networks: tuple[Network, Network], system: bool) -> float:
+    answers = [model.answer(network, system) for network in networks]
+    means, variances = np.array([a.seconds for a in answers]), np.array([a.stddev**2 for a in answers])
+    together = _covariance(model, networks, system, variances) / float(np.prod(means))
+    return sqrt(max(float(np.sum(variances / means**2)) - 2 * together, 0.0))
+
+
+def _covariance(model: Surrogate, networks: tuple[Network, Network], system: bool, variances: Any) -> float:
+    if isinstance(model, Additive):
+        _, posterior = model.joint(networks, np.full(2, float(system)))
+        return model.hyper.calibration**2 * float(posterior[0, 1])
+    both = Network((*networks[0].layers, *networks[1].layers), networks[0].batch)  # var(a + b) holds cov(a, b) twice
+    return 0.5 * (model.answer(both, system).stddev ** 2 - float(np.sum(variances)))
