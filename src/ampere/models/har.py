@@ -1,5 +1,7 @@
 """Human activity recognition: 1-d convolutions over 128 samples of 9 motion sensors, 6 activities."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 

@@ -1,5 +1,7 @@
 """A stack of LSTM layers, each with its own width, that reads a 28x28 image row by row."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 

@@ -1,5 +1,7 @@
 """Any recurrent network: LSTM or GRU layers on tokens or on features, a linear head on the last step."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 

@@ -1,5 +1,7 @@
 """ResNet of 32x32 images with batch norms: basic blocks as in ResNet-18, or bottlenecks as in ResNet-50."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 
