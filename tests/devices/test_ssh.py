@@ -224,7 +224,7 @@ def test_profile_and_estimate_from_the_command_line(there, tmp_path):
     assert time.monotonic() - began < 60
     (profile,) = (tmp_path / "profiles").glob("*.json")
     assert profile.name.startswith(describe(there.spec, 5.0).identity["id"])
-    assert ampere("estimate", "lenet5", "--no-profiling")["joules"] > 0
+    assert ampere("estimate", "lenet5", "--no-profiling")["joules_per_iteration"] > 0
     assert left_behind(there) == []
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from ..errors import DeviceError, RuntimeMissingError
 from ..network import TrainingSetup
+from ..worker.meters import DEFAULT_WATTS_PER_CORE
 from .address import Address
 from .block import Block
 from .connection import ConnectionLost, NeverRan, RemoteProcess
@@ -33,11 +34,13 @@ PAUSE_SECONDS = 2.0
 class SshDevice(LocalDevice):
     """Watched and started again as a worker of this machine is."""
 
-    def __init__(self, address: Address, allocator: str = "tuned", watts_per_core: float = 5.0) -> None:
+    def __init__(
+        self, address: Address, allocator: str = "tuned", watts_per_core: float = DEFAULT_WATTS_PER_CORE
+    ) -> None:
         super().__init__(allocator, watts_per_core)
         self.address = address
         self.reconnect_seconds = RECONNECT_SECONDS
-        self._command = ("ssh", address.destination, address.python)
+        self._command = (address.by_hand(), address.python)
         self._reached = False
 
     def block(self, subject: Mapping[str, Any], setup: TrainingSetup | None = None, **options: Any) -> Block:
