@@ -95,6 +95,8 @@ def test_a_worker_that_ignores_its_hosts_end_is_ended(tmp_path):
         greeted(process)
         worker = worker_of(process)
         os.kill(worker, signal.SIGSTOP)
+        time.sleep(0.2)
+        assert process.poll() is None
         process.stdin.close()
         assert process.wait(5) == 128 + signal.SIGKILL
     assert gone(worker)

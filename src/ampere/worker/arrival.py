@@ -80,6 +80,8 @@ def relay(worker: "subprocess.Popen[bytes]", woken: int, silence_seconds: float)
     stdin, begun = cast(BinaryIO, worker.stdin), b""
     while True:
         there = select.select([0, woken], [], [], silence_seconds)[0]
+        if woken in there and os.read(woken, 64) and worker.poll() is None:
+            continue  # it was only stopped, or goes on again
         piece = os.read(0, 65536) if 0 in there else b""
         if woken in there or not piece:
             return
