@@ -220,7 +220,7 @@ def test_profile_and_estimate_from_the_command_line(there, tmp_path):
         return json.loads(done.stdout)
 
     began = time.monotonic()
-    ampere("profile", "lenet5", "--seconds", "4")
+    ampere("profile", "lenet5", "--seconds", "10")
     assert time.monotonic() - began < 60
     (profile,) = (tmp_path / "profiles").glob("*.json")
     assert profile.name.startswith(describe(there.spec, 5.0).identity["id"])
