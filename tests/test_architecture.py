@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
+from ampere.models import SPACES
+
 SRC = Path(__file__).resolve().parents[1] / "src"
 FILES = sorted((SRC / "ampere").rglob("*.py"))
 
@@ -38,6 +40,8 @@ TRAVELLING = {
     "network": {"ampere.network"},
     "worker": {"ampere.network", "ampere.worker", "torch"},
 }
+# Of the models that travel too, the files that build one.
+BUILDERS = {f"models/{space.factory.split(':')[0].split('.')[-1]}.py" for space in SPACES.values()}
 
 TORCH_AT_IMPORT = ("tracing/", "models/", "worker/runtimes/")
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
@@ -104,7 +108,9 @@ def level_of(unit: str) -> int:
 
 
 EVERY_FILE = pytest.mark.parametrize("path", FILES, ids=label)
-TRAVELLING_FILES = pytest.mark.parametrize("path", [f for f in FILES if unit_of(f) in TRAVELLING], ids=label)
+TRAVELLING_FILES = pytest.mark.parametrize(
+    "path", [f for f in FILES if unit_of(f) in TRAVELLING or label(f) in BUILDERS], ids=label
+)
 
 
 @EVERY_FILE
@@ -123,7 +129,7 @@ def test_the_architectures_picture_names_every_unit():
 
 @TRAVELLING_FILES
 def test_what_travels_imports_only_what_is_there(path):
-    allowed = TRAVELLING[unit_of(path)]
+    allowed = TRAVELLING.get(unit_of(path), {"torch"})
     for module in {i.module for i in imports_of(path)}:
         own = any(module == root or module.startswith(root + ".") for root in allowed)
         assert own or module.split(".")[0] in sys.stdlib_module_names, f"{module} is not on every device"

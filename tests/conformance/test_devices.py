@@ -1,10 +1,14 @@
-"""What every device keeps to: a real one, one that does not exist, and a recording. A new one counts when it passes."""
+"""What every device keeps to: real ones here and over ssh, some that do not exist, and a recording.
+
+A new one counts when it passes.
+"""
 
 import json
 import math
 
 import pytest
 from tests.recordings import record
+from tests.sshd import server
 from tests.synthetic import chain
 
 from ampere.devices import VariantFailed, describe, opened
@@ -13,16 +17,22 @@ from ampere.network import Meter, Network, TrainingSetup
 
 SMALL, LARGE = chain(3, 4, 4, 8), chain(3, 48, 64, 64)
 SIMULATED = [f"simulated:{name}" for name in PARTS]
+REAL = ("local", "ssh")
 QUICK = {"iterations": 6, "warmup": 2}
 
 
-@pytest.fixture(scope="module", params=["local", *SIMULATED, "replayed"], name="spec")
+@pytest.fixture(scope="module", params=["local", "ssh", *SIMULATED, "replayed"], name="spec")
 def a_spec(request, tmp_path_factory):
+    if request.param == "ssh":
+        with server(tmp_path_factory.mktemp("far")) as there:
+            yield there.spec
+        return
     if request.param != "replayed":
-        return request.param
+        yield request.param
+        return
     path = tmp_path_factory.mktemp("recorded") / "recording.json"
     record(path, [SMALL, LARGE], rounds=4)
-    return f"replayed:{path}"
+    yield f"replayed:{path}"
 
 
 @pytest.fixture(scope="module", name="device")
@@ -48,7 +58,7 @@ def test_only_real_devices_measure(spec, device):
     assert meter.replayed == ("replayed" in spec)
     assert not (meter.measured and meter.simulated)
     sort = spec.partition(":")[0]
-    assert sort == "local" or (device.identity()["id"].startswith(sort) and device.hello()["cpu"].startswith(sort))
+    assert sort in REAL or (device.identity()["id"].startswith(sort) and device.hello()["cpu"].startswith(sort))
 
 
 def test_every_figure_of_a_block_is_finite_and_positive(device):

@@ -37,7 +37,8 @@ def add_device(parser: ArgumentParser) -> None:
         "--device",
         metavar="DEVICE",
         default="local",
-        help="local (default), simulated:NAME (xavier tx2 phone-android phone-ios server) or replayed:FILE",
+        help="local (default), ssh://user@host[:port][?python=PATH], "
+        "simulated:NAME (xavier tx2 phone-android phone-ios server) or replayed:FILE",
     )
 
 

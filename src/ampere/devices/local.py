@@ -36,7 +36,7 @@ class LocalDevice:
         self.allocator = allocator
         self.watts_per_core = watts_per_core
         self.restarts = 0
-        self._command = (python, "-m", "ampere.worker")
+        self._command: tuple[str, ...] = (python, "-m", "ampere.worker")
         self._grace = grace_seconds
         self._threads = 1
         self._worker: WorkerProcess | None = None
@@ -105,7 +105,7 @@ class LocalDevice:
         causes: list[str] = []
         while len(causes) < ATTEMPTS:
             try:
-                answer = self._started().ask(request, seconds)
+                answer = self._ask(request, seconds)
             except WorkerGone as problem:
                 causes.append(str(problem))
                 continue
@@ -120,19 +120,25 @@ class LocalDevice:
             raise DeviceError(f"the worker died twice: {causes[-1]}; try {' '.join(self._command)}")
         raise VariantDied(f"the worker died twice on the same variant: {causes[-1]}; leave it out")
 
+    def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        return self._started().ask(request, seconds)
+
     def _started(self) -> WorkerProcess:
         if self._worker and self._worker.alive:
             return self._worker
         if self._worker:
             self._worker.kill()
             self.restarts += 1
-        environment = worker_environment(os.environ, self.allocator, self._threads)
-        try:
-            self._worker = WorkerProcess(self._command, environment)
-        except OSError as problem:
-            raise DeviceError(f"cannot start a worker with {self._command[0]} ({problem}); check the path") from None
+        self._worker = self._launched()
         self._greet(self._worker)
         return self._worker
+
+    def _launched(self) -> WorkerProcess:
+        environment = worker_environment(os.environ, self.allocator, self._threads)
+        try:
+            return WorkerProcess(self._command, environment)
+        except OSError as problem:
+            raise DeviceError(f"cannot start a worker with {self._command[0]} ({problem}); check the path") from None
 
     def _greet(self, worker: WorkerProcess) -> None:
         """A worker that cannot even say hello is no fault of the variant that it was started for."""

@@ -1,4 +1,7 @@
-"""From a device's name to the device: `local`, `simulated:NAME`, `replayed:FILE`. A new sort is an entry in SORTS."""
+"""From a device's name to the device: `local`, `ssh://HOST`, `simulated:NAME`, `replayed:FILE`.
+
+A new sort is an entry in SORTS.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +75,7 @@ def _found(spec: str) -> tuple[Sort, str]:
 def _hint(spec: str) -> str:
     from .simulated import PARTS
 
-    known = [LOCAL, *(f"simulated:{name}" for name in PARTS), "replayed:FILE"]
+    known = [LOCAL, *(f"simulated:{name}" for name in PARTS), "replayed:FILE", "ssh://user@host"]
     near = get_close_matches(spec, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else f"the devices are {', '.join(known)}"
 
@@ -84,6 +88,21 @@ def _describe_local(_: str, watts_per_core: float) -> Described:
 def _open_local(_: str, watts_per_core: float, seed: int) -> Devices:
     """One worker with a quiet allocator and one with the system's; each starts when it is first asked."""
     return {allocator: LocalDevice(allocator, watts_per_core) for allocator in ("tuned", "system")}
+
+
+@lru_cache(maxsize=64)
+def _describe_ssh(name: str, watts_per_core: float) -> Described:
+    """It must be asked; once is enough."""
+    with _open_ssh(name, watts_per_core, 0)["tuned"] as device:
+        there = device.hello()
+        return Described(fingerprint(there), Meter(**there["meter"]), there["vector_width"])
+
+
+def _open_ssh(name: str, watts_per_core: float, seed: int) -> Devices:
+    from .address import Address
+    from .ssh import SshDevice
+
+    return {allocator: SshDevice(Address.parse(name), allocator, watts_per_core) for allocator in ("tuned", "system")}
 
 
 def _describe_simulated(name: str, _: float) -> Described:
@@ -118,6 +137,7 @@ def _open_replayed(name: str, _: float, seed: int) -> Devices:
 
 SORTS = {
     LOCAL: Sort(_describe_local, _open_local),
+    "ssh": Sort(_describe_ssh, _open_ssh),
     "simulated": Sort(_describe_simulated, _open_simulated),
     "replayed": Sort(_describe_replayed, _open_replayed),
 }

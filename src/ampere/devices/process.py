@@ -23,6 +23,8 @@ class WorkerGone(Exception):
 
 
 class WorkerProcess:
+    patience_seconds = 1.0  # for a worker that is told to end
+
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self._process = subprocess.Popen(
             command,
@@ -57,10 +59,9 @@ class WorkerProcess:
 
     def close(self) -> None:
         """A worker ends by itself when nobody is left to ask; one that does not is ended."""
-        with contextlib.suppress(OSError):
-            self._stream("stdin").close()
+        self._hang_up()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(1.0)
+            self._process.wait(self.patience_seconds)
         self.kill()
 
     def kill(self) -> None:
@@ -74,12 +75,16 @@ class WorkerProcess:
             with contextlib.suppress(OSError, ValueError):
                 self._stream(name).close()
 
+    def _hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream("stdin").close()
+
     def _send(self, request: Mapping[str, Any]) -> None:
         try:
             self._stream("stdin").write(json.dumps(request).encode() + b"\n")
             self._stream("stdin").flush()
         except (OSError, ValueError):
-            raise WorkerGone(self._epitaph()) from None
+            raise self._gone() from None
 
     def _await(self, number: int, deadline: float) -> dict[str, Any]:
         while True:
@@ -88,9 +93,12 @@ class WorkerProcess:
             except queue.Empty:
                 raise WorkerGone("it did not answer in time") from None
             if answer is None:
-                raise WorkerGone(self._epitaph())
+                raise self._gone()
             if answer.get("id") == number:
                 return answer
+
+    def _gone(self) -> Exception:
+        return WorkerGone(self._epitaph())
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -109,7 +117,9 @@ class WorkerProcess:
         with contextlib.suppress(OSError, ValueError):
             for line in self._stream("stdout"):
                 with contextlib.suppress(ValueError):
-                    self._answers.put(json.loads(line))
+                    answer = json.loads(line)
+                    if isinstance(answer, dict):  # else something that a shell says at login
+                        self._answers.put(answer)
         self._answers.put(None)
 
     def _read_errors(self) -> None:

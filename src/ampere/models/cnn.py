@@ -1,5 +1,7 @@
 """Any plain CNN, from a list of its convolutions."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import torch

@@ -1,5 +1,7 @@
 """The paper's 5-layer CNN: four 3x3 convolutions, pools after the first two, one linear layer."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 

@@ -1,5 +1,7 @@
 """LeNet-5 with rectifiers: two convolutions with pools, three linear layers."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 

@@ -1,5 +1,7 @@
 """A stack of LSTM layers, each with its own width, that reads a 28x28 image row by row."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 
@@ -9,7 +11,7 @@ ROWS, COLUMNS, CLASSES = 28, 28, 10
 class Stack(nn.Module):
     def __init__(self, hidden: list[int]) -> None:
         super().__init__()
-        widths = zip([COLUMNS, *hidden], hidden, strict=False)
+        widths = zip([COLUMNS, *hidden], hidden)
         self.layers = nn.ModuleList(nn.LSTM(before, after, batch_first=True) for before, after in widths)
         self.head = nn.Linear(hidden[-1], CLASSES)
 

@@ -1,5 +1,7 @@
 """Any recurrent network: LSTM or GRU layers on tokens or on features, a linear head on the last step."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 
@@ -25,7 +27,7 @@ class Recurrent(nn.Module):
 def build(
     batch: int, sequence: int, cell: str, hidden: list[int], reads: str, features: int, outputs: int
 ) -> tuple[nn.Module, torch.Tensor]:
-    widths = zip([features, *hidden], hidden, strict=False)
+    widths = zip([features, *hidden], hidden)
     layers: list[nn.Module] = [CELLS[cell](before, after, batch_first=True) for before, after in widths]
     head = nn.Linear(hidden[-1], outputs)
     if reads == "tokens":

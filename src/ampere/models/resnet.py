@@ -1,5 +1,7 @@
 """ResNet of 32x32 images with batch norms: basic blocks as in ResNet-18, or bottlenecks as in ResNet-50."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 
@@ -45,7 +47,9 @@ def build(
     block, expansion = (bottleneck_block, EXPANSION) if bottleneck else (basic, 1)
     modules: list[nn.Module] = [*conv_norm(3, widths[0], 3), nn.ReLU()]
     channels = widths[0]
-    for stage, (count, width) in enumerate(zip(blocks, widths, strict=True)):
+    if len(blocks) != len(widths):
+        raise ValueError(f"{len(blocks)} stages of blocks, but {len(widths)} widths")
+    for stage, (count, width) in enumerate(zip(blocks, widths)):
         for position in range(count):
             modules.append(block(channels, width, stride=2 if stage and not position else 1))
             channels = width * expansion

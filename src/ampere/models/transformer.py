@@ -1,5 +1,7 @@
 """A transformer encoder that classifies texts: embedding, encoder layers, mean over the tokens, linear head."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 

@@ -1,5 +1,7 @@
 """Any transformer: encoder or causal decoder, on tokens or on patches of an image."""
 
+from __future__ import annotations
+
 import torch
 from torch import nn
 

@@ -17,6 +17,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "the user's data folder (default), or in AMPERE_HOME if that is set.",
         "ampere devices",
         "ampere devices --json",
+        "ampere devices --device ssh://me@board           another machine",
         "ampere devices --device simulated:tx2            one that is not there",
         "AMPERE_HOME=/media/stick ampere devices          profiles kept elsewhere",
     )

@@ -1,0 +1,235 @@
+"""Another machine as a device, over a real OpenSSH server on loopback."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from tests.sshd import left_behind, pull_the_cable, server, workers
+from tests.synthetic import chain
+
+from ampere.devices import VariantDied, VariantFailed, describe
+from ampere.devices.address import Address
+from ampere.devices.ssh import SshDevice
+from ampere.errors import DeviceError, RuntimeMissingError, UsageError
+from ampere.models import SPACES
+
+QUICK = {"iterations": 2, "warmup": 1}
+LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
+
+
+@pytest.fixture(scope="module")
+def there(tmp_path_factory):
+    with server(tmp_path_factory.mktemp("far")) as there:
+        yield there
+
+
+def address(there, spec=None):
+    return Address.parse((spec or there.spec).partition(":")[2])
+
+
+def fake_python(there, name, line):
+    path = there.folder / name
+    path.write_text(f"#!/bin/sh\n{line}\n")
+    path.chmod(0o755)
+    return f"ssh://127.0.0.1:{there.port}?python={path}"
+
+
+def test_it_trains_there_and_leaves_nothing(there):
+    with SshDevice(address(there)) as device:
+        assert device.block(LAYERS, **QUICK).ratio > 0
+        assert len(list(there.temporary.iterdir())) == 1
+        assert device.block({"factory": SPACES["lenet5"].factory, "arguments": SPACES["lenet5"].default}).parameters
+        with pytest.raises(VariantFailed, match=r"net\.py is a file of this machine and does not travel"):
+            device.block({"factory": "/some/net.py:build"})
+        assert device.restarts == 0
+    assert left_behind(there, 0.0) == []
+
+
+def test_the_workers_environment_is_set_there(there):
+    with SshDevice(address(there), "tuned") as device:
+        device.hello()
+        (pid,) = [pid for pid in workers(there) if _environment(pid).get("OMP_NUM_THREADS")]
+        environment = _environment(pid)
+    assert environment["MALLOC_TOP_PAD_"] == "268435456"
+    assert environment["PYTHONDONTWRITEBYTECODE"] == "1"
+    assert environment["TMPDIR"].startswith(str(there.temporary))
+    assert "PYTHONPATH" not in environment
+
+
+def _environment(pid):
+    with open(f"/proc/{pid}/environ") as file:
+        return dict(entry.partition("=")[::2] for entry in file.read().split("\0") if entry)
+
+
+def test_a_pulled_cable_is_plugged_in_again(there):
+    with SshDevice(address(there)) as device:
+        device.block(LAYERS, **QUICK)
+        before = workers(there)
+        threading.Timer(0.3, pull_the_cable, [there]).start()
+        block = device.block(LAYERS, iterations=3000, warmup=1, seconds_limit=2.0)
+        assert block.iterations > 1
+        assert device.restarts == 1
+        assert not set(before) & set(workers(there))
+    assert left_behind(there) == []
+
+
+def test_a_connection_lost_between_two_requests(there):
+    with SshDevice(address(there)) as device:
+        identity = device.identity()
+        pull_the_cable(there)
+        assert device.identity() == identity
+    assert left_behind(there) == []
+
+
+def test_a_killed_host_leaves_nothing(there):
+    code = (
+        "import sys, time; from ampere.devices.ssh import SshDevice; from ampere.devices.address import Address\n"
+        f"device = SshDevice(Address.parse({there.spec.partition(':')[2]!r})); device.hello()\n"
+        "print('ready', flush=True); time.sleep(60)"
+    )
+    host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    assert host.stdout.readline() == b"ready\n"
+    assert workers(there)
+    host.kill()
+    host.communicate()
+    assert left_behind(there) == []
+
+
+def test_a_device_that_goes_down_with_a_variant_is_spared_it(there, monkeypatch):
+    with SshDevice(address(there)) as device:
+        device.hello()
+        ending = threading.Event()
+
+        def pull_again_and_again():
+            while not ending.wait(0.02):
+                if device._greeted:
+                    pull_the_cable(there)
+
+        monkeypatch.setattr("ampere.devices.ssh.LOSSES_AT_MOST", 1)
+        puller = threading.Thread(target=pull_again_and_again)
+        puller.start()
+        try:
+            with pytest.raises(VariantDied, match="connection was lost"):
+                device.block(LAYERS, iterations=3000, warmup=1, seconds_limit=5.0)
+        finally:
+            ending.set()
+            puller.join()
+    assert left_behind(there) == []
+
+
+def test_a_device_that_stays_away_is_given_up(there, tmp_path, monkeypatch):
+    with SshDevice(address(there)) as device:
+        device.hello()
+        device.reconnect_seconds = 0.5
+        monkeypatch.setattr("ampere.devices.ssh.PAUSE_SECONDS", 0.1)
+        (there.folder / "authorized").rename(tmp_path / "authorized")
+        pull_the_cable(there)
+        try:
+            with pytest.raises(DeviceError, match="refuses your key"):
+                device.hello()
+        finally:
+            (tmp_path / "authorized").rename(there.folder / "authorized")
+    assert left_behind(there) == []
+
+
+def test_a_missing_runtime_is_named(there):
+    python = there.spec.partition("python=")[2]
+    (there.folder / "shadow").mkdir()
+    (there.folder / "shadow" / "torch.py").write_text("raise ImportError('no torch here')")
+    shadowed = fake_python(there, "shadowed", f'PYTHONPATH={there.folder}/shadow exec {python} "$@"')
+    with (
+        SshDevice(address(there, shadowed)) as device,
+        pytest.raises(RuntimeMissingError, match=r"not installed for \S+shadowed on 127\.0\.0\.1: pip install torch"),
+    ):
+        device.block(LAYERS, **QUICK)
+
+
+def test_why_it_cannot_be_used(there, tmp_path, monkeypatch):
+    old = fake_python(there, "old", "echo Python 3.6.9 >&2; exit 91")
+    full = fake_python(there, "full", f'TMPDIR={there.folder}/none exec {sys.executable} -c "exit(92)"')
+    closed = f"ssh://127.0.0.1:{_closed_port()}"
+    cases = {
+        f"ssh://127.0.0.1:{there.port}?python=/no/such/python3": "there is no /no/such/python3 there; install one",
+        old: r"is Python 3\.6\.9, and 3\.8 is the oldest that will do; install one",
+        full: "no temporary folder can be written there",
+        closed: "no ssh server answers there; start one",
+        "ssh://no-such-machine.invalid": "no machine of that name is known; check the name",
+        f"ssh://nobody-here@127.0.0.1:{there.port}": "it refuses your key; give it one",
+        f"ssh://localhost:{there.port}": "its host key is unknown or has changed; connect once by hand: ssh -p",
+    }
+    for spec, said in cases.items():
+        with pytest.raises(DeviceError, match=said) as caught:
+            describe(spec, 5.0)
+        assert "\n" not in str(caught.value)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DeviceError, match="install OpenSSH's client"):
+        describe("ssh://somewhere", 5.0)
+
+
+def _closed_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "ssh://",
+        "ssh:host",
+        "ssh://-oProxyCommand=x",
+        "ssh://-l@host",
+        "ssh://a:secret@host",
+        "ssh://host:99999",
+        "ssh://host/path",
+        "ssh://host?pyton=x",
+        "ssh://ho st",
+        "ssh://host:port",
+    ],
+)
+def test_what_is_no_address(spec):
+    with pytest.raises(UsageError, match="write ssh://user@host"):
+        describe(spec, 5.0)
+
+
+def test_addresses():
+    assert Address.parse("//me@Board").destination == "me@Board"
+    assert Address.parse("//[::1]:22").destination == "::1"
+    command = Address.parse("//me@host:2222?python=~/a b/python3").command("pass", "{}")
+    assert command[-4:-1] == ["2222", "--", "me@host"]
+    assert command[-1] == "exec \"$HOME\"/'a b/python3' -B -c pass '{}'"
+
+
+def test_the_python_can_be_named_once_for_all(monkeypatch):
+    monkeypatch.setenv("AMPERE_REMOTE_PYTHON", "/opt/python")
+    assert Address.parse("//host").python == "/opt/python"
+    assert Address.parse("//host?python=python3.12").python == "python3.12"
+
+
+def test_profile_and_estimate_from_the_command_line(there, tmp_path):
+    def ampere(*words):
+        environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
+        run = [sys.executable, "-m", "ampere", *words, "--device", there.spec, "--json", "--quiet"]
+        done = subprocess.run(run, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    began = time.monotonic()
+    ampere("profile", "lenet5", "--seconds", "10")
+    assert time.monotonic() - began < 60
+    (profile,) = (tmp_path / "profiles").glob("*.json")
+    assert profile.name.startswith(describe(there.spec, 5.0).identity["id"])
+    assert ampere("estimate", "lenet5", "--no-profiling")["joules_per_iteration"] > 0
+    assert left_behind(there) == []
+
+
+def test_a_refusal_on_the_command_line_is_one_line_with_its_exit_code():
+    run = [sys.executable, "-m", "ampere", "devices", "--device", f"ssh://127.0.0.1:{_closed_port()}"]
+    done = subprocess.run(run, capture_output=True, text=True)
+    assert done.returncode == 5
+    assert len(done.stderr.strip().splitlines()) == 1
