@@ -71,6 +71,8 @@ def test_an_estimate_from_a_stored_profile_is_the_same(profile: Profile, estimat
 def test_batteries() -> None:
     assert joules_in("15Wh") == 54000
     assert joules_in("54 kJ") == 54000
+    assert joules_in("2MJ") == 2e6
+    assert joules_in("50mJ") == 0.05
     for nonsense in ("15", "Wh", "-3Wh", "nanWh", "infJ", "0J"):
         with pytest.raises(UsageError):
             joules_in(nonsense)

@@ -183,8 +183,9 @@ def estimate(network: Network, profile: Profile, allocator: str = "system", cond
 
 def joules_in(battery: str) -> float:
     """`15Wh`, `54kJ` or `54000J` as joules."""
-    units = {"wh": 3600.0, "mwh": 3.6, "kwh": 3.6e6, "j": 1.0, "kj": 1e3, "mj": 1e6}
-    text = battery.strip().lower()
+    units = {"wh": 3600.0, "mwh": 3.6, "kwh": 3.6e6, "j": 1.0, "kj": 1e3, "MJ": 1e6, "mJ": 1e-3}
+    text = battery.strip()
+    text = text if text.endswith(("MJ", "mJ")) else text.lower()  # where the case makes a thousand million times
     for unit in sorted(units, key=len, reverse=True):
         if text.endswith(unit):
             try:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,11 @@ class Ran(NamedTuple):
     @property
     def record(self) -> Any:
         return json.loads(self.out)
+
+
+def hear_ctrl_c() -> None:
+    """Whoever runs the tests in the background of a shell has told all their children to ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Ampere:
@@ -45,6 +51,7 @@ class Ampere:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=hear_ctrl_c if os.name == "posix" else None,
         )
 
     @property
