@@ -5,28 +5,18 @@ from random import Random
 
 import numpy as np
 
-from ampere.network import Layer, Measurement, Meter, Network, TailOp, work
+from ampere.evaluation import layers
+from ampere.network import Layer, Measurement, Meter, Network, work
 from ampere.profiles.profile import Observation
 from ampere.surrogate.additive import Data
 
 
 def conv(channels_in: int, channels_out: int, size: int = 14, batch: int = 10) -> Layer:
-    config = {
-        "batch": batch,
-        "size_in": (size, size),
-        "kernel": (3, 3),
-        "stride": (1, 1),
-        "padding": (1, 1),
-        "dilation": (1, 1),
-        "groups": 1,
-        "bias": True,
-    }
-    values = float(batch * channels_out * size * size)
-    return Layer("conv", config, channels_in, channels_out, (TailOp("elementwise", values, values),))
+    return layers.conv(channels_in, channels_out, size, batch)
 
 
 def linear(channels_in: int, channels_out: int, rows: int = 10) -> Layer:
-    return Layer("linear", {"lead": (rows,), "bias": True}, channels_in, channels_out)
+    return layers.linear(channels_in, channels_out, rows)
 
 
 def chain(*widths: int) -> Network:
