@@ -36,9 +36,10 @@ NEIGHBOURS = {
 }
 
 # What travels to a device: nothing there but Python 3.8 and a training runtime.
+RUNTIME_LIBRARIES = {"torch", "jax", "flax", "optax", "MNN", "numpy"}
 TRAVELLING = {
     "network": {"ampere.network"},
-    "worker": {"ampere.network", "ampere.worker", "torch"},
+    "worker": {"ampere.network", "ampere.worker", *RUNTIME_LIBRARIES},
 }
 # Of the models that travel too, the files that build one.
 BUILDERS = {f"models/{space.factory.split(':')[0].split('.')[-1]}.py" for space in SPACES.values()}
@@ -164,6 +165,13 @@ def _unevaluated_annotations(tree: ast.Module) -> Iterator[ast.expr]:
 def test_torch_is_imported_late(path):
     if not label(path).startswith(TORCH_AT_IMPORT):
         assert not [i.module for i in imports_of(path) if i.at_import and i.module.split(".")[0] == "torch"]
+
+
+@EVERY_FILE
+def test_other_runtimes_are_imported_where_they_train(path):
+    libraries = {i.module.split(".")[0] for i in imports_of(path)} & {"jax", "flax", "optax", "MNN"}
+    own = label(path).startswith("worker/runtimes/")
+    assert own or not libraries
 
 
 @EVERY_FILE

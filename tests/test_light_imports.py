@@ -14,7 +14,7 @@ LIGHT = {
     "ampere/worker": "import ampere.worker",
     "ampere/cli": "import ampere.cli\ntry: ampere.cli.main(['--help'])\nexcept SystemExit: pass",
 }
-HEAVY = ("torch", "transformers", "matplotlib")
+HEAVY = ("torch", "jax", "MNN", "transformers", "matplotlib")
 HOST_ONLY = ("numpy", "scipy", "rich", "ampere.devices", "ampere.profiling", "ampere.models")
 
 

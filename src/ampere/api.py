@@ -17,6 +17,7 @@ from ampere.network import Measurement, Network, TrainingSetup
 from ampere.network.setup import ALLOCATORS, PROTOCOLS
 from ampere.profiles.places import default_path
 from ampere.profiles.profile import Profile, check_device
+from ampere.profiling.abilities import built_by, check_setup
 from ampere.profiling.campaigns.campaign import Goal, Progress
 from ampere.profiling.measuring import MeasureProgress, measure_experiment
 from ampere.profiling.running import Made, make_profile, usual_seconds
@@ -175,7 +176,7 @@ def compare(
 def present_condition(profile: Profile, seconds: float = 1.0, device: str = LOCAL) -> float:
     """How much dearer training is now than when the device was profiled, told by the yardstick."""
     with opened(device, DEFAULT_WATTS_PER_CORE) as devices:
-        now = devices["tuned"].yardstick(seconds, profile.setup.threads).cpu_seconds
+        now = devices["tuned"].yardstick(seconds, profile.setup.threads, profile.setup.runtime).cpu_seconds
     return (now / profile.yardstick_seconds) ** sharing_of([o.measurement for o in profile.observations])
 
 
@@ -197,7 +198,9 @@ def measure(
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to measure in: give a positive number, such as 10")
     allocator = allocator_on(describe(device, watts_per_core).identity, allocator)
-    original, setup = _source(model, input)().original().under(allocator), setup or TrainingSetup()
+    setup = setup or TrainingSetup()
+    check_setup(device, setup)
+    original = built_by(setup.runtime, _source(model, input)()).original().under(allocator)
     return measure_experiment(original, setup, seconds, watts_per_core, profile, on_progress, device)
 
 
@@ -224,7 +227,8 @@ def validate(
         raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
     if rounds < 1:
         raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
-    source = _source(model, input)()
+    check_setup(device, profile.setup)
+    source = built_by(profile.setup.runtime, _source(model, input)())
     allocator = allocator_on(profile.device, allocator)
     experiments = [e.under(allocator) for e in unseen(source, (profile, *others), networks, seed)]
     with opened(device, watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, seed + 1) as devices:

@@ -50,7 +50,7 @@ def test_the_identity_stays_and_names_nobody(device):
     device.close()
     assert device.identity() == before
     assert os.uname().nodename not in str(before)
-    assert set(before) == {"id", "cpu", "cores", "system", "machine", "release", "python", "torch"}
+    assert set(before) == {"id", "cpu", "cores", "system", "machine", "release", "python", "torch", "runtimes"}
 
 
 def test_errors_have_their_classes(device):

@@ -7,6 +7,7 @@ from typing import Any
 
 from ampere.errors import UsageError
 from ampere.network.setup import ALLOCATORS, DTYPES, OPTIMIZERS, PROTOCOLS, TrainingSetup
+from ampere.worker.runtimes.table import OURS
 
 from . import values
 
@@ -44,6 +45,12 @@ def add_device(parser: ArgumentParser) -> None:
 
 def add_setup(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("how it is trained (one profile speaks of one such setup)")
+    group.add_argument(
+        "--runtime",
+        metavar="RUNTIME",
+        type=values.runtime,
+        help=f"the library that trains: {', '.join(OURS)}, or one that a package brings (default torch)",
+    )
     group.add_argument("--optimizer", choices=OPTIMIZERS, help="default sgd")
     group.add_argument("--dtype", choices=tuple(DTYPES), help="default float32")
     group.add_argument("--threads", metavar="N", type=values.count, help="default 1")
@@ -139,5 +146,5 @@ def check_setup(options: Namespace, made_with: TrainingSetup, where: str) -> Non
 
 
 def _given(options: Namespace) -> dict[str, Any]:
-    asked = {name: getattr(options, name) for name in ("optimizer", "dtype", "threads")}
+    asked = {name: getattr(options, name) for name in ("runtime", "optimizer", "dtype", "threads")}
     return {name: value for name, value in asked.items() if value is not None}

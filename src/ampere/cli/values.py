@@ -28,6 +28,14 @@ def count_or_zero(text: str) -> int:
     return 0 if text.strip() == "0" else count(text)
 
 
+def runtime(text: str) -> str:
+    from ampere.worker.runtimes.table import names
+
+    if text not in names():
+        raise ArgumentTypeError(f"there is no runtime {text!r}: the runtimes are {', '.join(names())}")
+    return text
+
+
 def share(text: str) -> float:
     """`3%` or `0.03`."""
     percent = text.strip().endswith("%")

@@ -26,6 +26,7 @@ class Block:
     elapsed: float  # wall seconds of the whole block
     conditions: Mapping[str, float]
     flags: tuple[str, ...]
+    compile_seconds: float = 0.0  # of the subject, before its first step: in no other figure but `elapsed`
     yardstick_joules: float | None = None  # of a step of the yardstick, where a counter reads joules
 
     @classmethod

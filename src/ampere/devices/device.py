@@ -47,7 +47,8 @@ class Device(Protocol):
     ) -> Block:
         """Trains the subject beside the yardstick, and tells what an iteration or one stage of it costs."""
 
-    def yardstick(self, seconds: float = 1.0, threads: int = 1) -> Yardstick: ...
+    def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
+        """The nominal cost of that runtime's own reference step."""
 
     def close(self) -> None: ...
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 HARDWARE = ("cpu", "cores", "system", "machine")
-SOFTWARE = ("release", "python", "torch")
+SOFTWARE = ("release", "python", "torch", "runtimes")
 
 
 def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:

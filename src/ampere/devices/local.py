@@ -78,9 +78,9 @@ class LocalDevice:
         }
         return Block.from_json(self._result(request, 3 * seconds_limit + self._grace))
 
-    def yardstick(self, seconds: float = 1.0, threads: int = 1) -> Yardstick:
+    def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
         self._use_threads(threads)
-        request = {"do": "yardstick", "seconds": seconds, "threads": threads}
+        request = {"do": "yardstick", "seconds": seconds, "threads": threads, "runtime": runtime}
         return Yardstick(**self._result(request, 3 * seconds + self._grace))
 
     def close(self) -> None:

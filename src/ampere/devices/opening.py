@@ -32,6 +32,7 @@ class Described:
     identity: dict[str, Any]
     meter: Meter
     vector_width: int
+    runtimes: tuple[str, ...]  # that can train there
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,13 @@ def _hint(spec: str) -> str:
     return f"did you mean {near[0]}?" if near else f"the devices are {', '.join(known)}"
 
 
+def _as_it_says(identity: dict[str, Any], hello: Mapping[str, Any]) -> Described:
+    return Described(identity, Meter(**hello["meter"]), hello["vector_width"], tuple(hello["runtimes"]))
+
+
 def _describe_local(_: str, watts_per_core: float) -> Described:
     here = hello({"watts_per_core": watts_per_core})
-    return Described(fingerprint(here), Meter(**here["meter"]), here["vector_width"])
+    return _as_it_says(fingerprint(here), here)
 
 
 def _open_local(_: str, watts_per_core: float, seed: int) -> Devices:
@@ -95,7 +100,7 @@ def _describe_ssh(name: str, watts_per_core: float) -> Described:
     """It must be asked; once is enough."""
     with _open_ssh(name, watts_per_core, 0)["tuned"] as device:
         there = device.hello()
-        return Described(fingerprint(there), Meter(**there["meter"]), there["vector_width"])
+        return _as_it_says(fingerprint(there), there)
 
 
 def _open_ssh(name: str, watts_per_core: float, seed: int) -> Devices:
@@ -107,8 +112,7 @@ def _open_ssh(name: str, watts_per_core: float, seed: int) -> Devices:
 
 def _describe_simulated(name: str, _: float) -> Described:
     device = _open_simulated(name, 0.0, 0)["tuned"]
-    said = device.hello()
-    return Described(device.identity(), Meter(**said["meter"]), said["vector_width"])
+    return _as_it_says(device.identity(), device.hello())
 
 
 def _open_simulated(name: str, _: float, seed: int) -> Devices:
@@ -123,8 +127,7 @@ def _describe_replayed(name: str, _: float) -> Described:
     from .replayed import ReplayedDevice
 
     device = ReplayedDevice(Path(name))
-    said = device.hello()
-    return Described(device.identity(), Meter(**said["meter"]), said["vector_width"])
+    return _as_it_says(device.identity(), device.hello())
 
 
 def _open_replayed(name: str, _: float, seed: int) -> Devices:

@@ -55,6 +55,7 @@ class ReplayedDevice:
             "cpu": f"replayed {device.get('cpu', device['id'])}",
             "cores": device.get("cores", 1),
             "vector_width": int(width) if width in VECTOR_WIDTHS else USUAL_WIDTH,
+            "runtimes": {self.recorded.setup.runtime: "recorded"},
             "meter": replace(self.recorded.meter, replayed=True).to_json(),
         }
 
@@ -94,7 +95,7 @@ class ReplayedDevice:
         self._now += found.elapsed
         return found
 
-    def yardstick(self, seconds: float = 1.0, threads: int = 1) -> Yardstick:
+    def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
         nominal = self.recorded.yardstick_seconds
         return Yardstick(nominal, nominal, nominal, nominal, 1, self.recorded.yardstick_joules)
 

@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import DeviceError, RuntimeMissingError
 from ..network import TrainingSetup
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
+from ..worker.runtimes import description_of
 from .address import Address
 from .block import Block
 from .connection import ConnectionLost, NeverRan, RemoteProcess
@@ -55,11 +56,17 @@ class SshDevice(LocalDevice):
     def _result(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         try:
             return super()._result(request, seconds)
-        except RuntimeMissingError:
-            raise RuntimeMissingError(
-                f"PyTorch is not installed for {self.address.python} on {self.address.destination}: pip install torch "
-                "there, or name another Python as in ssh://host?python=/path/to/python3"
-            ) from None
+        except RuntimeMissingError as problem:
+            runtime = request.get("runtime") or request.get("setup", {}).get("runtime", "torch")
+            raise RuntimeMissingError(self._not_there(str(runtime))) from problem
+
+    def _not_there(self, runtime: str) -> str:
+        packages = " ".join(description_of(runtime).packages)
+        name = "PyTorch" if runtime == "torch" else runtime
+        return (
+            f"{name} is not installed for {self.address.python} on {self.address.destination}: pip install {packages} "
+            "there, or name another Python as in ssh://host?python=/path/to/python3"
+        )
 
     def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         losses, deadline = 0, time.monotonic() + (self.reconnect_seconds if self._reached else 0.0)

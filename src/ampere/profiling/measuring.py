@@ -56,7 +56,7 @@ def measure_experiment(
         with opened(on, watts_per_core, number + 1) as devices:
             device = devices[experiment.allocator]
             began = device.clock()
-            nominal = nominal or _nominal(device.yardstick(0.5, setup.threads))
+            nominal = nominal or _nominal(device.yardstick(0.5, setup.threads, setup.runtime))
             seen += _round(experiment, setup, device, nominal, steps)
             elapsed += device.clock() - began
         if seen:

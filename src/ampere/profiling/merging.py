@@ -18,6 +18,12 @@ def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
     return tuple(replace(same[0], measurement=_median([o.measurement for o in same])) for same in together.values())
 
 
+def _compiling(measurements: list[Measurement]) -> dict[str, float]:
+    """Seconds of compiling add up; where nothing was compiled there are none."""
+    seconds = sum(m.conditions.get("compile_seconds", 0.0) for m in measurements)
+    return {"compile_seconds": seconds} if seconds else {}
+
+
 def _median(measurements: list[Measurement]) -> Measurement:
     if len(measurements) == 1:
         return measurements[0]
@@ -37,5 +43,6 @@ def _median(measurements: list[Measurement]) -> Measurement:
         rounds=rounds,
         yardsticks=tuple(y for m in measurements for y in m.yardsticks),
         flags=kept,
+        conditions={**measurements[-1].conditions, **_compiling(measurements)},
         joules_rounds=counted,
     )

@@ -76,6 +76,7 @@ def observation(
     conditions: Mapping[str, float] = {
         **block.conditions,
         "page_faults": block.page_faults,
+        **compiling(block),
     }
     measurement = Measurement(
         joules=joules,
@@ -94,6 +95,11 @@ def observation(
     return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)
 
 
+def compiling(block: Block) -> dict[str, float]:
+    """What was spent before the first step, where anything was compiled: told apart, and in no other figure."""
+    return {"compile_seconds": block.compile_seconds} if block.compile_seconds else {}
+
+
 def _by_the_clock(
     experiment: Experiment, block: Block, meter: Meter, yardstick_seconds: float, counted: bool
 ) -> Observation | None:
@@ -110,7 +116,7 @@ def _by_the_clock(
         rounds=(ratio,),
         meter=meter,
         allocator=experiment.allocator,
-        conditions={**block.conditions, "page_faults": block.page_faults, "wallclock": 1.0},
+        conditions={**block.conditions, "page_faults": block.page_faults, "wallclock": 1.0, **compiling(block)},
         flags=tuple(block.flags),
         joules_rounds=(block.joules,) if counted else (),
     )

@@ -27,6 +27,7 @@ from ampere.profiles.recording import (
 )
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
+from .abilities import built_by, check_setup
 from .campaigns import find_campaign
 from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
 from .experiment import Experiment
@@ -61,9 +62,9 @@ def usual_seconds(meter: Meter) -> float:
 class Starting:
     """A device whose worker starts in the background: the first block waits for it, everything else goes on."""
 
-    def __init__(self, device: Device, threads: int, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, device: Device, setup: TrainingSetup, pool: ThreadPoolExecutor) -> None:
         self._device = device
-        self._started = pool.submit(device.yardstick, 0.05, threads)
+        self._started = pool.submit(device.yardstick, 0.05, setup.threads, setup.runtime)
 
     def block(self, subject: Mapping[str, Any], setup: TrainingSetup, **options: Any) -> Block:
         self._started.result()
@@ -86,6 +87,7 @@ def make_profile(
     """`on` names the device, as in `--device`."""
     began = time.monotonic()
     campaign = find_campaign(method, protocol)
+    check_setup(on, setup)
     device = describe(on, DEFAULT_WATTS_PER_CORE).identity
     path = path or default_path(device, setup, method, protocol)
     old = Profile.load(path) if path.exists() else None
@@ -98,14 +100,14 @@ def make_profile(
     ):
         clock = time.monotonic if on == LOCAL else devices["tuned"].clock
         began = began if on == LOCAL else clock()
-        quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads)
-        asked = source()  # torch is imported and the model traced here while the worker starts
+        quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads, setup.runtime)
+        asked = built_by(setup.runtime, source())  # torch is imported and the model traced here while the worker starts
         if isinstance(replaying := devices["tuned"], ReplayedDevice):
             asked = RecordedSource(asked.name, replaying)
         nominal = quiet.result()
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
         if "system" in campaign.allocators and "system" in devices:
-            trainers["system"] = Starting(devices["system"], setup.threads, background)
+            trainers["system"] = Starting(devices["system"], setup, background)
         fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, nominal.joules)
         header = _header(journal, old, fresh, foreign)
         known = merged(observations_from(journal))

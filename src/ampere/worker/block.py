@@ -22,9 +22,8 @@ def block(record: Dict[str, Any]) -> Dict[str, Any]:
     runtime = find_runtime(request.setup.runtime)
     if request.isolation == "inline":
         return _run(request, runtime, ())
-    if not CAN_FORK or not runtime.may_fork(request.setup.threads):
+    if not CAN_FORK or not runtime.ready_to_fork(request.subject, request.setup.threads):
         return _run(request, runtime, ("not_isolated",))
-    runtime.preload(request.subject)
     return in_child(lambda: _run(request, runtime, ()))
 
 
@@ -47,7 +46,8 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
         timed = _timed(target, request.stage)
         targets, yardsticks = measure(plan, timed, yardstick.step, meter, began + request.seconds_limit)
     trial = Trial(targets, yardsticks, (first_loss, target.last_loss()), target.parameters, flags)
-    return {**summary(request, trial), "elapsed": time.monotonic() - began}
+    compiling = {"compile_seconds": target.compile_seconds} if target.compile_seconds else {}
+    return {**summary(request, trial), **compiling, "elapsed": time.monotonic() - began}
 
 
 def _timed(training: Training, stage: str) -> Target:

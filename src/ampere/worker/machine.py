@@ -6,12 +6,13 @@ from typing import Any, Dict, Optional
 
 from . import PROTOCOL
 from .meters import choose_meter, watts_of
-from .runtimes import installed_version
+from .runtimes import installed
 
 NEON = ("aarch64", "arm64", "armv7l", "armv8l")
 
 
 def hello(request: Dict[str, Any]) -> Dict[str, Any]:
+    runtimes = installed()
     return {
         "protocol": PROTOCOL,
         "python": platform.python_version(),
@@ -21,7 +22,8 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "cpu": cpu_model(),
         "cores": os.cpu_count() or 1,
         "vector_width": vector_width(),
-        "torch": installed_version("torch"),
+        "torch": runtimes.get("torch"),
+        "runtimes": runtimes,
         "meter": choose_meter(watts_of(request)).describe(),
     }
 

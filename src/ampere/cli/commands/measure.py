@@ -53,6 +53,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     if options.device != "local" and (options.data or options.evaluation):
         raise UsageError(f"--data and --evaluation are timed on this machine, not on {options.device}: leave them out")
+    if options.evaluation and setup_of(options).runtime != "torch":
+        raise UsageError(f"--evaluation is timed with torch only, not with {options.runtime}: leave one of them out")
     model, profile = asked_model(options), stored(options)
     options.watts_per_core = options.watts_per_core or _watts(profile)
     besides = _besides(options)

@@ -29,8 +29,8 @@ def show(found: Mapping[str, Any]) -> None:
 def _machine(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "torch" in device:
         yield "system", f"{device['system']} {device['release']} on {device['machine']}, Python {device['python']}"
-        torch = device["torch"]
-        yield "runtime", f"PyTorch {torch}" if torch else "none: pip install 'ampere-energy[torch]' to train here"
+        there = ", ".join(f"{name} {version}" for name, version in device["runtimes"].items())
+        yield "runtimes", there or "none: pip install 'ampere-energy[torch]' to train here"
     yield "known as", str(device["id"])
 
 

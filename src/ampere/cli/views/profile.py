@@ -41,6 +41,8 @@ def _facts(made: Made, seconds: float, model: str, options: Namespace) -> Iterat
     sort = "simulated " if profile.meter.simulated else ""
     yield "measured", f"{measured(profile)}; in all {sort}{units.seconds(profile.profiling_seconds)}"
     yield "for", ", ".join(profile.spaces)
+    if compiled := compile_seconds(profile):
+        yield "compiling", f"{units.seconds(compiled)} of that, in no figure of training"
     yield "thinking", f"{units.percent(made.thinking_seconds / seconds)} of the time"
     if made.resumed:
         yield "resumed", "from a run that was stopped; what it had measured counts"
@@ -57,12 +59,17 @@ def measured(profile: Profile) -> str:
     return ", ".join(f"{n} {PLURALS.get(purpose, purpose)}" for purpose, n in counts.most_common())
 
 
+def compile_seconds(profile: Profile) -> float:
+    return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in profile.observations)
+
+
 def _next(made: Made, model: str, options: Namespace) -> str:
     which = options.input and ["--input", options.input]
     batch = options.batch and ["--batch", str(options.batch)]
     device = options.device != "local" and ["--device", options.device]
     place = options.out and ["--profile", str(made.path)]
-    told = [*(which or ()), *(batch or ()), *(place or ()), *(device or ())]
+    runtime = options.runtime and ["--runtime", options.runtime]
+    told = [*(which or ()), *(batch or ()), *(place or ()), *(device or ()), *(runtime or ())]
     from ampere.fitting import BY_LAYER
 
     model = model if options.model else "MODEL"
@@ -79,6 +86,7 @@ def to_json(made: Made, seconds: float) -> dict[str, Any]:
         "seconds": seconds,
         "thinking_seconds": made.thinking_seconds,
         "profiling_seconds": profile.profiling_seconds,
+        "compile_seconds": compile_seconds(profile),
         "measurements": dict(Counter(o.purpose for o in profile.observations)),
         "spaces": list(profile.spaces),
         "refused": list(made.refused),

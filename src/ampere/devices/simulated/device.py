@@ -50,6 +50,7 @@ class SimulatedDevice:
             "cpu": f"simulated {part.title}",
             "cores": part.cores,
             "vector_width": min(part.tile_out, 32),
+            "runtimes": {"torch": "simulated"},
             "meter": meter_of(part).to_json(),
         }
 
@@ -92,7 +93,7 @@ class SimulatedDevice:
             yardsticks.append(self._body.train(yardstick, beside))
         return self._block(network, targets, yardsticks, began)
 
-    def yardstick(self, seconds: float = 1.0, threads: int = 1) -> Yardstick:
+    def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
         """Its nominal cost; a slow counter is watched for as long as it needs, whatever the seconds."""
         cost = self._cost(YARDSTICK, TrainingSetup())
         whole = max(seconds, 2 * self.part.counter.window_seconds)

@@ -1,45 +1,31 @@
-"""Runtimes: each trains with one library. A new one is a file and an entry here, and passes the conformance suite."""
+"""Runtimes: each trains with one library. A new one is a file and an entry in the table, and passes the conformance
+suite in tests/conformance/test_runtimes.py."""
 
 import importlib
-from typing import Dict, Optional
+from typing import Dict
 
-from ..errors import WorkerError, bad_request
+from ..errors import WorkerError
+from .description import Description
 from .runtime import Runtime, Training
-
-# Each under the name of its library.
-RUNTIMES = {"torch": "torch_runtime"}
-REMEDIES = {"torch": "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'"}
+from .table import description_of, installed
 
 _loaded: Dict[str, Runtime] = {}
 
 
 def find_runtime(name: str) -> Runtime:
     """The runtime of that name; its library is imported at the first call."""
-    if name not in RUNTIMES:
-        raise bad_request("runtime {!r} is none of {}".format(name, ", ".join(RUNTIMES)))
     if name not in _loaded:
-        _loaded[name] = _load(name)
+        _loaded[name] = _load(name, description_of(name))
     return _loaded[name]
 
 
-def _load(name: str) -> Runtime:
+def _load(name: str, description: Description) -> Runtime:
     try:
-        importlib.import_module(name)
+        module = importlib.import_module(description.module, __name__)
     except (ImportError, OSError) as problem:  # OSError: a library that it links to is not there
-        raise WorkerError("runtime_missing", f"{REMEDIES[name]} ({problem})") from None
-    module = importlib.import_module("." + RUNTIMES[name], __name__)
+        raise WorkerError("runtime_missing", f"{description.install} ({problem})") from None
     runtime: Runtime = module.create()
     return runtime
 
 
-def installed_version(library: str) -> Optional[str]:
-    """Without importing it: that takes seconds."""
-    from importlib import metadata
-
-    try:
-        return metadata.version(library)
-    except metadata.PackageNotFoundError:
-        return None
-
-
-__all__ = ["RUNTIMES", "Runtime", "Training", "find_runtime", "installed_version"]
+__all__ = ["Description", "Runtime", "Training", "description_of", "find_runtime", "installed"]

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor, nn
 
 from ...network import Layer
-from ..errors import WorkerError
 from .torch_tails import DROPOUT
 
 CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
@@ -16,9 +15,6 @@ RECURRENT = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn": nn.RNN}
 
 
 def build_layer(layer: Layer) -> nn.Module:
-    if layer.kind not in BUILDERS:
-        name = layer.name or layer.kind
-        raise WorkerError("variant_failed", f"{name} ({layer.kind}) cannot be built from its description")
     return BUILDERS[layer.kind](layer).requires_grad_(layer.trainable)
 
 

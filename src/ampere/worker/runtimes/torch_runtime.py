@@ -6,7 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from ...network import Network, TrainingSetup
+from .description import refuse_lacking
 from .runtime import Training
+from .table import description_of
 from .torch_chain import Chain, build_chain
 from .torch_factory import build_from_factory, find_factory
 from .torch_stages import parts_of
@@ -25,6 +27,8 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class TorchRuntime:
+    name = "torch"
+
     def __init__(self) -> None:
         self._preloaded = False
         self._pool_started = False
@@ -38,7 +42,9 @@ class TorchRuntime:
     def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
         dtype = DTYPES[setup.dtype]
         if "layers" in subject:
-            chain = build_chain(Network.from_json(subject["layers"]), dtype)
+            network = Network.from_json(subject["layers"])
+            refuse_lacking(network, self.name, description_of(self.name))
+            chain = build_chain(network, dtype)
             return training(chain.trained, chain.loss, setup.optimizer, chain)
         model, loss_of = build_from_factory(subject, dtype)
         return training(trainable(model), loss_of, setup.optimizer)
@@ -47,11 +53,10 @@ class TorchRuntime:
         model, loss_of = yardstick_network()
         return training(trainable(model), loss_of, "sgd")
 
-    def may_fork(self, threads: int) -> bool:
+    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
         # OpenMP's pool does not survive a fork: a child that needed it would hang.
-        return threads == 1 or not self._pool_started
-
-    def preload(self, subject: Dict[str, Any]) -> None:
+        if threads > 1 and self._pool_started:
+            return False
         if not self._preloaded:
             torch.set_num_threads(1)
             step = self.yardstick().step
@@ -59,6 +64,7 @@ class TorchRuntime:
             self._preloaded = True
         if "factory" in subject:
             find_factory(str(subject["factory"]))
+        return True
 
 
 def trainable(model: nn.Module) -> List[nn.Parameter]:
@@ -85,7 +91,8 @@ def training(
         seen(loss)
 
     parts = parts_of(chain, optimizer, seen) if chain is not None else None
-    return Training(step, lambda: float(last[0]), sum(p.numel() for p in parameters), parts)
+    count = sum(p.numel() for p in parameters)
+    return Training(step, lambda: float(last[0]), count, parts, weights=lambda: tuple(p.detach() for p in parameters))
 
 
 create = TorchRuntime

@@ -1,0 +1,76 @@
+"""What a runtime can and cannot do, said before anything is trained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from ampere.devices import describe
+from ampere.errors import ModelError, RuntimeMissingError, UsageError
+from ampere.network import TrainingSetup
+from ampere.worker.errors import WorkerError
+from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+from ampere.worker.runtimes import Description, description_of
+from ampere.worker.runtimes.description import lacking, refusal
+
+from .experiment import Experiment
+from .sources import Source
+
+
+def check_setup(on: str, setup: TrainingSetup) -> None:
+    """That the device has the runtime, and the runtime the type and the optimiser."""
+    description = known(setup.runtime)
+    wanted = (("--dtype", setup.dtype, description.dtypes), ("--optimizer", setup.optimizer, description.optimizers))
+    for option, asked, offered in wanted:
+        if asked not in offered:
+            raise UsageError(
+                f"{setup.runtime} has no {asked}: choose {option} {' or '.join(offered)}, or --runtime torch"
+            )
+    there = describe(on, DEFAULT_WATTS_PER_CORE).runtimes
+    if setup.runtime in there or setup.runtime == "torch":  # which says by itself that it is missing
+        return
+    if on.partition(":")[0] in ("simulated", "replayed"):
+        raise UsageError(f"{on} trains with {', '.join(there)}, not with {setup.runtime}: leave out --runtime")
+    packages = " ".join(description.packages)
+    raise RuntimeMissingError(
+        description.install if on == "local" else f"{on} lacks {setup.runtime}: pip install {packages} there"
+    )
+
+
+def known(runtime: str) -> Description:
+    try:
+        return description_of(runtime)
+    except WorkerError as problem:
+        raise UsageError(str(problem)) from None
+
+
+def built_by(runtime: str, source: Source) -> Source:
+    """The source as the runtime can train it: by a model's own code, or else built from its layers."""
+    description = known(runtime)
+    if description.factories:
+        return source
+    lacks = lacking(source.original().network, description)
+    if lacks:
+        raise ModelError(f"{refusal(runtime, lacks)} of {source.name}: choose another --runtime, such as torch")
+    return FromLayers(source)
+
+
+class FromLayers:
+    """The same networks, each built from the description of its layers."""
+
+    def __init__(self, source: Source) -> None:
+        self.name, self._source = source.name, source
+
+    def original(self) -> Experiment:
+        return _described(self._source.original())
+
+    def sample(self, rng: Random) -> Experiment:
+        return _described(self._source.sample(rng))
+
+    def opaque(self) -> list[Experiment]:
+        """Refused before, by name."""
+        return []
+
+
+def _described(experiment: Experiment) -> Experiment:
+    return replace(experiment, subject={"layers": experiment.network.to_json()})

@@ -1,0 +1,54 @@
+"""Every runtime by its name: ours, and those that other packages bring."""
+
+from importlib import metadata
+from typing import Any, Dict, Iterable, Optional, Tuple
+
+from ..errors import bad_request
+from .description import Description
+
+GROUP = "ampere.runtimes"
+
+OURS: Dict[str, Description] = {
+    "torch": Description(
+        ".torch_runtime",
+        ("torch",),
+        "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
+        factories=True,
+    ),
+}
+
+
+def names() -> Tuple[str, ...]:
+    return (*OURS, *(name for name in _entries() if name not in OURS))
+
+
+def description_of(name: str) -> Description:
+    if name in OURS:
+        return OURS[name]
+    entry = _entries().get(name)
+    if entry is None:
+        raise bad_request("there is no runtime {!r}: the runtimes are {}".format(name, ", ".join(names())))
+    found: Description = entry.load()
+    return found
+
+
+def installed() -> Dict[str, str]:
+    """The version of each runtime that could train here, without importing it: that takes seconds."""
+    versions = {name: version_of(description_of(name)) for name in names()}
+    return {name: version for name, version in versions.items() if version is not None}
+
+
+def version_of(description: Description) -> Optional[str]:
+    """None where one of its packages is missing."""
+    try:
+        first, *_ = [metadata.version(package) for package in description.packages]
+        return first
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _entries() -> Dict[str, Any]:
+    every: Any = metadata.entry_points()
+    # Before Python 3.10 they come as a dictionary.
+    group: Iterable[Any] = every.select(group=GROUP) if hasattr(every, "select") else every.get(GROUP, ())
+    return {entry.name: entry for entry in group}
