@@ -46,6 +46,11 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.1 or value == 0 else f"{value:.2g} %"
 
 
+def signed_percent(share: float) -> str:
+    """A difference: its sign says which way."""
+    return f"{100 * share:+.1f} %"
+
+
 def watt_hours(value: float) -> str:
     hours = value / JOULES_PER_WATT_HOUR
     return f"{three(hours)} Wh" if hours >= 1 else f"{significant(1e3 * hours)} mWh"

@@ -49,3 +49,19 @@ def test_stopped_with_ctrl_c_it_says_what_is_kept(here, refused, monkeypatch):
     monkeypatch.setattr("ampere.evaluation.running.run", stopped)
     ran = here("evaluate", "fc_channels", "--device", "simulated:xavier", "--out", "kept")
     refused(ran, 130, "stopped; what was measured is kept in kept", "goes on from there")
+
+
+def test_a_folder_without_a_run_is_refused_before_anything_is_measured(here, refused, tmp_path):
+    ran = here("evaluate", "fc_channels", "--device", "simulated:xavier", "--against", "nowhere")
+    refused(ran, 4, "nowhere holds no evaluation")
+    assert not (tmp_path / "evaluation").exists()
+
+
+def test_two_runs_are_held_against_each_other(here):
+    words = ("evaluate", "unseen_family", "--quick", "--device", "simulated:xavier", "--no-plot", "--quiet")
+    assert here(*words, "--out", "before").code == 0
+    ran = here(*words, "--out", "now", "--against", "before")
+    assert ran.code == 0
+    assert "drift since the other run" in ran.out
+    told = here(*words, "--out", "now", "--against", "before", "--draw-only", "--json").record
+    assert all(abs(line["measured"]) < 0.2 for line in told["between_runs"])

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ampere.errors import UsageError
+from ampere.errors import ProfileError, UsageError
 from ampere.profiles.files import read_document, write_document
 
 from .job import Job
@@ -36,6 +36,14 @@ class Folder:
             if known["devices"].get(name, found) != found:
                 raise UsageError(f"{self.path} holds figures of another {name} device: choose another with --out")
         write_document(path, RUN, FORMAT, {**known, "devices": {**known["devices"], **device_ids}})
+
+    def known(self) -> tuple[Plan, dict[str, str]]:
+        """The plan of the run that is kept here, and the ids of its devices."""
+        path = self.path / "run.json"
+        if not path.exists():
+            raise ProfileError(f"{self.path} holds no evaluation: name a folder that `ampere evaluate` has filled")
+        run = read_document(path, RUN, FORMAT)
+        return Plan(run["quick"], run["seed"]), run["devices"]
 
     def of_job(self, job: Job[Any]) -> Path:
         return self.path / "measured" / f"{job.name}.json"

@@ -14,6 +14,7 @@ from ..progress import reporting
 from ..screen import notice, print_json
 
 if TYPE_CHECKING:
+    from ampere.evaluation.folder import Folder
     from ampere.evaluation.lab import Lab
     from ampere.evaluation.running import Result
 
@@ -28,6 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere evaluate models_devices --device local --device simulated:xavier",
         "ampere evaluate --list                                   what there is, and how long it takes",
         "ampere evaluate --draw-only                              the pictures again, from stored records",
+        "ampere evaluate --out today --against last-week          and by how much all has drifted since",
     )
     parser.add_argument("experiments", metavar="EXPERIMENT", nargs="*", help="which ones (default all; see --list)")
     parser.add_argument(
@@ -40,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer and smaller measurements, in under five minutes")
     parser.add_argument("--out", metavar="FOLDER", help="where to keep everything (default evaluation[-quick])")
+    parser.add_argument("--against", metavar="FOLDER", help="an earlier run: show the drift since, network by network")
     parser.add_argument("--list", action="store_true", help="show the experiments and how long they take, run nothing")
     parser.add_argument("--draw-only", action="store_true", help="measure nothing; draw what is stored in the folder")
     parser.add_argument("--no-plot", action="store_true", help="draw nothing")
@@ -48,6 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
+    from ampere.evaluation.between_runs import between
     from ampere.evaluation.catalogue import chosen
     from ampere.evaluation.folder import Folder
     from ampere.evaluation.lab import Lab
@@ -60,7 +64,9 @@ def run(options: Namespace) -> None:
         if options.list:
             _list(names, lab, options)
             return
+        earlier = _earlier(lab, options)
         results = _stored(names, lab) if options.draw_only else _measured(names, lab, options)
+        results += [between(earlier, lab)] if earlier else []
     files = [folder.of_result(r.experiment) for r in results] + _drawn(results, folder.path, options)
     _show(results, files, options)
 
@@ -69,6 +75,17 @@ def _list(names: list[str], lab: Lab, options: Namespace) -> None:
     from ..views.evaluation import listed, show_list
 
     print_json(listed(names, lab)) if options.json else show_list(names, lab)
+
+
+def _earlier(lab: Lab, options: Namespace) -> Folder | None:
+    """The run to compare with: looked at before an hour of measuring, not after."""
+    from ampere.evaluation.between_runs import check
+    from ampere.evaluation.folder import Folder
+
+    if options.against is None:
+        return None
+    check(folder := Folder(Path(options.against)), lab)
+    return folder
 
 
 def _stored(names: list[str], lab: Lab) -> list[Result]:

@@ -11,7 +11,7 @@ from ampere.evaluation.catalogue import Record, find
 from ampere.evaluation.drawing.style import by, in_order, label_of
 from ampere.evaluation.lab import Lab
 from ampere.evaluation.running import Result, expected_seconds
-from ampere.evaluation.summary import table_of
+from ampere.evaluation.summary import DRIFT, drift_of, table_of
 from ampere.network import Meter
 
 from ..screen import headline, print_facts, print_table
@@ -49,6 +49,9 @@ def show(results: Sequence[Result], files: Sequence[Path]) -> None:
         headline(f"mean error (MAPE) on {device}, networks that were not profiled")
         _show_device(records)
         print()
+    for drift in (result.records for result in results if result.experiment == DRIFT):
+        _show_drift(drift)
+        print()
     print_facts(_facts(results, files))
 
 
@@ -61,6 +64,22 @@ def _show_device(records: Sequence[Record]) -> None:
     rows.append(["measured a second time", *(_percent(r["repeatability"]) for r in families.values()), ""])
     rows.append(["in our 90 % interval", *(_percent(r["coverage90"]) for r in families.values()), ""])
     print_table(["", *(f">{family}" for family in families), ">profiling"], rows)
+
+
+def _show_drift(records: Sequence[Record]) -> None:
+    headline("drift since the other run: the same networks, and how far Ampere is off")
+    rows = [
+        [
+            group["family"],
+            str(group["networks"]),
+            f"{units.signed_percent(group['measured'])}, {units.percent(group['measured_apart'])} apart",
+            f"{units.signed_percent(group['estimated'])}, {units.percent(group['estimated_apart'])} apart",
+            *(units.percent(group[key]) for key in ("mape_before", "mape", "mape_carried")),
+        ]
+        for group in drift_of(records)
+    ]
+    columns = ["", ">networks", ">measured", ">estimated", ">error then", ">now", ">old profile now"]
+    print_table(columns, rows)
 
 
 def _percent(share: float | None) -> str:
