@@ -66,3 +66,10 @@ def test_charts_one_by_one(files, here):
 def test_what_makes_no_sense_is_one_line(files, here, refused, words, code, said):
     (files / "folder").mkdir()
     refused(here("report", *words), code, said)
+
+
+def test_two_profiles_are_devices_side_by_side(files, here):
+    (files / "second.json").write_bytes((files / "profile.json").read_bytes())
+    ran = here("report", "profile.json", "second.json", "net.json", "--out", "two.html")
+    assert ran.code == 0
+    assert "The devices side by side" in (files / "two.html").read_text()

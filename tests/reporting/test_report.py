@@ -8,6 +8,7 @@ import pytest
 from tests.synthetic import conv, linear
 
 from ampere import units
+from ampere.errors import UsageError
 from ampere.estimation import Estimator
 from ampere.network import Meter, Network
 from ampere.reporting import Run, make_report, save_charts, save_page
@@ -171,3 +172,50 @@ def test_modelled_joules_can_be_told_at_other_watts(profile, network):
     assert float(twice.split()[0]) == pytest.approx(2 * float(once.split()[0]), rel=0.01)
     left, doubled = (chart(r, "left-out").table.rows[0][3] for r in (five, ten))
     assert left == doubled  # the error does not change with the scale
+
+
+def test_models_are_compared_as_a_pair_and_not_by_their_whiskers(profile, network):
+    larger = Network((*network.layers, conv(16, 48)), network.batch, "larger")
+    report = make_report(profile, [network, larger], [Run(), Run()])
+    assert keys(report)[0] == "models"
+    [sentence] = report.sections[0].words
+    assert sentence.startswith("larger costs 1.")
+    assert "it is dearer" in sentence
+
+
+def test_models_with_different_batches_are_compared_by_example(profile, network):
+    twice = Network(network.layers, 2 * network.batch, "twice")
+    report = make_report(profile, [network, twice], [Run(), Run()])
+    assert "for each training example" in report.sections[0].words[0]
+
+
+def test_further_profiles_are_devices_side_by_side(profile, network):
+    gauge = Meter("simulated gauge", True, "the whole phone", simulated=True)
+    dearer = replace(profile, device={"id": "phone", "name": "a phone"}, meter=gauge)
+    report = make_report(profile, [network], [Run()], others=[dearer, profile])
+    assert keys(report)[:2] == ["devices", "model-1"]
+    [drawn] = report.sections[0].charts
+    assert [row[0] for row in drawn.table.rows] == [
+        "Testing <CPU> (1)",
+        "a phone",
+        "Testing <CPU> (2)",
+    ]
+    assert [row[-1] for row in drawn.table.rows][:2] == ["modelled, cpu-time", "simulated, simulated gauge"]
+    assert "Simulated joules" in drawn.caption
+    assert "Modelled joules" in drawn.caption
+    assert any("different meters" in words for words in report.sections[0].words)
+
+
+def test_the_papers_method_says_what_it_cannot_tell(profile, network):
+    report = make_report(replace(profile, method="sequential"), [network], [Run()])
+    assert "what the doubt is made of" in dict(report.facts)["not shown"]
+    assert "model-1-doubts" not in [c.key for c in report.charts]
+
+
+def test_a_profile_that_knows_no_layers_says_so_and_shows_the_rest(profile):
+    stages = tuple(replace(o, purpose="stage", stage="forward") for o in profile.observations)
+    report = make_report(replace(profile, method="stages", observations=stages), [], [])
+    assert keys(report) == ["whole", "cost", "flags"]
+    assert "stages of single layers" in report.sections[0].words[0]
+    with pytest.raises(UsageError, match="leave out the other profiles"):
+        make_report(replace(profile, method="stages", observations=stages), [], [], others=[profile])

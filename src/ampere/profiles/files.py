@@ -44,6 +44,16 @@ def read_document(path: Path, kind: str, newest_version: int) -> Any:
         raise ProfileError(f"{path} was not written by Ampere: {error}") from None
 
 
+def is_document(path: Path, kind: str) -> bool:
+    """Whether a file says that it is one, as far as its first bytes tell."""
+    try:
+        with open(path, "rb") as file:
+            head = _HEAD.match(file.read(100))
+    except OSError:
+        return False
+    return head is not None and head[1].decode() == kind
+
+
 def _sealed(path: Path, kind: str, version: int, body: Any) -> bytes:
     try:
         text = strict_json.dumps(body).encode("ascii")

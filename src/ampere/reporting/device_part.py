@@ -6,7 +6,7 @@ from collections import Counter
 from statistics import median
 
 from ampere import units
-from ampere.estimation import Estimator
+from ampere.network import Meter
 from ampere.profiles.profile import Profile
 
 from . import bars, histogram, naming
@@ -14,13 +14,21 @@ from .origin import beneath, sentence
 from .record import Chart, Section, Table
 
 BINS = 20
+FEWEST = 8  # spreads that a histogram is drawn of
 SOFTWARE = ("system", "release", "machine", "python", "torch")
+CANNOT_TELL = {
+    "sequential": "what the doubt is made of, and each measurement as the others tell it: the paper's method cannot say"
+}
+
+
+def short_name(profile: Profile) -> str:
+    device = profile.device
+    return str(device.get("cpu") or device.get("name") or device["id"])
 
 
 def device_name(profile: Profile) -> str:
-    device = profile.device
-    cores = f", {device['cores']} cores" if device.get("cores") else ""
-    return f"{device.get('cpu') or device.get('name') or device['id']}{cores}"
+    cores = profile.device.get("cores")
+    return f"{short_name(profile)}, {cores} cores" if cores else short_name(profile)
 
 
 def spreads(profile: Profile) -> list[float]:
@@ -29,13 +37,14 @@ def spreads(profile: Profile) -> list[float]:
     return sorted(spread for spread in found if spread is not None)
 
 
-def facts(profile: Profile, estimator: Estimator) -> tuple[tuple[str, str], ...]:
+def facts(profile: Profile, meter: Meter) -> tuple[tuple[str, str], ...]:
     """What a reader must know before the first figure."""
     found = spreads(profile)
     noise = f"{units.percent(median(found))} between the rounds of one measurement (median)" if found else "not known"
     return (
-        ("joules", sentence(estimator.meter)),
+        ("joules", sentence(meter)),
         ("noise", noise),
+        *((("not shown", why),) if (why := CANNOT_TELL.get(profile.method)) else ()),
     )
 
 
@@ -59,7 +68,7 @@ def cost_section(profile: Profile, expected: float | None) -> Section:
     if expected is not None:
         figures.append((units.percent(expected), "expected error: each whole network, estimated from everything else"))
     charts = [_purposes(profile, counts)] if counts else []
-    if len(spreads(profile)) > 2:
+    if len(spreads(profile)) >= FEWEST:
         charts.append(_noise(profile))
     return Section("cost", "What profiling took, and how noisy it was", figures=tuple(figures), charts=tuple(charts))
 

@@ -108,11 +108,15 @@ def _detail(layer: Layer) -> str:
     return f"{naming.kind(layer.kind)} {layer.channels_in:,} → {layer.channels_out:,}"
 
 
-def called(share: LayerShare) -> str:
+def placed(name: str) -> str:
     """A name that is only a number is a place in a list of layers."""
+    return f"layer {name}" if name.isdigit() else name
+
+
+def called(share: LayerShare) -> str:
     if share.kind == "step":
         return "step overhead"
-    return f"layer {share.name}" if share.name.isdigit() else share.name or naming.kind(share.kind)
+    return placed(share.name) or naming.kind(share.kind)
 
 
 def _table(estimate: Estimate) -> Table:

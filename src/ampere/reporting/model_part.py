@@ -12,7 +12,7 @@ from ampere.surrogate.additive import Additive
 from ampere.surrogate.doubts import doubts
 
 from . import bars
-from .layers import called, kinds_chart, layers_chart
+from .layers import called, kinds_chart, layers_chart, placed
 from .naming import kind
 from .origin import beneath
 from .record import Chart, Section, Table
@@ -110,16 +110,14 @@ def _doubtful(estimate: Estimate) -> list[tuple[str, str]]:
 
 def _some(names: tuple[str, ...]) -> str:
     more = len(names) - NAMES_SHOWN
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(map(placed, names[:NAMES_SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
 def _doubts_chart(key: str, network: Network, estimate: Estimate, model: Additive) -> Chart:
     found = doubts(model, network, estimate.allocator == "system")
     names: dict[object, list[str]] = {}
     for layer in network.layers:
-        names.setdefault(layer, []).append(
-            f"layer {layer.name}" if layer.name.isdigit() else layer.name or kind(layer.kind)
-        )
+        names.setdefault(layer, []).append(placed(layer.name) or kind(layer.kind))
     parts = {_together(names[layer]): share for layer, share in found.layers.items()}
     dearest = sorted(parts.items(), key=lambda item: -item[1])
     shown = [(name, share) for name, share in dearest[:DOUBTS_SHOWN] if share >= LEAST_DOUBT]

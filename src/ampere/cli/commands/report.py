@@ -28,11 +28,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "sure that is, what was learnt, how good it is, and what was doubted. With --format svg or png, the charts one "
         "by one.",
         "ampere report phone.json net.json --out phone.html            of a file of `ampere trace`, without PyTorch",
+        "ampere report phone.json tablet.json resnet                   of the first, with both devices side by side",
         "ampere report here.json resnet --epochs 30 --samples 50000 --battery 15Wh",
         "ampere report here.json cnn5 --validation cnn5-validation.json --format svg --out figures",
     )
     parser.add_argument("profile", metavar="PROFILE", help="a file of `ampere profile --out FILE`, of any device")
-    models = f"{shared.MODEL}, or a file of `ampere trace`; none: only the device"
+    models = (
+        f"{shared.MODEL}, or a file of `ampere trace`; none: only the device. Further profiles: devices side by side"
+    )
     parser.add_argument("models", metavar="MODEL", nargs="*", help=models)
     shared.add_input(parser)
     parser.add_argument(
@@ -67,12 +70,19 @@ def _report(options: Namespace, battery: float | None) -> Report:
     from ampere.reporting import Run, make_report, read_validation
 
     profile = profile_in(Path(options.profile))
+    others = [profile_in(Path(path)) for path in options.models if _is_profile(path)]
     validated = read_validation(Path(options.validation)) if options.validation else None
-    networks = [_network(model, options) for model in options.models]
+    networks = [_network(model, options) for model in options.models if not _is_profile(model)]
     runs: list[Run] = [
         Run(iterations_asked(options, network.batch), battery, options.battery or "") for network in networks
     ]
-    return make_report(profile, networks, runs, validated, options.allocator, options.watts_per_core)
+    return make_report(profile, networks, runs, validated, options.allocator, options.watts_per_core, others)
+
+
+def _is_profile(path: str) -> bool:
+    from ampere.profiles.files import is_document
+
+    return path.endswith(".json") and is_document(Path(path), "profile")
 
 
 def _network(model: str, options: Namespace) -> Network:

@@ -72,14 +72,18 @@ def _show_drift(records: Sequence[Record]) -> None:
         [
             group["family"],
             str(group["networks"]),
-            f"{units.signed_percent(group['measured'])}, {units.percent(group['measured_apart'])} apart",
-            f"{units.signed_percent(group['estimated'])}, {units.percent(group['estimated_apart'])} apart",
+            units.signed_percent(group["yardstick"]),
+            *(cell for what in ("measured", "estimated") for cell in _change(group, what)),
             *(units.percent(group[key]) for key in ("mape_before", "mape", "mape_carried")),
         ]
         for group in drift_of(records)
     ]
-    columns = ["", ">networks", ">measured", ">estimated", ">error then", ">now", ">old profile now"]
-    print_table(columns, rows)
+    columns = ("networks", "yardstick", "measured", "apart", "estimated", "apart", "off then", "now", "old profile now")
+    print_table(["", *(f">{column}" for column in columns)], rows)
+
+
+def _change(group: Record, what: str) -> tuple[str, str]:
+    return units.signed_percent(group[what]), units.percent(group[f"{what}_apart"])
 
 
 def _percent(share: float | None) -> str:
