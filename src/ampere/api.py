@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.comparison import Comparison
 from ampere.comparison import compare as compare_networks
-from ampere.devices import allocator_on, describe, opened
+from ampere.devices import allocator_on, check_same_meter, describe, opened
 from ampere.devices.opening import LOCAL
 from ampere.errors import ProfileError, UsageError
 from ampere.estimation import Estimate, Estimator, joules_in
@@ -197,6 +197,8 @@ def measure(
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to measure in: give a positive number, such as 10")
+    if profile:
+        check_same_meter(device, profile.meter)
     allocator = allocator_on(describe(device, watts_per_core).identity, allocator)
     setup = setup or TrainingSetup()
     check_setup(device, setup)
@@ -228,6 +230,7 @@ def validate(
     if rounds < 1:
         raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
     check_setup(device, profile.setup)
+    check_same_meter(device, profile.meter)
     source = built_by(profile.setup.runtime, _source(model, input)())
     allocator = allocator_on(profile.device, allocator)
     experiments = [e.under(allocator) for e in unseen(source, (profile, *others), networks, seed)]

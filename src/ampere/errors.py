@@ -51,6 +51,12 @@ class BusyError(AmpereError):
     exit_code = 8
 
 
+class MeterError(AmpereError):
+    """A meter that is not there, may not be read, or does not tell joules for sure."""
+
+    exit_code = 9
+
+
 class Interrupted(AmpereError):
     """The user stopped the run; what was measured is kept."""
 

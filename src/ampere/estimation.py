@@ -16,7 +16,7 @@ from ampere.network.kinds import USUAL_WIDTH
 from ampere.profiles.profile import Profile
 from ampere.surrogate.features import layer_position
 from ampere.surrogate.sequential import Sequential
-from ampere.worker.meters import choose_meter
+from ampere.worker.meters import CpuTimeMeter
 
 Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
@@ -167,7 +167,7 @@ def watts_of(profile: Profile, watts_per_core: float | None = None) -> float:
 def _modelled(profile: Profile, watts_per_core: float) -> Meter:
     if profile.meter.measured or counted(profile.observations):
         raise UsageError(f"the profile's joules were read from {profile.meter.name}: leave out --watts-per-core")
-    return Meter(**choose_meter(watts_per_core).describe())
+    return Meter(**CpuTimeMeter(watts_per_core).describe())
 
 
 def _wall_seconds(profile: Profile) -> float:

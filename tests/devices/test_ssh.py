@@ -15,7 +15,7 @@ from tests.synthetic import chain
 from ampere.devices import VariantDied, VariantFailed, describe
 from ampere.devices.address import Address
 from ampere.devices.ssh import SshDevice
-from ampere.errors import DeviceError, RuntimeMissingError, UsageError
+from ampere.errors import DeviceError, MeterError, RuntimeMissingError, UsageError
 from ampere.models import SPACES
 
 QUICK = {"iterations": 2, "warmup": 1}
@@ -59,6 +59,16 @@ def test_the_workers_environment_is_set_there(there):
     assert environment["PYTHONDONTWRITEBYTECODE"] == "1"
     assert environment["TMPDIR"].startswith(str(there.temporary))
     assert "PYTHONPATH" not in environment
+
+
+def test_the_meter_is_chosen_there(there, monkeypatch):
+    monkeypatch.setenv("AMPERE_METER", "battery")
+    with SshDevice(address(there)) as device, pytest.raises(MeterError, match="battery"):
+        device.hello()
+    monkeypatch.setenv("AMPERE_METER", "cpu-time")
+    with SshDevice(address(there)) as device:
+        assert device.hello()["meter"]["name"] == "cpu-time"
+        assert isinstance(device.counters(check=False), list)
 
 
 def _environment(pid):

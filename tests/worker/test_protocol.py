@@ -57,6 +57,10 @@ def test_a_block_has_every_figure(worker):
     assert set(result) >= {"spread", "seconds", "page_faults", "loss", "elapsed", "conditions", "flags"}
 
 
+def test_counters_are_listed(worker):
+    assert isinstance(worker.ask("counters")["result"]["counters"], list)
+
+
 def test_the_yardstick_alone(worker):
     result = worker.ask("yardstick", seconds=0.1)["result"]
     assert 0 < result["cpu_seconds_p10"] <= result["cpu_seconds"] < 0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace, _ActionsContainer
 from typing import Any
 
@@ -11,6 +12,7 @@ from ampere.worker.runtimes.table import OURS
 
 from . import values
 
+WITHOUT_HARDWARE = ("simulated:", "replayed:")
 MODEL = "a family (lenet5 cnn5 har lstm transformer resnet), file.py:function or package.module:function"
 
 
@@ -64,6 +66,22 @@ def add_meter(parser: ArgumentParser, default: str = "5 W: between a phone's big
         type=values.watts,
         help=f"watts of a busy core, where joules are modelled and not measured (default {default})",
     )
+
+
+def add_meter_choice(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--meter",
+        metavar="NAME",
+        help="powercap, hwmon, battery or cpu-time (default: AMPERE_METER, else a fast counter, else cpu-time)",
+    )
+
+
+def use_meter(options: Namespace) -> None:
+    """Workers inherit it."""
+    if options.meter and options.device.startswith(WITHOUT_HARDWARE):
+        raise UsageError(f"{options.device} has a meter of its own: leave out --meter")
+    if options.meter:
+        os.environ["AMPERE_METER"] = options.meter
 
 
 def add_output(parser: ArgumentParser) -> None:

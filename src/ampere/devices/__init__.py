@@ -3,7 +3,7 @@
 from .block import Block, Yardstick
 from .device import Device, VariantDied, VariantFailed
 from .local import LocalDevice
-from .opening import allocator_on, describe, opened
+from .opening import allocator_on, check_same_meter, describe, opened
 
 __all__ = [
     "Block",
@@ -13,6 +13,7 @@ __all__ = [
     "VariantFailed",
     "Yardstick",
     "allocator_on",
+    "check_same_meter",
     "describe",
     "opened",
 ]

@@ -14,6 +14,7 @@ TUNED = {
     "MALLOC_TOP_PAD_": "268435456",
 }
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+METER = "AMPERE_METER"  # the name of the meter that was asked for
 
 
 def worker_environment(inherited: Mapping[str, str], allocator: str, threads: int) -> dict[str, str]:

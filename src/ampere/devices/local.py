@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from ..errors import DeviceError, RuntimeMissingError
+from ..errors import DeviceError, MeterError, RuntimeMissingError
 from ..network import TrainingSetup
 from ..worker import PROTOCOL
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
@@ -41,6 +41,7 @@ class LocalDevice:
         self._threads = 1
         self._worker: WorkerProcess | None = None
         self._greeted = False
+        self._meter: dict[str, Any] | None = None
 
     def clock(self) -> float:
         return time.monotonic()
@@ -82,6 +83,11 @@ class LocalDevice:
         self._use_threads(threads)
         request = {"do": "yardstick", "seconds": seconds, "threads": threads, "runtime": runtime}
         return Yardstick(**self._result(request, 3 * seconds + self._grace))
+
+    def counters(self, check: bool, seconds: float = 600.0) -> list[dict[str, Any]]:
+        """What can be read there, and why what is there cannot be."""
+        found: list[dict[str, Any]] = self._result({"do": "counters", "check": check}, seconds)["counters"]
+        return found
 
     def close(self) -> None:
         if self._worker:
@@ -143,9 +149,14 @@ class LocalDevice:
     def _greet(self, worker: WorkerProcess) -> None:
         """A worker that cannot even say hello is no fault of the variant that it was started for."""
         self._greeted = False
-        hello = worker.ask({"do": "hello"}, START_SECONDS)
+        hello = worker.ask({"do": "hello", "watts_per_core": self.watts_per_core}, START_SECONDS)
+        if "error" in hello:
+            raise _as_error(hello["error"]["type"], hello["error"]["message"])
         if hello["result"]["protocol"] != PROTOCOL:
             raise DeviceError("the worker is of another version than this program; install the same one")
+        self._meter = self._meter or hello["result"]["meter"]
+        if hello["result"]["meter"] != self._meter:
+            raise MeterError(f"{self._meter['name']} is gone since the worker was started again: look for it first")
         self._greeted = True
 
     def _use_threads(self, threads: int) -> None:
@@ -158,6 +169,8 @@ class LocalDevice:
 def _as_error(kind: str, message: str) -> Exception:
     if kind == "runtime_missing":
         return RuntimeMissingError(message)
+    if kind == "meter_failed":
+        return MeterError(message)
     if kind == "out_of_memory":
         return VariantDied(f"out of memory ({message}); smaller channels or batches fit", out_of_memory=True)
     if kind == "variant_failed":

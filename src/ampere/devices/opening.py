@@ -5,6 +5,7 @@ A new sort is an entry in SORTS.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import UsageError
+from ..errors import MeterError, UsageError
 from ..network import Meter
 from ..network.setup import ALLOCATORS
+from ..worker.errors import WorkerError
 from ..worker.machine import hello
+from ..worker.meters import DEFAULT_WATTS_PER_CORE, METER_FAILED, counters
 from .device import Device
+from .environment import METER
 from .fingerprint import fingerprint
 from .local import LocalDevice
 
@@ -66,6 +70,34 @@ def allocator_on(device: Mapping[str, Any], asked: str) -> str:
     return asked if asked in there else str(next(iter(there)))
 
 
+def check_same_meter(spec: str, known: Meter) -> None:
+    """Joules of two counters, or of a counter and a model, are not held against each other."""
+    if not has_meters(spec):
+        return
+    here = describe(spec, DEFAULT_WATTS_PER_CORE).meter
+    if here.name != known.name and (here.measured or known.measured):
+        raise MeterError(
+            f"the profile's joules come from {known.name}, those measured here from {here.name}: "
+            f"set AMPERE_METER={known.name}, or take another profile"
+        )
+
+
+def has_meters(spec: str) -> bool:
+    """Whether a worker looks for them there; devices without hardware have the one that they have."""
+    return spec.partition(":")[0] in (LOCAL, "ssh")
+
+
+def counters_of(spec: str, check: bool) -> list[dict[str, Any]]:
+    """Every counter there, read or not; put to the test where that is asked for."""
+    if spec == LOCAL:
+        found: list[dict[str, Any]] = counters({"check": check})["counters"]
+        return found
+    if not has_meters(spec):
+        return []
+    with _over_ssh(_found(spec)[1], "tuned", DEFAULT_WATTS_PER_CORE) as device:
+        return device.counters(check)
+
+
 def _found(spec: str) -> tuple[Sort, str]:
     sort, _, name = spec.partition(":")
     if sort not in SORTS or (spec != LOCAL if sort == LOCAL else not name):
@@ -86,7 +118,10 @@ def _as_it_says(identity: dict[str, Any], hello: Mapping[str, Any]) -> Described
 
 
 def _describe_local(_: str, watts_per_core: float) -> Described:
-    here = hello({"watts_per_core": watts_per_core})
+    try:
+        here = hello({"watts_per_core": watts_per_core})
+    except WorkerError as problem:
+        raise (MeterError if problem.type == METER_FAILED else UsageError)(str(problem)) from None
     return _as_it_says(fingerprint(here), here)
 
 
@@ -95,19 +130,27 @@ def _open_local(_: str, watts_per_core: float, seed: int) -> Devices:
     return {allocator: LocalDevice(allocator, watts_per_core) for allocator in ("tuned", "system")}
 
 
-@lru_cache(maxsize=64)
 def _describe_ssh(name: str, watts_per_core: float) -> Described:
-    """It must be asked; once is enough."""
-    with _open_ssh(name, watts_per_core, 0)["tuned"] as device:
+    return _asked_over_ssh(name, watts_per_core, os.environ.get(METER, ""))
+
+
+@lru_cache(maxsize=64)
+def _asked_over_ssh(name: str, watts_per_core: float, meter: str) -> Described:
+    """Once is enough."""
+    with _over_ssh(name, "tuned", watts_per_core) as device:
         there = device.hello()
         return _as_it_says(fingerprint(there), there)
 
 
 def _open_ssh(name: str, watts_per_core: float, seed: int) -> Devices:
+    return {allocator: _over_ssh(name, allocator, watts_per_core) for allocator in ("tuned", "system")}
+
+
+def _over_ssh(name: str, allocator: str, watts_per_core: float) -> LocalDevice:
     from .address import Address
     from .ssh import SshDevice
 
-    return {allocator: SshDevice(Address.parse(name), allocator, watts_per_core) for allocator in ("tuned", "system")}
+    return SshDevice(Address.parse(name), allocator, watts_per_core)
 
 
 def _describe_simulated(name: str, _: float) -> Described:

@@ -20,7 +20,7 @@ from .address import Address
 from .block import Block
 from .connection import ConnectionLost, NeverRan, RemoteProcess
 from .device import VariantFailed
-from .environment import TUNED, worker_environment
+from .environment import METER, TUNED, worker_environment
 from .local import LocalDevice
 from .parcel import arrival, parcel
 from .process import WorkerGone, WorkerProcess
@@ -93,7 +93,7 @@ class SshDevice(LocalDevice):
         order = {
             "size": len(parcel()),
             "silence_seconds": SILENCE_SECONDS,
-            "environment": worker_environment({}, self.allocator, self._threads),
+            "environment": worker_environment({METER: os.environ.get(METER, "")}, self.allocator, self._threads),
             "without": list(TUNED),
         }
         command = self.address.command(arrival(), json.dumps(order))

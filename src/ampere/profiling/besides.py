@@ -20,7 +20,7 @@ from typing import Any
 from ampere.devices.environment import worker_environment
 from ampere.errors import DeviceError, ModelError
 from ampere.network import Meter, TrainingSetup
-from ampere.worker.meters import choose_meter
+from ampere.worker.meters import CpuTimeMeter
 
 GRACE_SECONDS = 120.0  # for imports, and for a first batch that is slow to come
 
@@ -63,7 +63,7 @@ def _timed(task: dict[str, Any], setup: TrainingSetup, allocator: str, watts_per
         seconds=answer["seconds"] / batches,
         cpu_seconds=cpu_seconds,
         batches=batches,
-        meter=Meter(**choose_meter(watts_per_core).describe()),
+        meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
     )
 
 

@@ -175,7 +175,8 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
     if known.meter != fresh.meter:
         raise ProfileError(
             f"{journal.path} counts joules by {known.meter.name} ({known.meter.scope}), not by {fresh.meter.name} "
-            f"({fresh.meter.scope}): leave out --watts-per-core, or choose another file with --out"
+            f"({fresh.meter.scope}): leave out --watts-per-core, set AMPERE_METER={known.meter.name}, or choose "
+            "another file with --out"
         )
     return known
 

@@ -1,23 +1,35 @@
 """One block: build the subject anew, warm up, measure it beside the yardstick, discard it."""
 
 import time
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, List, Tuple
 
-from .errors import bad_request
+from .errors import WorkerError, bad_request
 from .isolation import CAN_FORK, in_child
-from .measuring import Target, measure, measure_plain, plan_steps, plan_windows, window
+from .measuring import Plan, Target, Window, measure, measure_plain, plan_for_counter, plan_steps, plan_windows, window
 from .medians import median, quantile
 from .memory import limit_memory
-from .meters import DEFAULT_WATTS_PER_CORE, choose_meter
+from .meters import METER_FAILED, CpuTimeMeter, Meter, choose_meter, meter_failed, watts_of
 from .request import STEP, BlockRequest, seconds_of, threads_of
 from .runtimes import Runtime, Training, find_runtime
 from .summary import Trial, summary
 
 YARDSTICK_WARMUP = 3
 YARDSTICKS_AT_LEAST = 20
+METER_ATTEMPTS = 3
 
 
 def block(record: Dict[str, Any]) -> Dict[str, Any]:
+    """Once more where the meter failed: a counter that was set back is not set back every time."""
+    for left in reversed(range(METER_ATTEMPTS)):
+        try:
+            return _block(record)
+        except WorkerError as problem:
+            if problem.type != METER_FAILED or not left:
+                raise
+    raise AssertionError
+
+
+def _block(record: Dict[str, Any]) -> Dict[str, Any]:
     request = BlockRequest.from_json(record)
     runtime = find_runtime(request.setup.runtime)
     if request.isolation == "inline":
@@ -33,21 +45,53 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
     runtime.prepare(request.setup.threads)
     yardstick, target = runtime.yardstick(), runtime.build(request.subject, request.setup)
     meter = choose_meter(request.watts_per_core)
+    counter_seconds = _counter_seconds(meter, request)
+    beside = 0.0
     if request.pairing != "plain":
         window(yardstick.step, YARDSTICK_WARMUP, meter)
+        beside = window(yardstick.step, 1, meter).seconds if counter_seconds else 0.0
     window(target.step, 1, meter)
     first_loss = target.last_loss()
     warm = [window(target.step, 1, meter).seconds for _ in range(request.warmup - 1)]
+    step_seconds, counted = min(warm, default=0.0), counter_seconds > 0
+    if counted and not warm:
+        step_seconds = window(target.step, 1, meter).seconds
+    plan = _plan(request, step_seconds, beside, counter_seconds)
     if request.pairing == "plain":
-        targets, yardsticks = measure_plain(request.iterations, target.step, meter)
+        targets, yardsticks = measure_plain(sum(plan.targets), target.step, meter)
     else:
-        step_seconds, steps = min(warm, default=0.0), request.iterations
-        plan = plan_steps(steps) if request.pairing == "step" else plan_windows(steps, step_seconds)
-        timed = _timed(target, request.stage)
-        targets, yardsticks = measure(plan, timed, yardstick.step, meter, began + request.seconds_limit)
-    trial = Trial(targets, yardsticks, (first_loss, target.last_loss()), target.parameters, flags)
+        deadline = began + max(request.seconds_limit, 3 * counter_seconds)
+        targets, yardsticks = measure(plan, _timed(target, request.stage), yardstick.step, meter, deadline)
+    if counted:
+        _refuse_nothing(meter, targets, yardsticks)
+    trial = Trial(targets, yardsticks, (first_loss, target.last_loss()), target.parameters, flags, counted)
     compiling = {"compile_seconds": target.compile_seconds} if target.compile_seconds else {}
     return {**summary(request, trial), **compiling, "elapsed": time.monotonic() - began}
+
+
+def _counter_seconds(meter: Meter, request: BlockRequest) -> float:
+    said = meter.describe()
+    if said["measured"] and request.stage != STEP:
+        raise bad_request(f"{said['name']} is too slow for the {request.stage} stage alone: take --meter cpu-time")
+    return float(said.get("window_seconds", 0.0))
+
+
+def _plan(request: BlockRequest, step_seconds: float, yardstick_seconds: float, counter_seconds: float) -> Plan:
+    if counter_seconds:
+        return plan_for_counter(request.iterations, step_seconds, yardstick_seconds, counter_seconds)
+    if request.pairing == "window":
+        return plan_windows(request.iterations, step_seconds)
+    return plan_steps(request.iterations)
+
+
+def _refuse_nothing(meter: Meter, *kinds: List[Window]) -> None:
+    """0 J of training is no measurement."""
+    for windows in kinds:
+        seconds = sum(w.seconds for w in windows)
+        if windows and not sum(w.joules for w in windows) > 0:
+            raise meter_failed(
+                f"{meter.describe()['name']} told 0 J of {seconds:.2g} s of training: ampere devices --check"
+            )
 
 
 def _timed(training: Training, stage: str) -> Target:
@@ -67,11 +111,16 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
     runtime = find_runtime(str(record.get("runtime", "torch")))
     runtime.prepare(threads)
-    step, meter = runtime.yardstick().step, choose_meter(DEFAULT_WATTS_PER_CORE)
-    window(step, YARDSTICK_WARMUP, meter)
-    deadline, windows = time.monotonic() + seconds, [window(step, 1, meter)]
+    step, clock, meter = runtime.yardstick().step, CpuTimeMeter(), choose_meter(watts_of(record))
+    counter_seconds = float(meter.describe().get("window_seconds", 0.0))
+    window(step, YARDSTICK_WARMUP, clock)
+    meter.start()  # once around all steps: a counter is too slow for each
+    deadline, windows = time.monotonic() + max(seconds, 2 * counter_seconds), [window(step, 1, clock)]
     while time.monotonic() < deadline or len(windows) < YARDSTICKS_AT_LEAST:
-        windows.append(window(step, 1, meter))
+        windows.append(window(step, 1, clock))
+    joules = meter.stop() / len(windows)
+    if counter_seconds and not joules > 0:
+        raise meter_failed(f"{meter.describe()['name']} told 0 J of training: ampere devices --check")
     cpu, wall = [w.cpu_seconds for w in windows], [w.seconds for w in windows]
     return {
         "cpu_seconds": median(cpu),
@@ -79,4 +128,5 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         "cpu_seconds_p10": quantile(cpu, 0.1),
         "seconds_p10": quantile(wall, 0.1),
         "steps": len(windows),
+        "joules": joules if counter_seconds else None,
     }

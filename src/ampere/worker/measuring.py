@@ -3,6 +3,7 @@
     pairing "step"     y T y T y T y          every iteration between two yardstick steps
     pairing "window"   yyyyy TTTT yyyyy TTTT yyyyy    a plain training loop, as a user would write it
     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
+    with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
     pairing "plain"    TTTTTTTT               one loop by the clock, without a yardstick: the paper's protocol
 
 A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
@@ -22,6 +23,7 @@ except ImportError:  # Windows
 
 WINDOW_SECONDS = 0.04
 LEAST_IN_WINDOW = 4
+PAIRS_FOR_COUNTER = 3
 YARDSTICKS_IN_WINDOW = 5
 
 Step = Callable[[], Any]
@@ -61,6 +63,17 @@ def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:
     length = max(LEAST_IN_WINDOW, math.ceil(WINDOW_SECONDS / max(seconds_per_iteration, 1e-6)))
     count = max(1, iterations // length)
     return Plan(tuple((iterations + i) // count for i in range(count)), YARDSTICKS_IN_WINDOW)
+
+
+def plan_for_counter(iterations: int, step_seconds: float, yardstick_seconds: float, counter_seconds: float) -> Plan:
+    """The seconds that a counter needs, of the target and of the yardstick, in a few windows of each."""
+    target = _steps_in(counter_seconds / PAIRS_FOR_COUNTER, step_seconds, math.ceil(iterations / PAIRS_FOR_COUNTER))
+    beside = _steps_in(counter_seconds / PAIRS_FOR_COUNTER, yardstick_seconds, YARDSTICKS_IN_WINDOW)
+    return Plan((target,) * PAIRS_FOR_COUNTER, beside)
+
+
+def _steps_in(seconds: float, step_seconds: float, least: int) -> int:
+    return max(least, math.ceil(seconds / max(step_seconds, 1e-6)))
 
 
 def measure(

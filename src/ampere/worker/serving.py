@@ -7,6 +7,7 @@ from .block import block, yardstick_alone
 from .channel import Channel
 from .errors import WorkerError, as_worker_error, bad_request
 from .machine import hello
+from .meters import counters
 
 Request = Dict[str, Any]
 
@@ -15,6 +16,7 @@ ACTIONS: Dict[str, Callable[[Request], Dict[str, Any]]] = {
     "ping": lambda request: {},
     "block": block,
     "yardstick": yardstick_alone,
+    "counters": counters,
 }
 
 

@@ -18,6 +18,7 @@ class Trial(NamedTuple):
     losses: Tuple[float, float]  # after the first step, and after the last
     parameters: int
     flags: Tuple[str, ...]
+    counted: bool = False  # a counter read the joules
 
 
 def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
@@ -25,15 +26,14 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
     found = ratios(targets, yardsticks)
     iterations = sum(w.iterations for w in targets)
     cpu_seconds = median([w.cpu_per_iteration for w in targets])
-    # The power of all windows at the cost of the median one, or a single slow window would count in joules only.
-    watts = sum(w.joules for w in targets) / max(sum(w.cpu_seconds for w in targets), 1e-9)
     return {
         "ratio": median(found) if found else None,
         "spread": relative_spread(found),
         "seconds": median([w.seconds / w.iterations for w in targets]),
         "cpu_seconds": cpu_seconds,
         "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]) if yardsticks else None,
-        "joules": watts * cpu_seconds,
+        "joules": _joules(targets),
+        "yardstick_joules": _joules(yardsticks) if trial.counted and yardsticks else None,
         "iterations": iterations,
         "page_faults": sum(w.page_faults for w in targets) / iterations,
         "parameters": trial.parameters,
@@ -41,6 +41,12 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
         "conditions": conditions(),
         "flags": [*trial.flags, *_flags(request, trial, relative_spread(found))],
     }
+
+
+def _joules(windows: List[Window]) -> float:
+    """The power of all windows at the cost of the median one, or a single slow window would count in joules only."""
+    watts = sum(w.joules for w in windows) / max(sum(w.cpu_seconds for w in windows), 1e-9)
+    return watts * median([w.cpu_per_iteration for w in windows])
 
 
 def _flags(request: BlockRequest, trial: Trial, spread: Optional[float]) -> List[str]:

@@ -6,8 +6,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from ampere.errors import UsageError
+
 from .. import options as shared
-from ..screen import print_json
+from ..screen import notice, print_json
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -17,24 +19,36 @@ def add_arguments(parser: ArgumentParser) -> None:
         "the user's data folder (default), or in AMPERE_HOME if that is set.",
         "ampere devices",
         "ampere devices --json",
+        "ampere devices --check                           load and rest in turn: which meters can be trusted",
         "ampere devices --device ssh://me@board           another machine",
         "ampere devices --device simulated:tx2            one that is not there",
         "AMPERE_HOME=/media/stick ampere devices          profiles kept elsewhere",
     )
     shared.add_device(parser)
+    parser.add_argument(
+        "--check", action="store_true", help="put a load on, and reject meters that do not rise (a battery takes 40 s)"
+    )
+    shared.add_meter_choice(parser)
     shared.add_meter(parser)
     shared.add_output(parser)
 
 
 def run(options: Namespace) -> None:
     from ampere.devices import describe
+    from ampere.devices.opening import counters_of, has_meters
     from ampere.devices.simulated import PARTS
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
+    shared.use_meter(options)
+    if options.check and not has_meters(options.device):
+        raise UsageError(f"--check puts a load on a machine, and {options.device} is none: leave it out")
+    if options.check:
+        notice("checking its meters, load and rest in turn ...", options.quiet)
     here = describe(options.device, options.watts_per_core or DEFAULT_WATTS_PER_CORE)
     found = {
         "device": here.identity,
         "meters": [here.meter.to_json()],
+        "counters": counters_of(options.device, options.check),
         "simulated": {f"simulated:{name}": part.title for name, part in PARTS.items()},
         "profiles": stored_profiles(here.identity["id"]),
     }

@@ -46,11 +46,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     compared.add_argument("--profile", metavar="FILE", help="default: this device's own, where there is one")
     compared.add_argument("--foreign", action="store_true", help="even if it is of another device")
     shared.add_setup(parser)
+    shared.add_meter_choice(parser)
     shared.add_meter(parser, "the profile's, or 5 W: between a phone's big core and a server's")
     shared.add_output(parser)
 
 
 def run(options: Namespace) -> None:
+    shared.use_meter(options)
     if options.device != "local" and (options.data or options.evaluation):
         raise UsageError(f"--data and --evaluation are timed on this machine, not on {options.device}: leave them out")
     if options.evaluation and setup_of(options).runtime != "torch":

@@ -49,11 +49,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_method(parser)
     shared.add_seed(parser)
     shared.add_setup(parser)
+    shared.add_meter_choice(parser)
     shared.add_meter(parser)
     shared.add_output(parser)
 
 
 def run(options: Namespace) -> None:
+    shared.use_meter(options)
     if bool(options.model) == bool(options.space):
         raise UsageError(f"name either a model or --space with one of {', '.join(SPACES)} (see ampere profile --help)")
     asked_for = options.model or options.space

@@ -16,7 +16,13 @@ def show(found: Mapping[str, Any]) -> None:
     device = found["device"]
     cores = f"{device['cores']} core{'s' if device['cores'] > 1 else ''}"
     headline(f"{'this device: ' if 'torch' in device else ''}{device['cpu']}, {cores}")
-    print_facts([*_machine(device), *_meters(found["meters"]), ("without hardware", ", ".join(found["simulated"]))])
+    print_facts(
+        [
+            *_machine(device),
+            *_meters(found["meters"], found["counters"]),
+            ("without hardware", ", ".join(found["simulated"])),
+        ]
+    )
     print()
     profiles = found["profiles"]
     headline(f"{len(profiles)} profile{'' if len(profiles) == 1 else 's'} stored here")
@@ -34,11 +40,34 @@ def _machine(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "known as", str(device["id"])
 
 
-def _meters(meters: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def _meters(meters: list[Mapping[str, Any]], counters: list[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     for meter in meters:
         yield "meter", in_words(Meter(**meter))
     if not any(meter["measured"] or meter["simulated"] for meter in meters):
-        yield "", "no energy counter is read yet; time is measured, joules are computed from it"
+        none = "no energy counter is read" if counters else "there is no energy counter that Ampere can read"
+        yield "", f"{none}; time is measured, joules are computed from it"
+    for counter in counters:
+        yield "counter", f"{counter['name']}: {_counter(counter)}"
+
+
+def _counter(counter: Mapping[str, Any]) -> str:
+    if counter["problem"]:
+        return f"cannot be used: {counter['problem']}"
+    needs = f"{counter['scope']}; windows of {units.seconds(counter['window_seconds'])}"
+    found = counter["check"]
+    if found is None:
+        return f"{needs}; --check puts it to the test"
+    if found["problem"]:
+        return f"{counter['scope']}; rejected: {found['problem']}"
+    watts = f"{found['watts_idle']:.3g} W at rest, {found['watts_load']:.3g} W under load"
+    return f"{needs}; {watts}, noise {found['noise_watts']:.2g} W{_steps(found)}"
+
+
+def _steps(found: Mapping[str, Any]) -> str:
+    if found["update_seconds"] is None:
+        return ""
+    step = f"{found['resolution']:.2g} {found['resolution_unit']}"
+    return f"; it moves every {units.seconds(found['update_seconds'])}, by {step} or more"
 
 
 def _profile(profile: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

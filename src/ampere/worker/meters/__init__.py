@@ -1,15 +1,12 @@
-"""Meters: each reads, or models, the joules of a span of time. A new one is a file here, chosen in `choose_meter`."""
+"""Meters: each reads, or models, the joules of a span of time. A new one is a file here, and a line in `choosing`."""
 
 from typing import Any, Dict
 
 from ..errors import bad_request
+from .choosing import choose_meter
 from .cpu_time import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
-from .meter import Meter
-
-
-def choose_meter(watts_per_core: float) -> Meter:
-    """The best meter of this machine."""
-    return CpuTimeMeter(watts_per_core)
+from .listing import counters
+from .meter import METER_FAILED, Meter, meter_failed
 
 
 def watts_of(request: Dict[str, Any]) -> float:
@@ -22,4 +19,14 @@ def watts_of(request: Dict[str, Any]) -> float:
     return watts
 
 
-__all__ = ["DEFAULT_WATTS_PER_CORE", "Meter", "choose_meter", "watts_in", "watts_of"]
+__all__ = [
+    "DEFAULT_WATTS_PER_CORE",
+    "METER_FAILED",
+    "CpuTimeMeter",
+    "Meter",
+    "choose_meter",
+    "counters",
+    "meter_failed",
+    "watts_in",
+    "watts_of",
+]

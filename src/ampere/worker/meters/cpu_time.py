@@ -4,22 +4,29 @@ import time
 from typing import Any, Dict, Optional
 
 DEFAULT_WATTS_PER_CORE = 5.0  # between a phone's big core (2-4 W) and a server's (5-10 W)
+NAME = "cpu-time"
 SCOPE = " W per busy core"
 
 
 class CpuTimeMeter:
+    update_seconds = 1e-6
+    reading_unit = "J"
+
     def __init__(self, watts_per_core: float = DEFAULT_WATTS_PER_CORE) -> None:
         self._watts = watts_per_core
         self._started = 0
 
     def describe(self) -> Dict[str, Any]:
-        return {"name": "cpu-time", "measured": False, "scope": f"{self._watts:g}{SCOPE}"}
+        return {"name": NAME, "measured": False, "scope": f"{self._watts:g}{SCOPE}"}
 
     def start(self) -> None:
         self._started = time.process_time_ns()
 
     def stop(self) -> float:
         return (time.process_time_ns() - self._started) * 1e-9 * self._watts
+
+    def reading(self) -> float:
+        return time.process_time_ns() * 1e-9 * self._watts
 
 
 def watts_in(scope: str) -> Optional[float]:

@@ -1,0 +1,93 @@
+"""Which meter: the one that is asked for by name, else a fast counter that advances, else the model.
+
+AMPERE_METER names it (`--meter` sets that); AMPERE_SYSFS tells where sysfs is, for a container that sees it elsewhere.
+"""
+
+import os
+from functools import lru_cache
+from typing import Dict, List, NamedTuple, Optional
+
+from ..errors import WorkerError, bad_request
+from . import battery, hwmon, powercap
+from .checking import advances
+from .cpu_time import NAME as MODELLED
+from .cpu_time import CpuTimeMeter
+from .meter import Finder, Meter, meter_failed
+
+BUILT_IN: Dict[str, Finder] = {powercap.NAME: powercap.find, hwmon.NAME: hwmon.find, battery.NAME: battery.find}
+ONLY_WHEN_ASKED = (battery.NAME,)  # its windows take a minute each, and a plug would change the meter
+QUICK_SECONDS = 1.0  # a slower one shows nothing in a moment; 0 J of a block are refused anyway
+GROUP = "ampere.meters"
+
+
+class Found(NamedTuple):
+    """A meter that is here, or why one that is here cannot be read."""
+
+    name: str
+    meter: Optional[Meter]
+    problem: Optional[str] = None
+
+
+def choose_meter(watts_per_core: float) -> Meter:
+    """The same one as long as the process lives."""
+    counter = _counter(os.environ.get("AMPERE_METER") or "", sysfs())
+    return counter or CpuTimeMeter(watts_per_core)
+
+
+def found_meters() -> List[Found]:
+    looked = [_look(name, find) for name, find in finders().items()]
+    return [found for found in looked if found.meter or found.problem]
+
+
+def finders() -> Dict[str, Finder]:
+    """Those of others first: whoever installs one wants it."""
+    return {**_brought(), **BUILT_IN}
+
+
+def sysfs() -> str:
+    return os.environ.get("AMPERE_SYSFS") or "/sys"
+
+
+@lru_cache(maxsize=None)
+def _counter(name: str, root: str) -> Optional[Meter]:
+    if name == MODELLED:
+        return None
+    known = finders()
+    if name:
+        return _asked(name, known, root)
+    usable = (_usable(known[name], root) for name in known if name not in ONLY_WHEN_ASKED)
+    return next(filter(None, usable), None)
+
+
+def _usable(find: Finder, root: str) -> Optional[Meter]:
+    try:
+        meter = find(root)
+        return meter if meter and advances(meter) else None
+    except WorkerError:
+        return None
+
+
+def _asked(name: str, known: Dict[str, Finder], root: str) -> Meter:
+    if name not in known:
+        raise bad_request("there is no meter {!r}: it is one of {}".format(name, ", ".join([*known, MODELLED])))
+    meter = known[name](root)
+    if meter is None:
+        raise meter_failed(f"there is no {name} on this device: `ampere devices` lists what is")
+    if meter.update_seconds <= QUICK_SECONDS and not advances(meter):
+        raise meter_failed(f"{name} does not advance under load: it is no meter; take --meter {MODELLED}")
+    return meter
+
+
+def _look(name: str, find: Finder) -> Found:
+    try:
+        return Found(name, find(sysfs()))
+    except WorkerError as problem:
+        return Found(name, None, str(problem))
+
+
+def _brought() -> Dict[str, Finder]:
+    from importlib import metadata
+
+    entries = metadata.entry_points()
+    group = entries.select(group=GROUP) if hasattr(entries, "select") else entries.get(GROUP, ())
+    return {entry.name: entry.load() for entry in group}

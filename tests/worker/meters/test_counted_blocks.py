@@ -1,0 +1,98 @@
+"""Blocks whose joules a counter reads: windows long enough for it, and no invented joule when it fails."""
+
+import os
+
+import pytest
+from tests.sysfs_tree import Machine, add_powercap, add_zone, put
+
+from ampere.worker.measuring import Window, plan_for_counter
+from ampere.worker.summary import Trial, summary
+
+WATTS = 6.0
+
+
+@pytest.fixture(name="metered")
+def a_worker_with_a_counter(tmp_path, start_worker):
+    """The machine draws the same whatever the worker does, so a step's joules are its seconds times WATTS."""
+    with Machine(add_powercap(tmp_path), idle=WATTS, busy=0.0) as machine:
+        worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": ""})
+        assert worker.ask("hello")["result"]["meter"]["name"] == "powercap"
+        yield worker, machine
+        worker.end()
+
+
+def test_windows_are_as_long_as_the_counter_needs():
+    plan = plan_for_counter(10, step_seconds=0.01, yardstick_seconds=0.002, counter_seconds=3.0)
+    assert plan.targets == (100, 100, 100)
+    assert plan.yardsticks == 500
+    assert plan_for_counter(10, 1.0, 1.0, 0.1).targets == (4, 4, 4)
+
+
+@pytest.mark.parametrize("pairing", ["step", "window", "plain"])
+def test_joules_are_the_counters(metered, subject_of, pairing):
+    worker, _ = metered
+    block = worker.block(subject_of("mlp"), pairing=pairing)["result"]
+    assert block["joules"] / block["seconds"] == pytest.approx(WATTS, rel=0.3)
+    if pairing == "plain":
+        assert block["yardstick_joules"] is None
+    else:
+        assert block["yardstick_joules"] / block["yardstick_seconds"] == pytest.approx(WATTS, rel=0.3)
+
+
+def test_the_yardstick_is_counted_too(metered):
+    worker, _ = metered
+    alone = worker.ask("yardstick", seconds=0.2)["result"]
+    assert alone["joules"] / alone["seconds"] == pytest.approx(WATTS, rel=0.3)
+
+
+def test_a_stage_is_too_short_for_a_counter(metered, layers_subject, examples):
+    worker, _ = metered
+    error = worker.block(layers_subject(*examples["linear"][:1]), stage="forward")["error"]
+    assert error["type"] == "bad_request"
+    assert "too slow for the forward stage" in error["message"]
+
+
+def test_without_a_counter_a_block_is_as_it_was(worker, subject_of):
+    block = worker.block(subject_of("mlp"))["result"]
+    assert block["yardstick_joules"] is None
+    assert block["joules"] == pytest.approx(5.0 * block["cpu_seconds"], rel=0.2)
+
+
+@pytest.mark.parametrize("fault", ["gone", "stands still"])
+def test_a_counter_that_fails_stores_nothing(tmp_path, start_worker, subject_of, fault):
+    counter = add_zone(tmp_path, "intel-rapl:0", "package-0")
+    environment = {**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": ""}
+    with Machine(lambda joules, watts: put(counter, int(1e6 * joules))):
+        worker = start_worker(**environment)
+        assert worker.ask("hello")["result"]["meter"]["measured"] is True
+    if fault == "gone":
+        counter.unlink()
+    answer = worker.block(subject_of("mlp"))
+    assert "result" not in answer
+    assert answer["error"]["type"] == "meter_failed"
+
+
+def test_one_failed_read_is_measured_again(tmp_path, monkeypatch):
+    from ampere.worker import block
+    from ampere.worker.meters import meter_failed
+
+    tries = iter([meter_failed("set back"), {"joules": 1.0}])
+
+    def attempt(record):
+        answer = next(tries)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(block, "_block", attempt)
+    assert block.block({}) == {"joules": 1.0}
+
+
+def test_the_yardsticks_joules_are_told_beside_the_targets():
+    targets, yardsticks = [Window(10, 1.0, 1.0, 8.0, 0)], [Window(5, 0.5, 0.5, 3.0, 0)] * 2
+    from ampere.worker.request import BlockRequest
+
+    request = BlockRequest.from_json({"subject": {"factory": "a:b"}, "iterations": 3})
+    shown = summary(request, Trial(targets, yardsticks, (1.0, 0.5), 7, (), counted=True))
+    assert shown["joules"] == pytest.approx(0.8)
+    assert shown["yardstick_joules"] == pytest.approx(0.6)
