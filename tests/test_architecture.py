@@ -24,7 +24,7 @@ LEVELS = (
     ("methods",),
     ("estimation", "baselines"),
     ("profiling",),
-    ("fitting",),
+    ("fitting", "conformance"),
     ("surrogate", "devices", "models", "tracing", "profiles", "yardstick"),
     ("worker",),
     ("network",),

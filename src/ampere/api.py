@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.comparison import Comparison
 from ampere.comparison import compare as compare_networks
-from ampere.devices import allocator_on, check_same_meter, describe, opened
+from ampere.devices import allocator_on, check_same_meter, describe, opened, setup_on
 from ampere.devices.opening import LOCAL
 from ampere.errors import ProfileError, UsageError
 from ampere.estimation import Estimate, Estimator, joules_in
@@ -111,7 +111,7 @@ def profile(
         raise UsageError(f"joules of {device} come from a counter: leave out --watts-per-core")
     path = Path(out) if out else None
     goal = Goal(seconds, target)
-    source, setup = _source(model, input), setup or TrainingSetup()
+    source, setup = _source(model, input), setup_on(device, setup or TrainingSetup())
     return make_profile(source, setup, goal, watts_per_core, path, seed, foreign, on_progress, method, protocol, device)
 
 
@@ -126,7 +126,7 @@ def stored_profile(
     """The profile at a path, or the device's own; None where there is none of its own yet."""
     identity = describe(device, DEFAULT_WATTS_PER_CORE).identity
     if path is None:
-        place = default_path(identity, setup or TrainingSetup(), method, protocol)
+        place = default_path(identity, setup_on(device, setup or TrainingSetup()), method, protocol)
         return Profile.load(place) if place.exists() else None
     found = Profile.load(Path(path))
     check_device(found, identity, foreign)
@@ -200,9 +200,9 @@ def measure(
     if profile:
         check_same_meter(device, profile.meter)
     allocator = allocator_on(describe(device, watts_per_core).identity, allocator)
-    setup = setup or TrainingSetup()
+    setup = setup_on(device, setup or TrainingSetup())
     check_setup(device, setup)
-    original = built_by(setup.runtime, _source(model, input)()).original().under(allocator)
+    original = built_by(device, setup.runtime, _source(model, input)()).original().under(allocator)
     return measure_experiment(original, setup, seconds, watts_per_core, profile, on_progress, device)
 
 
@@ -231,7 +231,7 @@ def validate(
         raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
     check_setup(device, profile.setup)
     check_same_meter(device, profile.meter)
-    source = built_by(profile.setup.runtime, _source(model, input)())
+    source = built_by(device, profile.setup.runtime, _source(model, input)())
     allocator = allocator_on(profile.device, allocator)
     experiments = [e.under(allocator) for e in unseen(source, (profile, *others), networks, seed)]
     with opened(device, watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, seed + 1) as devices:

@@ -57,6 +57,12 @@ class MeterError(AmpereError):
     exit_code = 9
 
 
+class ConformanceError(AmpereError):
+    """A worker that does not keep to the protocol."""
+
+    exit_code = 10
+
+
 class Interrupted(AmpereError):
     """The user stopped the run; what was measured is kept."""
 

@@ -120,7 +120,7 @@ def test_a_device_that_goes_down_with_a_variant_is_spared_it(there, monkeypatch)
                 if device._greeted:
                     pull_the_cable(there)
 
-        monkeypatch.setattr("ampere.devices.ssh.LOSSES_AT_MOST", 1)
+        monkeypatch.setattr("ampere.devices.remote.LOSSES_AT_MOST", 1)
         puller = threading.Thread(target=pull_again_and_again)
         puller.start()
         try:
@@ -136,7 +136,7 @@ def test_a_device_that_stays_away_is_given_up(there, tmp_path, monkeypatch):
     with SshDevice(address(there)) as device:
         device.hello()
         device.reconnect_seconds = 0.5
-        monkeypatch.setattr("ampere.devices.ssh.PAUSE_SECONDS", 0.1)
+        monkeypatch.setattr("ampere.devices.remote.PAUSE_SECONDS", 0.1)
         (there.folder / "authorized").rename(tmp_path / "authorized")
         pull_the_cable(there)
         try:

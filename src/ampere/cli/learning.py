@@ -58,11 +58,12 @@ def _kept(out: Path | None, options: Namespace) -> str:
 
 
 def default_place(options: Namespace) -> Path:
-    from ampere.devices import describe
+    from ampere.devices import describe, setup_on
     from ampere.profiles.places import default_path
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
-    return default_path(describe(options.device, DEFAULT_WATTS_PER_CORE).identity, setup_of(options), **how_of(options))
+    setup = setup_on(options.device, setup_of(options))
+    return default_path(describe(options.device, DEFAULT_WATTS_PER_CORE).identity, setup, **how_of(options))
 
 
 def seconds_asked(options: Namespace) -> float:

@@ -40,7 +40,7 @@ def add_device(parser: ArgumentParser) -> None:
         "--device",
         metavar="DEVICE",
         default="local",
-        help="local (default), ssh://user@host[:port][?python=PATH], "
+        help="local (default), ssh://user@host[:port][?python=PATH], tcp://host:port, "
         "simulated:NAME (xavier tx2 phone-android phone-ios server) or replayed:FILE",
     )
 

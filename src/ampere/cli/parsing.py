@@ -22,6 +22,7 @@ TITLES = {
     "report": "one page that shows where the energy goes, and how sure that is",
     "trace": "the layers of a model, and a file of them that needs no PyTorch",
     "devices": "this machine, its meters, and the profiles stored here",
+    "conformance": "whether a worker of your own keeps to Ampere's protocol",
 }
 EXAMPLES = """examples:
   ampere estimate lenet5                                  a family's original network

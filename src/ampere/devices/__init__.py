@@ -3,7 +3,7 @@
 from .block import Block, Yardstick
 from .device import Device, VariantDied, VariantFailed
 from .local import LocalDevice
-from .opening import allocator_on, check_same_meter, describe, opened
+from .opening import allocator_on, check_same_meter, describe, opened, setup_on
 
 __all__ = [
     "Block",
@@ -16,4 +16,5 @@ __all__ = [
     "check_same_meter",
     "describe",
     "opened",
+    "setup_on",
 ]

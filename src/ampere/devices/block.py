@@ -49,3 +49,10 @@ class Yardstick:
     seconds_p10: float
     steps: int
     joules: float | None = None  # where a counter reads them
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Yardstick:
+        try:
+            return cls(**{f.name: record[f.name] for f in fields(cls) if f.name in record})
+        except (TypeError, ValueError) as problem:
+            raise DeviceError(f"the worker answered something else than its yardstick ({problem}); update it") from None

@@ -1,21 +1,13 @@
-"""A worker at the far end of a connection: what is sent goes through a thread that also says that we are still here."""
+"""A worker at the far end of an ssh connection: a process here that speaks for one there."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import queue
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from .process import WorkerGone, WorkerProcess
+from .conversation import ConnectionLost, WorkerGone
+from .process import WorkerProcess
 
-BEAT_SECONDS = 5.0
 ENDED_BY_SSH = 255
-
-
-class ConnectionLost(WorkerGone):
-    """The connection ended, or there never was one; the worker is not to blame."""
 
 
 class NeverRan(Exception):
@@ -28,39 +20,14 @@ class NeverRan(Exception):
 
 class RemoteProcess(WorkerProcess):
     patience_seconds = 5.0
+    we_beat = True
 
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], parcel: bytes, unfit: Sequence[int]
     ) -> None:
         """`unfit` are exit codes that say why no worker can run there."""
         self._unfit = unfit
-        self._outgoing: queue.Queue[bytes | None] = queue.Queue()
-        self._outgoing.put(parcel)
-        super().__init__(command, environment)
-        self._threads.insert(0, self._start(self._write))
-
-    def kill(self) -> None:
-        self._hang_up()
-        super().kill()
-
-    def _send(self, request: Mapping[str, Any]) -> None:
-        self._outgoing.put(json.dumps(request).encode() + b"\n")
-
-    def _hang_up(self) -> None:
-        self._outgoing.put(None)
-
-    def _write(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while (piece := self._next()) is not None:
-                self._stream("stdin").write(piece)
-                self._stream("stdin").flush()
-            self._stream("stdin").close()
-
-    def _next(self) -> bytes | None:
-        try:
-            return self._outgoing.get(timeout=BEAT_SECONDS)
-        except queue.Empty:
-            return b"\n"
+        super().__init__(command, environment, parcel)
 
     def _gone(self) -> Exception:
         epitaph, code = self._epitaph(), self._process.returncode

@@ -14,5 +14,7 @@ SOFTWARE = ("release", "python", "torch", "runtimes")
 def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
     """`id` stays the same when only software is updated."""
     hardware = {field: hello.get(field) for field in HARDWARE}
+    if "worker" in hello:  # not ours: what it says of a machine is not comparable with what ours says
+        hardware["worker"] = hello["worker"]
     digest = hashlib.sha256(json.dumps(hardware, sort_keys=True).encode()).hexdigest()
     return {"id": digest[:16], **hardware, **{field: hello.get(field) for field in SOFTWARE}}

@@ -1,4 +1,4 @@
-"""From a device's name to the device: `local`, `ssh://HOST`, `simulated:NAME`, `replayed:FILE`.
+"""From a device's name to the device: `local`, `ssh://HOST`, `tcp://HOST:PORT`, `simulated:NAME`, `replayed:FILE`.
 
 A new sort is an entry in SORTS.
 """
@@ -8,21 +8,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from ..errors import MeterError, UsageError
-from ..network import Meter
+from ..network import Meter, TrainingSetup
+from ..network.kinds import USUAL_WIDTH
 from ..network.setup import ALLOCATORS
 from ..worker.errors import WorkerError
 from ..worker.machine import hello
 from ..worker.meters import DEFAULT_WATTS_PER_CORE, METER_FAILED, counters
+from ..worker.runtimes import Description
 from .device import Device
 from .environment import METER
 from .fingerprint import fingerprint
+from .foreign import abilities_in
 from .local import LocalDevice
 
 LOCAL = "local"
@@ -37,6 +40,7 @@ class Described:
     meter: Meter
     vector_width: int
     runtimes: tuple[str, ...]  # that can train there
+    abilities: Description | None = None  # of a worker that is not ours: what it says that it can build
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,14 @@ def counters_of(spec: str, check: bool) -> list[dict[str, Any]]:
         return device.counters(check)
 
 
+def setup_on(spec: str, setup: TrainingSetup) -> TrainingSetup:
+    """A worker of somebody else's trains with what it has, and its profiles say so."""
+    if not spec.startswith("tcp:"):
+        return setup
+    there = describe(spec, DEFAULT_WATTS_PER_CORE).runtimes
+    return setup if setup.runtime in there or not there else replace(setup, runtime=there[0])
+
+
 def _found(spec: str) -> tuple[Sort, str]:
     sort, _, name = spec.partition(":")
     if sort not in SORTS or (spec != LOCAL if sort == LOCAL else not name):
@@ -108,13 +120,15 @@ def _found(spec: str) -> tuple[Sort, str]:
 def _hint(spec: str) -> str:
     from .simulated import PARTS
 
-    known = [LOCAL, *(f"simulated:{name}" for name in PARTS), "replayed:FILE", "ssh://user@host"]
+    known = [LOCAL, *(f"simulated:{name}" for name in PARTS), "replayed:FILE", "ssh://user@host", "tcp://host:port"]
     near = get_close_matches(spec, known, n=1, cutoff=0.6)
     return f"did you mean {near[0]}?" if near else f"the devices are {', '.join(known)}"
 
 
 def _as_it_says(identity: dict[str, Any], hello: Mapping[str, Any]) -> Described:
-    return Described(identity, Meter(**hello["meter"]), hello["vector_width"], tuple(hello["runtimes"]))
+    """Workers of others may say more than we know, and leave out what they may leave out."""
+    meter = {name: value for name, value in hello["meter"].items() if name in Meter.__dataclass_fields__}
+    return Described(identity, Meter(**meter), hello.get("vector_width", USUAL_WIDTH), tuple(hello["runtimes"]))
 
 
 def _describe_local(_: str, watts_per_core: float) -> Described:
@@ -153,6 +167,20 @@ def _over_ssh(name: str, allocator: str, watts_per_core: float) -> LocalDevice:
     return SshDevice(Address.parse(name), allocator, watts_per_core)
 
 
+@lru_cache(maxsize=64)
+def _describe_tcp(name: str, watts_per_core: float) -> Described:
+    with _open_tcp(name, watts_per_core, 0)["tuned"] as device:
+        there = device.hello()
+        return replace(_as_it_says(device.identity(), there), abilities=abilities_in(there))
+
+
+def _open_tcp(name: str, watts_per_core: float, seed: int) -> Devices:
+    from .tcp import TcpDevice
+    from .tcp_address import TcpAddress
+
+    return {"tuned": TcpDevice(TcpAddress.parse(name), watts_per_core)}
+
+
 def _describe_simulated(name: str, _: float) -> Described:
     device = _open_simulated(name, 0.0, 0)["tuned"]
     return _as_it_says(device.identity(), device.hello())
@@ -184,6 +212,7 @@ def _open_replayed(name: str, _: float, seed: int) -> Devices:
 SORTS = {
     LOCAL: Sort(_describe_local, _open_local),
     "ssh": Sort(_describe_ssh, _open_ssh),
+    "tcp": Sort(_describe_tcp, _open_tcp),
     "simulated": Sort(_describe_simulated, _open_simulated),
     "replayed": Sort(_describe_replayed, _open_replayed),
 }

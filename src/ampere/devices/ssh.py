@@ -1,57 +1,35 @@
 """Another machine as a device, with nothing installed there: the worker travels over the system's own ssh.
 
 connect -> the worker arrives in a temporary folder -> asked and answered in lines -> hang up, nothing remains
-   ^______________ a lost connection is made again, and the last request asked again ______________|
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from ..errors import DeviceError, RuntimeMissingError
-from ..network import TrainingSetup
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
 from ..worker.runtimes import description_of
 from .address import Address
-from .block import Block
-from .connection import ConnectionLost, NeverRan, RemoteProcess
-from .device import VariantFailed
+from .connection import NeverRan, RemoteProcess
+from .conversation import Conversation
 from .environment import METER, TUNED, worker_environment
-from .local import LocalDevice
 from .parcel import arrival, parcel
-from .process import WorkerGone, WorkerProcess
 from .refusals import UNFIT, unfit, unreachable
+from .remote import RemoteDevice
 
 SILENCE_SECONDS = 60.0  # of the host, after which the far end gives up
-RECONNECT_SECONDS = 120.0
-LOSSES_AT_MOST = 3  # for one request: a device that goes down each time it trains a variant cannot train it
-PAUSE_SECONDS = 2.0
 
 
-class SshDevice(LocalDevice):
-    """Watched and started again as a worker of this machine is."""
-
+class SshDevice(RemoteDevice):
     def __init__(
         self, address: Address, allocator: str = "tuned", watts_per_core: float = DEFAULT_WATTS_PER_CORE
     ) -> None:
         super().__init__(allocator, watts_per_core)
         self.address = address
-        self.reconnect_seconds = RECONNECT_SECONDS
-        self._command = (address.by_hand(), address.python)
-        self._reached = False
-
-    def block(self, subject: Mapping[str, Any], setup: TrainingSetup | None = None, **options: Any) -> Block:
-        source = str(subject.get("factory", "")).rpartition(":")[0]
-        if source.endswith(".py"):
-            raise VariantFailed(
-                f"{source} is a file of this machine and does not travel: profile and estimate it from its layers, "
-                "or install it there and name it as package.module:function"
-            )
-        return super().block(subject, setup, **options)
 
     def _result(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         try:
@@ -69,27 +47,12 @@ class SshDevice(LocalDevice):
         )
 
     def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        losses, deadline = 0, time.monotonic() + (self.reconnect_seconds if self._reached else 0.0)
-        while True:
-            try:
-                answer = super()._ask(request, seconds)
-            except NeverRan as problem:
-                raise unfit(self.address, problem.code, str(problem)) from None
-            except ConnectionLost as problem:
-                if self._greeted:  # it was there, and was lost in the middle
-                    losses, deadline = losses + 1, time.monotonic() + self.reconnect_seconds
-                if losses == LOSSES_AT_MOST:
-                    raise WorkerGone(f"the connection was lost {losses} times") from None
-                if time.monotonic() > deadline:
-                    raise unreachable(self.address, str(problem)) from None
-                if not self._greeted:
-                    time.sleep(PAUSE_SECONDS)
-                self._greeted = False
-            else:
-                self._reached = True
-                return answer
+        try:
+            return super()._ask(request, seconds)
+        except NeverRan as problem:
+            raise unfit(self.address, problem.code, str(problem)) from None
 
-    def _launched(self) -> WorkerProcess:
+    def _launched(self) -> Conversation:
         order = {
             "size": len(parcel()),
             "silence_seconds": SILENCE_SECONDS,
@@ -101,3 +64,9 @@ class SshDevice(LocalDevice):
             return RemoteProcess(command, os.environ, parcel(), UNFIT)
         except OSError as problem:
             raise DeviceError(f"cannot start ssh ({problem}); install OpenSSH's client") from None
+
+    def _unreachable(self, said: str) -> Exception:
+        return unreachable(self.address, said)
+
+    def _by_hand(self) -> str:
+        return f"{self.address.by_hand()} {self.address.python}"

@@ -19,7 +19,7 @@ from .sources import Source
 
 def check_setup(on: str, setup: TrainingSetup) -> None:
     """That the device has the runtime, and the runtime the type and the optimiser."""
-    description = known(setup.runtime)
+    description = known(on, setup.runtime)
     wanted = (("--dtype", setup.dtype, description.dtypes), ("--optimizer", setup.optimizer, description.optimizers))
     for option, asked, offered in wanted:
         if asked not in offered:
@@ -37,16 +37,19 @@ def check_setup(on: str, setup: TrainingSetup) -> None:
     )
 
 
-def known(runtime: str) -> Description:
+def known(on: str, runtime: str) -> Description:
+    foreign = describe(on, DEFAULT_WATTS_PER_CORE).abilities
+    if foreign is not None:
+        return foreign
     try:
         return description_of(runtime)
     except WorkerError as problem:
         raise UsageError(str(problem)) from None
 
 
-def built_by(runtime: str, source: Source) -> Source:
+def built_by(on: str, runtime: str, source: Source) -> Source:
     """The source as the runtime can train it: by a model's own code, or else built from its layers."""
-    description = known(runtime)
+    description = known(on, runtime)
     if description.factories:
         return source
     lacks = lacking(source.original().network, description)

@@ -3,4 +3,5 @@
 Standard library, `ampere.network` and the training runtime found on the device; Python 3.8 and later.
 """
 
-PROTOCOL = 1
+PROTOCOL = 1  # the newest that is spoken here; docs/PROTOCOL.md says what it is
+PROTOCOLS = (PROTOCOL,)

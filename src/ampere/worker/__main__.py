@@ -1,13 +1,17 @@
-"""`python -m ampere.worker`: serve requests until standard input closes."""
+"""`python -m ampere.worker`: serve requests until standard input closes; with `--listen 7070`, over TCP."""
 
 import os
+import sys
 
 from .channel import open_channel
+from .listening import listen
 from .memory import volunteer_for_the_oom_killer
 from .serving import serve
 
 
 def main() -> None:
+    if sys.argv[1:]:
+        listen(sys.argv[1:])
     volunteer_for_the_oom_killer()
     serve(open_channel())
     os._exit(0)  # at once: a training runtime takes its time to take leave

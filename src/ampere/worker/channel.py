@@ -12,23 +12,36 @@ import threading
 import time
 from typing import Any, BinaryIO, Dict, Optional
 
+from .heart import Heart
+
 ORPHAN_GRACE_SECONDS = 10.0
 
 
 class Channel:
     def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
         self._requests, self._answers = requests, answers
+        self._writing = threading.Lock()
+        self.heart = Heart(lambda: self._write(b"\n"))
         self._lines: queue.Queue[Optional[bytes]] = queue.Queue()
         # A thread, so that a closed pipe is noticed even while a variant hangs.
         threading.Thread(target=self._listen, daemon=True).start()
 
     def receive(self) -> Optional[bytes]:
-        """The next line, or None when the host is gone."""
-        return self._lines.get()
+        """The next request, or None when the host is gone; an empty line only says that it is still there."""
+        self.heart.rest()
+        line = self._lines.get()
+        while line is not None and not line.strip():
+            line = self._lines.get()
+        self.heart.work()
+        return line
 
     def send(self, answer: Dict[str, Any]) -> None:
-        self._answers.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
-        self._answers.flush()
+        self._write(json.dumps(answer, allow_nan=False).encode() + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        with self._writing:
+            self._answers.write(line)
+            self._answers.flush()
 
     def _listen(self) -> None:
         for line in self._requests:

@@ -5,34 +5,34 @@ from typing import Any, Callable, Dict
 
 from .block import block, yardstick_alone
 from .channel import Channel
-from .errors import WorkerError, as_worker_error, bad_request
-from .machine import hello
+from .errors import as_worker_error, bad_request
+from .greeting import greeting
 from .meters import counters
 
 Request = Dict[str, Any]
-
-ACTIONS: Dict[str, Callable[[Request], Dict[str, Any]]] = {
-    "hello": hello,
-    "ping": lambda request: {},
-    "block": block,
-    "yardstick": yardstick_alone,
-    "counters": counters,
-}
+Actions = Dict[str, Callable[[Request], Dict[str, Any]]]
 
 
 def serve(channel: Channel) -> None:
+    actions: Actions = {
+        "hello": lambda request: greeting(request, channel.heart.every),
+        "ping": lambda request: {},
+        "block": block,
+        "yardstick": yardstick_alone,
+        "counters": counters,
+    }
     line = channel.receive()
     while line is not None:
-        channel.send(answer(line))
+        channel.send(answer(line, actions))
         line = channel.receive()
 
 
-def answer(line: bytes) -> Dict[str, Any]:
+def answer(line: bytes, actions: Actions) -> Dict[str, Any]:
     name = None
     try:
         request = _parse(line)
         name = request.get("id")
-        return {"id": name, "result": _action(request)(request)}
+        return {"id": name, "result": _action(request, actions)(request)}
     except (Exception, SystemExit) as problem:
         return {"id": name, "error": as_worker_error(problem).to_json()}
 
@@ -47,8 +47,8 @@ def _parse(line: bytes) -> Request:
     return request
 
 
-def _action(request: Request) -> Callable[[Request], Dict[str, Any]]:
-    action = ACTIONS.get(str(request.get("do")))
+def _action(request: Request, actions: Actions) -> Callable[[Request], Dict[str, Any]]:
+    action = actions.get(str(request.get("do")))
     if action is None:
-        raise WorkerError("bad_request", "{!r} is none of {}".format(request.get("do"), ", ".join(ACTIONS)))
+        raise bad_request("{!r} is none of {}".format(request.get("do"), ", ".join(actions)))
     return action

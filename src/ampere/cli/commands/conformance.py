@@ -1,0 +1,62 @@
+"""`ampere conformance`: whether a worker of somebody else's keeps to the protocol."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ampere.errors import ConformanceError
+
+from .. import options as shared
+from .. import values
+from ..screen import notice, print_json
+
+if TYPE_CHECKING:
+    from ampere.conformance import Outcome
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "Talks to a worker that anyone wrote, in any language, and tells check by check whether it keeps to "
+        "docs/PROTOCOL.md: a phone's app, a C++ program, a script. It ends with exit code 10 if one is broken.",
+        "ampere conformance 'node examples/node-worker/worker.js'   started here, over a pipe",
+        "ampere conformance tcp://127.0.0.1:7070                    one that listens already",
+        "ampere conformance 'python3 -m ampere.worker' --json       Ampere's own",
+        "ampere conformance ./my-worker --only ids,nonsense         two checks while you write it",
+    )
+    parser.add_argument("worker", metavar="COMMAND|tcp://host:port", help="how to reach it; quote a command's words")
+    parser.add_argument("--only", metavar="NAMES", help="these checks, with commas between them (default all)")
+    parser.add_argument(
+        "--patience", metavar="S", type=values.seconds, default=60.0, help="seconds to wait for an answer (default 60)"
+    )
+    shared.add_output(parser)
+
+
+def run(options: Namespace) -> None:
+    from ampere.conformance import check_worker
+
+    outcomes = check_worker(
+        options.worker,
+        [name for name in (options.only or "").split(",") if name],
+        options.patience,
+        lambda check: notice(f"checking: {check.title} ...", options.quiet),
+    )
+    broken = sum(outcome.broken for outcome in outcomes)
+    if options.json:
+        print_json({"worker": options.worker, "keeps": not broken, "checks": [asdict(o) for o in outcomes]})
+    else:
+        _show(outcomes)
+    if broken:
+        raise ConformanceError(
+            f"{options.worker} does not keep to the protocol: {broken} of {len(outcomes)} checks are broken; "
+            "docs/PROTOCOL.md says what is expected"
+        )
+
+
+def _show(outcomes: tuple[Outcome, ...]) -> None:
+    from ..screen import print_table
+
+    rows = [(o.name, o.verdict, o.title if not o.told else f"{o.title}: {o.told}") for o in outcomes]
+    print_table(("check", "", "the worker ..."), rows)

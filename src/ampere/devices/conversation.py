@@ -1,0 +1,130 @@
+"""Asking a worker over any wire: one line out, one line back, no longer than a deadline and no longer than it is alive.
+
+ask ----> lines, by a thread of their own, so that a wire that is stuck holds up nobody
+<-------- answers; an empty line is a sign of life while the worker is busy
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import queue
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+BEAT_SECONDS = 5.0
+MISSED_BEATS = 3  # after which the other end counts as gone
+
+
+class WorkerGone(Exception):
+    """The worker ended, hung, or did not answer in time and was given up."""
+
+
+class ConnectionLost(WorkerGone):
+    """The connection ended, or there never was one; the worker is not to blame."""
+
+
+class Conversation(ABC):
+    we_beat = False  # whether the other end is told that we are still here
+
+    def __init__(self, first: bytes = b"") -> None:
+        """`first` goes out before everything else."""
+        self.silence_seconds: float | None = None  # in which a busy worker must give a sign of life
+        self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._outgoing: queue.Queue[bytes | None] = queue.Queue()
+        self._numbers = itertools.count(1)
+        self._heard = time.monotonic()
+        if first:
+            self._outgoing.put(first)
+        self._threads = [self._start(self._write_all), self._start(self._read_all)]
+
+    def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """The answer to this request. Raises WorkerGone, after which the conversation is over."""
+        number = next(self._numbers)
+        try:
+            self._heard = time.monotonic()
+            self._outgoing.put(json.dumps({**request, "id": number}).encode() + b"\n")
+            return self._await(number, self._heard + seconds)
+        except BaseException:
+            self.kill()
+            raise
+
+    @property
+    @abstractmethod
+    def alive(self) -> bool: ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """Hang up; a worker leaves by itself when nobody is left to ask."""
+
+    @abstractmethod
+    def kill(self) -> None: ...
+
+    @abstractmethod
+    def _write(self, data: bytes) -> None: ...
+
+    @abstractmethod
+    def _lines(self) -> Iterable[bytes]: ...
+
+    @abstractmethod
+    def _end_of_requests(self) -> None: ...
+
+    @abstractmethod
+    def _gone(self) -> Exception:
+        """Why no answer will come any more."""
+
+    def _hang_up(self) -> None:
+        self._outgoing.put(None)
+
+    def _await(self, number: int, deadline: float) -> dict[str, Any]:
+        while True:
+            until = min(deadline, self._heard + self.silence_seconds) if self.silence_seconds else deadline
+            try:
+                answer = self._answers.get(timeout=max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                if time.monotonic() >= deadline:
+                    raise WorkerGone("it did not answer in time") from None
+                if self.silence_seconds and time.monotonic() >= self._heard + self.silence_seconds:
+                    raise WorkerGone(f"it hangs: no sign of life for {self.silence_seconds:g} s") from None
+                continue
+            if answer is None:
+                raise self._gone()
+            if answer.get("id") == number or _unasked(answer):
+                return answer
+
+    def _write_all(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while (piece := self._next()) is not None:
+                self._write(piece)
+            self._end_of_requests()
+
+    def _next(self) -> bytes | None:
+        try:
+            return self._outgoing.get(timeout=BEAT_SECONDS if self.we_beat else None)
+        except queue.Empty:
+            return b"\n"
+
+    def _read_all(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in self._lines():
+                self._heard = time.monotonic()
+                with contextlib.suppress(ValueError, RecursionError):
+                    answer = json.loads(line)
+                    if isinstance(answer, dict):  # else a sign of life, or something that a shell says at login
+                        self._answers.put(answer)
+        self._answers.put(None)
+
+    def _start(self, target: Any) -> threading.Thread:
+        thread = threading.Thread(target=target, daemon=True)
+        thread.start()
+        return thread
+
+
+def _unasked(answer: Mapping[str, Any]) -> bool:
+    """A worker that has no time for us says so before it is asked."""
+    error = answer.get("error")
+    return answer.get("id") is None and isinstance(error, dict) and error.get("type") == "busy"
