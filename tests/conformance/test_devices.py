@@ -1,4 +1,4 @@
-"""What every device keeps to: real ones here and over ssh, some that do not exist, and a recording.
+"""What every device keeps to: real ones here, over ssh and over TCP, some that do not exist, and a recording.
 
 A new one counts when it passes.
 """
@@ -7,6 +7,7 @@ import json
 import math
 
 import pytest
+from tests.listening import OURS, listening
 from tests.recordings import record
 from tests.sshd import server
 from tests.synthetic import chain
@@ -17,12 +18,16 @@ from ampere.network import Meter, Network, TrainingSetup
 
 SMALL, LARGE = chain(3, 4, 4, 8), chain(3, 48, 64, 64)
 SIMULATED = [f"simulated:{name}" for name in PARTS]
-REAL = ("local", "ssh")
+REAL = ("local", "ssh", "tcp")
 QUICK = {"iterations": 6, "warmup": 2}
 
 
-@pytest.fixture(scope="module", params=["local", "ssh", *SIMULATED, "replayed"], name="spec")
+@pytest.fixture(scope="module", params=["local", "ssh", "tcp", *SIMULATED, "replayed"], name="spec")
 def a_spec(request, tmp_path_factory):
+    if request.param == "tcp":
+        with listening(OURS) as address:
+            yield address
+        return
     if request.param == "ssh":
         with server(tmp_path_factory.mktemp("far")) as there:
             yield there.spec

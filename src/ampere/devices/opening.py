@@ -27,6 +27,7 @@ from .environment import METER
 from .fingerprint import fingerprint
 from .foreign import abilities_in
 from .local import LocalDevice
+from .worker_device import WorkerDevice
 
 LOCAL = "local"
 Devices = dict[str, Device]  # by allocator
@@ -160,7 +161,7 @@ def _open_ssh(name: str, watts_per_core: float, seed: int) -> Devices:
     return {allocator: _over_ssh(name, allocator, watts_per_core) for allocator in ("tuned", "system")}
 
 
-def _over_ssh(name: str, allocator: str, watts_per_core: float) -> LocalDevice:
+def _over_ssh(name: str, allocator: str, watts_per_core: float) -> WorkerDevice:
     from .address import Address
     from .ssh import SshDevice
 

@@ -101,9 +101,7 @@ def make_profile(
         clock = time.monotonic if on == LOCAL else devices["tuned"].clock
         began = began if on == LOCAL else clock()
         quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads, setup.runtime)
-        asked = built_by(
-            on, setup.runtime, source()
-        )  # torch is imported and the model traced here while the worker starts
+        asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
         if isinstance(replaying := devices["tuned"], ReplayedDevice):
             asked = RecordedSource(asked.name, replaying)
         nominal = quiet.result()

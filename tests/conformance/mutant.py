@@ -1,0 +1,65 @@
+"""Our worker with one habit spoilt: `mutant.py HABIT` passes lines on to it, and changes what the habit is about."""
+
+import json
+import subprocess
+import sys
+import threading
+import time
+
+HABIT = sys.argv[1]
+worker = subprocess.Popen([sys.executable, "-m", "ampere.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def answer_spoilt(answer):
+    result = answer.get("result", {})
+    if HABIT == "wrong-id":
+        answer["id"] = 0
+    if HABIT == "two-lines" and "error" in answer:
+        answer["error"]["message"] += "\nand more"
+    if HABIT == "own-errors" and "error" in answer:
+        answer["error"]["type"] = "oops"
+    if HABIT == "vague-meter" and "meter" in result:
+        del result["meter"]["measured"]
+    if HABIT == "changing" and "cpu" in result:
+        result["cpu"] += str(time.time())
+    if HABIT == "nan" and "joules" in result:
+        result["joules"] = float("nan")
+    if HABIT == "too-hot" and "joules" in result:
+        result["joules"] = 1e6 * result["seconds"]
+    if HABIT == "same-price" and "joules" in result:
+        result["joules"] = 0.01
+    if HABIT == "untrained" and "loss" in result:
+        result["loss"] = [1.0, 1.0]
+    return answer
+
+
+def line_spoilt(line):
+    if HABIT == "answers-empty-lines" and line == b"\n":
+        return b"garbage\n"
+    if HABIT == "any-version" and b'"protocols"' in line:
+        request = json.loads(line)
+        request["protocols"] = [1]
+        return json.dumps(request).encode() + b"\n"
+    if HABIT == "fragile" and b"garbage" in line:
+        sys.exit(1)
+    return line
+
+
+def pass_answers():
+    for line in worker.stdout:
+        if line == b"\n":
+            if HABIT == "breathless":
+                continue
+            out = line
+        else:
+            out = json.dumps(answer_spoilt(json.loads(line))).encode() + b"\n"
+        sys.stdout.buffer.write(out)
+        sys.stdout.buffer.flush()
+
+
+threading.Thread(target=pass_answers, daemon=True).start()
+for request in sys.stdin.buffer:
+    worker.stdin.write(line_spoilt(request))
+    worker.stdin.flush()
+if HABIT == "clinging":
+    time.sleep(60)
