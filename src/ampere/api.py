@@ -17,7 +17,7 @@ from ampere.network import Measurement, Network, TrainingSetup
 from ampere.network.setup import ALLOCATORS, PROTOCOLS
 from ampere.profiles.places import default_path
 from ampere.profiles.profile import Profile, check_device
-from ampere.profiling.abilities import built_by, check_setup
+from ampere.profiling.abilities import built_by, check_setup, known
 from ampere.profiling.campaigns.campaign import Goal, Progress
 from ampere.profiling.measuring import MeasureProgress, measure_experiment
 from ampere.profiling.running import Made, make_profile, usual_seconds
@@ -93,14 +93,16 @@ def profile(
 ) -> Made:
     """Trains small variants and networks like the model on a device, and keeps what was learnt.
 
-    `seconds` are the device's own, simulated ones where it is. None means 15, and what a slow counter needs besides.
+    `seconds` are the device's own, simulated ones where it is. None means 15 (60 where the
+    runtime compiles), and what a slow counter needs besides.
     `method` names the campaign (profiling/campaigns/), `protocol` how each block is timed.
     """
     if protocol not in PROTOCOLS:
         raise UsageError(f"protocol {protocol!r} is none of {', '.join(PROTOCOLS)}")
     meter = describe(device, watts_per_core or DEFAULT_WATTS_PER_CORE).meter
+    setup = setup_on(device, setup or TrainingSetup())
     if seconds is None:
-        seconds = usual_seconds(meter)
+        seconds = usual_seconds(meter, known(device, setup.runtime).compiles)
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to profile in: give a positive number, such as 15")
     if not 0 <= target < 1:
@@ -111,7 +113,7 @@ def profile(
         raise UsageError(f"joules of {device} come from a counter: leave out --watts-per-core")
     path = Path(out) if out else None
     goal = Goal(seconds, target)
-    source, setup = _source(model, input), setup_on(device, setup or TrainingSetup())
+    source = _source(model, input)
     return make_profile(source, setup, goal, watts_per_core, path, seed, foreign, on_progress, method, protocol, device)
 
 

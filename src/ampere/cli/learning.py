@@ -69,8 +69,11 @@ def default_place(options: Namespace) -> Path:
 def seconds_asked(options: Namespace) -> float:
     if options.seconds is not None:
         return float(options.seconds)
-    from ampere.devices import describe
+    from ampere.devices import describe, setup_on
+    from ampere.profiling.abilities import known
     from ampere.profiling.running import usual_seconds
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
-    return usual_seconds(describe(options.device, DEFAULT_WATTS_PER_CORE).meter)
+    meter = describe(options.device, DEFAULT_WATTS_PER_CORE).meter
+    runtime = setup_on(options.device, setup_of(options)).runtime
+    return usual_seconds(meter, known(options.device, runtime).compiles)

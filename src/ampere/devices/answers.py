@@ -37,6 +37,12 @@ def read_answer(answer: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str, 
     return None, "", "neither a result nor an error came back; ampere conformance tells more"
 
 
+def compiled_too_long(seconds: float) -> VariantDied:
+    return VariantDied(
+        f"compiling a variant took longer than {seconds:g} s: leave it out, or train with --runtime torch"
+    )
+
+
 def as_error(kind: str, message: str) -> Exception:
     if kind == "runtime_missing":
         return RuntimeMissingError(message)

@@ -21,7 +21,11 @@ MISSED_BEATS = 3  # after which the other end counts as gone
 
 
 class WorkerGone(Exception):
-    """The worker ended, hung, or did not answer in time and was given up."""
+    """The worker ended, hung, or did not answer in time and was given up; `code` is what its process ended with."""
+
+    def __init__(self, message: str, code: int | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class ConnectionLost(WorkerGone):

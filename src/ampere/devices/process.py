@@ -69,7 +69,7 @@ class WorkerProcess(Conversation):
         self._stream("stdin").close()
 
     def _gone(self) -> Exception:
-        return WorkerGone(self._epitaph())
+        return WorkerGone(self._epitaph(), self._process.returncode)
 
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -10,8 +10,9 @@ from typing import Any
 
 from ..errors import DeviceError, MeterError
 from ..network import TrainingSetup
+from ..worker.compiling import LIMIT_SECONDS, TOO_LONG
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
-from .answers import as_error, check_version, greeting, read_answer
+from .answers import as_error, check_version, compiled_too_long, greeting, read_answer
 from .block import Block, Yardstick
 from .conversation import BEAT_SECONDS, MISSED_BEATS, Conversation, WorkerGone
 from .device import VariantDied, VariantFailed
@@ -31,6 +32,7 @@ class WorkerDevice(ABC):
         """`grace_seconds` are given to a block beyond three times its own limit before it counts as hanging."""
         self.allocator = allocator
         self.watts_per_core = watts_per_core
+        self.compile_limit = LIMIT_SECONDS
         self.restarts = 0
         self.beat_seconds = BEAT_SECONDS  # how often a busy worker says that it is alive
         self._grace = grace_seconds
@@ -81,10 +83,12 @@ class WorkerDevice(ABC):
             "isolation": isolation,
             "stage": stage,
             "seconds_limit": seconds_limit,
+            "compile_limit": self.compile_limit,
         }
+        patience = 3 * seconds_limit + self._grace + self.compile_limit
         for _ in range(ATTEMPTS):
             began = time.monotonic()
-            block = Block.from_json(self._result(request, 3 * seconds_limit + self._grace))
+            block = Block.from_json(self._result(request, patience))
             problem = impossible(block, self._cores, time.monotonic() - began)
             if problem is None:
                 return block
@@ -120,6 +124,8 @@ class WorkerDevice(ABC):
             try:
                 answer = self._ask(request, seconds)
             except WorkerGone as problem:
+                if problem.code == TOO_LONG:
+                    raise compiled_too_long(self.compile_limit) from None
                 causes.append(str(problem))
                 continue
             result, kind, message = read_answer(answer)

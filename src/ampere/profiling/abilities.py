@@ -17,8 +17,8 @@ from .experiment import Experiment
 from .sources import Source
 
 
-def check_setup(on: str, setup: TrainingSetup) -> None:
-    """That the device has the runtime, and the runtime the type and the optimiser."""
+def check_setup(on: str, setup: TrainingSetup) -> Description:
+    """That the device has the runtime, and the runtime the type and the optimiser; what the runtime is."""
     description = known(on, setup.runtime)
     wanted = (("--dtype", setup.dtype, description.dtypes), ("--optimizer", setup.optimizer, description.optimizers))
     for option, asked, offered in wanted:
@@ -28,7 +28,7 @@ def check_setup(on: str, setup: TrainingSetup) -> None:
             )
     there = describe(on, DEFAULT_WATTS_PER_CORE).runtimes
     if setup.runtime in there or setup.runtime == "torch":  # which says by itself that it is missing
-        return
+        return description
     if on.partition(":")[0] in ("simulated", "replayed"):
         raise UsageError(f"{on} trains with {', '.join(there)}, not with {setup.runtime}: leave out --runtime")
     packages = " ".join(description.packages)

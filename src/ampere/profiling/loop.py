@@ -24,6 +24,7 @@ from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import calibrated, learn
 
 from .campaigns.campaign import Bench, Goal, Progress
+from .compiling import Compiling
 from .experiment import Experiment, slices
 from .merging import merged
 from .observing import block_seconds
@@ -54,6 +55,8 @@ SPACE = Manner(repeated=0.1, drawn=0.8, networks=200, sampling=0.02)
 SPACE_FROM_SECONDS = 40.0
 # A slow counter makes every block dear, so hardly anything is trained twice.
 FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
+# Compiling makes every new shape dear and every further round cheap: all are trained twice.
+COMPILED = Manner(repeated=1.0, drawn=0.65, networks=16, sampling=0.01)
 
 
 @dataclass
@@ -72,17 +75,18 @@ class Profiling:
     def __init__(
         self,
         bench: Bench,
-        known: tuple[Observation, ...] = (),
+        seen: tuple[Observation, ...] = (),
         hyper: Hyperparameters | None = None,
         seed: int = 0,
     ) -> None:
         self._bench, self._source, self._yardstick = bench, bench.source, bench.yardstick_seconds
-        self._seen: list[Observation] = list(known)
+        self._seen: list[Observation] = list(seen)
         self._rng = Random(seed)
         self._pool: list[Experiment] = []
         self._targets: list[Experiment] = []
         self._refused: list[str] = []
         self._too_large = float("inf")
+        self._compiling = Compiling(bench.compiles)
         self._thinking = self._fitting = 0.0
         self._patience, self._manner = float("inf"), FAMILY
         self._model = self._fit(hyper, 0)
@@ -94,6 +98,8 @@ class Profiling:
         self._manner = FAMILY if goal.seconds < SPACE_FROM_SECONDS else SPACE
         if self._bench.meter.window_seconds:
             self._manner = FEW_BLOCKS
+        elif self._bench.compiles:
+            self._manner = COMPILED
         for batch in range(2 * BATCHES_TO_TARGET):
             elapsed = self._bench.clock() - began
             training_ends = goal.seconds - self._ending_seconds(goal)
@@ -187,7 +193,8 @@ class Profiling:
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
         window, rounds = self._bench.meter.window_seconds, 1 if experiment.system else 1 + self._manner.repeated
-        return rounds * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
+        trained = rounds * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
+        return trained + self._compiling.seconds(experiment)
 
     def _train(
         self,
@@ -222,6 +229,7 @@ class Profiling:
             return
         if seen is not None:
             self._seen.append(seen)
+            self._compiling.learn(seen)
 
     def _refuse(self, experiment: Experiment, error: VariantDied | VariantFailed) -> None:
         self._refused.append(f"{experiment.purpose} of {experiment.network.name or self._source.name}: {error}")

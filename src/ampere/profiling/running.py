@@ -37,6 +37,7 @@ from .sources import Source
 
 YARDSTICK_SECONDS = 0.4
 USUAL_SECONDS = 15.0
+USUAL_COMPILING = 60.0  # with a runtime that compiles every new shape
 USUAL_BLOCKS = 100  # with a counter so slow that its windows decide how long a block takes
 USUAL_AT_MOST = 1000.0  # seconds
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
@@ -54,9 +55,10 @@ class Made:
     resumed: bool
 
 
-def usual_seconds(meter: Meter) -> float:
+def usual_seconds(meter: Meter, compiles: bool = False) -> float:
     """How long to profile where nobody says it."""
-    return min(USUAL_SECONDS + USUAL_BLOCKS * 2 * meter.window_seconds, USUAL_AT_MOST)
+    least = USUAL_COMPILING if compiles else USUAL_SECONDS
+    return min(least + USUAL_BLOCKS * 2 * meter.window_seconds, USUAL_AT_MOST)
 
 
 class Starting:
@@ -87,7 +89,7 @@ def make_profile(
     """`on` names the device, as in `--device`."""
     began = time.monotonic()
     campaign = find_campaign(method, protocol)
-    check_setup(on, setup)
+    compiles = check_setup(on, setup).compiles
     device = describe(on, DEFAULT_WATTS_PER_CORE).identity
     path = path or default_path(device, setup, method, protocol)
     old = Profile.load(path) if path.exists() else None
@@ -125,6 +127,7 @@ def make_profile(
             header.yardstick_joules,
             clock,
             described.vector_width,
+            compiles,
             lambda experiment: _offers(devices, experiment),
         )
         fit = old.fit if old else {}

@@ -54,6 +54,8 @@ FLAGS = {
     "noisy": "The rounds of one measurement differ by more than a quarter: let the device settle, or profile longer.",
     "short": "Fewer iterations fitted into the window than asked for: a slower device needs more seconds.",
     "nonfinite_loss": "The loss became infinite or not a number; time and energy still count.",
+    "not_isolated": "It was trained in a process that had trained others before: this runtime cannot be forked.",
+    "slow_compile": "Compiling it took longer than half a minute, which is in no figure of training.",
     "throttled": "The device lowered its clock because it was hot: cool it, or let it rest.",
 }
 

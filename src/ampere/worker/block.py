@@ -1,8 +1,10 @@
 """One block: build the subject anew, warm up, measure it beside the yardstick, discard it."""
 
+import contextlib
 import time
 from typing import Any, Dict, List, Tuple
 
+from .compiling import compiling_at_most, compiling_flags
 from .errors import WorkerError, bad_request
 from .isolation import CAN_FORK, in_child
 from .measuring import Plan, Target, Window, measure, measure_plain, plan_for_counter, plan_steps, plan_windows, window
@@ -10,7 +12,7 @@ from .medians import median, quantile
 from .memory import limit_memory
 from .meters import METER_FAILED, CpuTimeMeter, Meter, choose_meter, meter_failed, watts_of
 from .request import STEP, BlockRequest, seconds_of, threads_of
-from .runtimes import Runtime, Training, find_runtime
+from .runtimes import Runtime, Training, description_of, find_runtime
 from .summary import Trial, summary
 
 YARDSTICK_WARMUP = 3
@@ -43,7 +45,11 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
     began = time.monotonic()
     limit_memory()
     runtime.prepare(request.setup.threads)
-    yardstick, target = runtime.yardstick(), runtime.build(request.subject, request.setup)
+    yardstick = runtime.yardstick()
+    compiles = description_of(request.setup.runtime).compiles
+    with compiling_at_most(request.compile_limit) if compiles else contextlib.nullcontext():
+        target = runtime.build(request.subject, request.setup)
+    built = time.monotonic()
     meter = choose_meter(request.watts_per_core)
     counter_seconds = _counter_seconds(meter, request)
     beside = 0.0
@@ -60,10 +66,11 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
     if request.pairing == "plain":
         targets, yardsticks = measure_plain(sum(plan.targets), target.step, meter)
     else:
-        deadline = began + max(request.seconds_limit, 3 * counter_seconds)
+        deadline = built + max(request.seconds_limit, 3 * counter_seconds)
         targets, yardsticks = measure(plan, _timed(target, request.stage), yardstick.step, meter, deadline)
     if counted:
         _refuse_nothing(meter, targets, yardsticks)
+    flags += compiling_flags(target.compile_seconds)
     trial = Trial(targets, yardsticks, (first_loss, target.last_loss()), target.parameters, flags, counted)
     compiling = {"compile_seconds": target.compile_seconds} if target.compile_seconds else {}
     return {**summary(request, trial), **compiling, "elapsed": time.monotonic() - began}

@@ -3,6 +3,7 @@
 from typing import Any, Dict, NamedTuple, Sequence
 
 from ..network import TrainingSetup
+from .compiling import LIMIT_SECONDS
 from .errors import bad_request
 from .meters import watts_of
 
@@ -21,6 +22,7 @@ class BlockRequest(NamedTuple):
     isolation: str
     seconds_limit: float
     watts_per_core: float
+    compile_limit: float = LIMIT_SECONDS
     stage: str = STEP  # what is timed: the whole step, or one stage of it
 
     @classmethod
@@ -34,6 +36,7 @@ class BlockRequest(NamedTuple):
             isolation=_one_of(record, "isolation", ISOLATIONS),
             seconds_limit=seconds_of(record, "seconds_limit", 60.0),
             watts_per_core=watts_of(record),
+            compile_limit=seconds_of(record, "compile_limit", LIMIT_SECONDS),
             stage=_stage(record),
         )
 

@@ -61,7 +61,7 @@ def _whole(values: int, shape: Shape) -> Optional[TailPlan]:
     spatial = shape[2:]
     kernel = round((product(shape) / max(1, values)) ** (1 / len(spatial)))
     pooled = (*shape[:2], *(n // max(1, kernel) for n in spatial))
-    if product(pooled) != values:
+    if product(pooled) != values or values < 1:
         return None
     return TailPlan("max_pool", pooled, (kernel,)) if kernel > 1 else TailPlan("max_pool_same", shape, (3,))
 

@@ -30,7 +30,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_model(parser, optional=True)
     parser.add_argument("--space", choices=SPACES, help="instead of a model: all networks of this sort")
     parser.add_argument(
-        "--seconds", metavar="S", type=values.seconds, help="at most so long (default 15; a slow counter: more)"
+        "--seconds",
+        metavar="S",
+        type=values.seconds,
+        help="at most so long (default 15; a runtime that compiles: 60; a slow counter: more)",
     )
     parser.add_argument(
         "--target",

@@ -17,6 +17,7 @@ from typing import Any
 from ...network import Meter, Network, TrainingSetup, work
 from ...worker import PROTOCOL
 from ...worker.medians import relative_spread
+from ...worker.yardstick_network import YARDSTICK
 from ..block import Block, Yardstick
 from ..device import VariantDied
 from ..subjects import network_of
@@ -24,7 +25,6 @@ from .body import Body, Window, read
 from .part import Part
 from .parts import PARTS
 from .physics import Cost, Truth, footprint, stage_of, truth_of
-from .yardstick import YARDSTICK
 
 PAIRS = 3  # windows of the target in a block
 BUILD_SECONDS = 0.05  # to make a network ready, before its first step

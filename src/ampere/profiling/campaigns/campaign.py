@@ -67,6 +67,7 @@ class Bench:
     yardstick_joules: float | None = None  # where a counter reads them
     clock: Callable[[], float] = time.monotonic  # of a simulated device its own: only what it does takes time
     vector_width: int = USUAL_WIDTH  # as far as the device says
+    compiles: bool = False  # whether the runtime compiles every new shape
     offers: Callable[[Experiment], bool] = lambda _: True  # a replayed device has only what was recorded
 
     def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:

@@ -3,10 +3,19 @@
 from importlib import metadata
 from typing import Any, Dict, Iterable, Optional, Tuple
 
+from ...network import Layer
 from ..errors import bad_request
 from .description import Description
 
 GROUP = "ampere.runtimes"
+
+
+def jax_limits(layer: Layer) -> str:
+    """What flax has no module for."""
+    if layer.kind == "conv_transposed" and layer.config["groups"] != 1:
+        return "no transposed convolution in groups"
+    return ""
+
 
 OURS: Dict[str, Description] = {
     "torch": Description(
@@ -14,6 +23,20 @@ OURS: Dict[str, Description] = {
         ("torch",),
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
         factories=True,
+    ),
+    "torch-compile": Description(
+        ".torch_compile_runtime",
+        ("torch",),
+        "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
+        factories=True,
+        compiles=True,
+    ),
+    "jax": Description(
+        ".jax_runtime",
+        ("jax", "flax", "optax"),
+        "JAX is not installed where the worker runs; pip install 'ampere-energy[jax]'",
+        compiles=True,
+        limits=jax_limits,
     ),
 }
 

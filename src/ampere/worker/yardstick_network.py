@@ -1,16 +1,14 @@
-"""The yardstick as a described network: the same small convolutional network that real workers train."""
+"""The yardstick as a described network: the same small convolutional network in every runtime."""
 
-from __future__ import annotations
+from typing import Any, Dict
 
-from typing import Any
-
-from ...network import Layer, Network, TailOp
+from ..network import Layer, Network, TailOp
 
 BATCH = 10
 
 
 def _conv(channels_in: int, channels_out: int, size: int, input_grad: bool) -> Layer:
-    config: dict[str, Any] = {
+    config: Dict[str, Any] = {
         "batch": BATCH,
         "size_in": (size, size),
         "kernel": (3, 3),

@@ -1,0 +1,171 @@
+"""Runtimes side by side: families x runtimes, ours beside FLOPs with an intercept and the paper's method.
+
+    python benchmarks/runtimes.py [--families cnn5 har] [--runtimes torch jax] [--minutes 3]
+                                  [--folder benchmarks/results/runtimes]
+
+A cell is a family in a runtime: a profile of ours, one of the paper's method made in as many seconds, and then unseen
+random networks of the family that are really trained, twice. At last the family's original in every runtime, beside
+PyTorch's yardstick, so that runtimes can be compared. Each part is a file in the folder; a run does what is missing
+until its minutes are over, and the same command goes on from there. The table is printed at the end of every run.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import ampere
+from ampere.devices import opened
+from ampere.errors import AmpereError
+from ampere.models import SPACES
+from ampere.network import TrainingSetup
+from ampere.profiles.profile import Profile
+from ampere.profiling.abilities import built_by
+from ampere.profiling.sources import SpaceSource
+from ampere.worker.runtimes import description_of
+
+FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
+RUNTIMES = ("torch", "torch-compile", "jax", "mnn")
+LARGE = ("transformer", "resnet")  # many layers: a step takes longer, and much longer to compile
+METHODS = ("additive", "sequential", "flops_intercept")
+WATTS = 5.0
+ROUNDS_SIDE_BY_SIDE = 5
+
+Part = tuple[str, float, Callable[[Path], Any]]  # its name, the seconds it takes at most, and what does it
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--families", nargs="+", default=FAMILIES)
+    parser.add_argument("--runtimes", nargs="+", default=RUNTIMES)
+    parser.add_argument("--minutes", type=float, default=3.0)
+    parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/runtimes"))
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    ends = time.monotonic() + 60 * options.minutes
+    for name, seconds, do in missing(options):
+        if time.monotonic() + seconds > ends:
+            print(f"{name} would take about {seconds:.0f} s: run this again", flush=True)
+            break
+        began = time.monotonic()
+        do(options.folder)
+        print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+    table(options)
+
+
+def missing(options: argparse.Namespace) -> Iterator[Part]:
+    parts = [part for family in options.families for runtime in options.runtimes for part in cell(family, runtime)]
+    parts += [side_by_side(family, tuple(options.runtimes)) for family in options.families]
+    return (part for part in parts if not (options.folder / f"{part[0]}.json").exists())
+
+
+def cell(family: str, runtime: str) -> Iterator[Part]:
+    if unbuildable(family, runtime):
+        return
+    name, seconds = f"{family}-{runtime}", profiling_seconds(family, runtime)
+    for method in ("additive", "sequential"):
+        yield f"{name}-{method}", 1.2 * seconds, lambda folder, m=method: profile(folder, family, runtime, m)
+    yield f"{name}-validation", 150.0, lambda folder: validate(folder, family, runtime)
+
+
+def unbuildable(family: str, runtime: str) -> str:
+    try:
+        built_by("local", runtime, SpaceSource(SPACES[family]))
+    except AmpereError as problem:
+        return str(problem)
+    return ""
+
+
+def profiling_seconds(family: str, runtime: str) -> float:
+    if description_of(runtime).compiles:
+        return 140.0 if family in LARGE else 60.0
+    return 25.0 if family in LARGE else 15.0
+
+
+def profile(folder: Path, family: str, runtime: str, method: str) -> None:
+    path, seconds = folder / f"{family}-{runtime}-{method}.json", profiling_seconds(family, runtime)
+    ampere.profile(family, seconds=seconds, out=path, setup=TrainingSetup(runtime), method=method)
+
+
+def validate(folder: Path, family: str, runtime: str) -> None:
+    ours, paper = (Profile.load(folder / f"{family}-{runtime}-{m}.json") for m in ("additive", "sequential"))
+    slow = description_of(runtime).compiles
+    networks, rounds = (12, 2) if slow and family in LARGE else (20, 3) if slow else (40, 3)
+    found = ampere.validate(family, ours, others=[paper], methods=METHODS, networks=networks, rounds=rounds)
+    keep(folder / f"{family}-{runtime}-validation.json", {**found.to_json(), "compile_seconds": compile_seconds(ours)})
+
+
+def compile_seconds(profile: Profile) -> float:
+    return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in profile.observations)
+
+
+def side_by_side(family: str, runtimes: tuple[str, ...]) -> Part:
+    able = [runtime for runtime in runtimes if not unbuildable(family, runtime)]
+    return f"{family}-side-by-side", 100.0, lambda folder: compare(folder, family, able)
+
+
+def compare(folder: Path, family: str, runtimes: list[str]) -> None:
+    """The original in every runtime in turn, each time beside PyTorch's yardstick in a worker of its own."""
+    source = SpaceSource(SPACES[family])
+    ratios: dict[str, list[float]] = {runtime: [] for runtime in runtimes}
+    nominal: list[float] = []
+    with opened("local", WATTS) as beside, opened("local", WATTS) as devices:
+        for _ in range(ROUNDS_SIDE_BY_SIDE):
+            for runtime in runtimes:
+                subject = built_by("local", runtime, source).original().subject
+                before = beside["tuned"].yardstick(0.15).cpu_seconds
+                block = devices["tuned"].block(subject, TrainingSetup(runtime), iterations=10, warmup=3)
+                after = beside["tuned"].yardstick(0.15).cpu_seconds
+                ratios[runtime].append(2 * block.cpu_seconds / (before + after))
+                nominal.append((before + after) / 2)
+    millijoules = {r: 1000 * WATTS * median(nominal) * median(found) for r, found in ratios.items()}
+    keep(folder / f"{family}-side-by-side.json", {"ratios": ratios, "millijoules": millijoules})
+
+
+def keep(path: Path, record: dict[str, Any]) -> None:
+    """Whole or not at all."""
+    path.with_suffix(".part").write_text(json.dumps(record, indent=1))
+    path.with_suffix(".part").replace(path)
+
+
+def table(options: argparse.Namespace) -> None:
+    heads = ("family", "runtime", "networks", "profiled", "compiling", "ours", "paper's", "FLOPs+c", "of it", "repeat")
+    show([*heads, "mJ a step"])
+    for family in options.families:
+        for runtime in options.runtimes:
+            show(row(options.folder, family, runtime))
+
+
+def row(folder: Path, family: str, runtime: str) -> list[str]:
+    told, beside = (read(folder / f"{family}-{name}.json") for name in (f"{runtime}-validation", "side-by-side"))
+    if told is None:
+        reason = "cannot be built" if unbuildable(family, runtime) else "not measured"
+        return [family, runtime, reason]
+    mape, joules = told["mape"], (beside or {"millijoules": {}})["millijoules"].get(runtime)
+    return [
+        family,
+        runtime,
+        str(told["networks"] if isinstance(told["networks"], int) else len(told["rows"])),
+        f"{told['profiling_seconds']:.0f} s",
+        f"{told['compile_seconds']:.0f} s" if told["compile_seconds"] else "-",
+        *(f"{mape[method]:.1%}" for method in METHODS),
+        f"{mape['additive'] / mape['flops_intercept']:.2f}",
+        f"{told['repeatability_mape']:.1%}",
+        "-" if joules is None else f"{joules:.1f}",
+    ]
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def show(cells: list[str]) -> None:
+    widths = (11, 13, *([9] * len(cells)))
+    print("  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=False)).rstrip(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""What compiling will take, so that the planner can weigh it: a new shape is dear, one that is compiled is free."""
+
+from __future__ import annotations
+
+from ampere.profiles.profile import Observation
+
+from .experiment import Experiment
+
+LAYERS_BESIDES = 3  # what is compiled with every network, told in layers: the loss, the update, the program itself
+FIRST_GUESS = 0.25  # seconds a layer
+
+
+class Compiling:
+    def __init__(self, compiles: bool) -> None:
+        self._compiles = compiles
+        self._seconds = self._layers = 0.0
+        self._known: set[tuple[object, ...]] = set()
+
+    def learn(self, seen: Observation) -> None:
+        self._known.add((seen.network, seen.measurement.allocator))
+        seconds = seen.measurement.conditions.get("compile_seconds", 0.0)
+        if seconds:
+            self._seconds += seconds
+            self._layers += len(seen.network.layers) + LAYERS_BESIDES
+
+    def seconds(self, experiment: Experiment) -> float:
+        """Of a block of it, from now on."""
+        if not self._compiles or (experiment.network, experiment.allocator) in self._known:
+            return 0.0
+        each = self._seconds / self._layers if self._layers else FIRST_GUESS
+        return each * (len(experiment.network.layers) + LAYERS_BESIDES)

@@ -1,0 +1,141 @@
+"""Training with JAX: flax for layers, optax for updates, one compiled function for a whole step."""
+
+import json
+import os
+import time
+from collections import OrderedDict
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from ...network import Network, TrainingSetup
+from ..errors import WorkerError
+from ..yardstick_network import YARDSTICK
+from .description import refuse_lacking
+from .jax_chain import Chain
+from .runtime import Training
+from .table import description_of
+
+SEED = 0
+COMPILED_AT_MOST = 300  # programs that are kept: a variant is trained in several rounds, and compiled once
+
+OPTIMIZERS: Dict[str, Callable[[], optax.GradientTransformation]] = {
+    "sgd": lambda: optax.sgd(1e-3),
+    "momentum": lambda: optax.sgd(1e-3, momentum=0.9),
+    "adam": lambda: optax.adam(1e-4),
+    "adamw": lambda: optax.adamw(1e-4, weight_decay=1e-2),
+}
+DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
+
+
+class Program(NamedTuple):
+    chain: Chain
+    optimizer: optax.GradientTransformation
+    step: Callable[..., Any]
+    compile_seconds: float
+
+
+class JaxRuntime:
+    def __init__(self) -> None:
+        self._programs: OrderedDict[str, Program] = OrderedDict()
+        self._threads = 0
+
+    def prepare(self, threads: int) -> None:
+        """XLA reads these once, when it first runs; a worker serves one number of threads."""
+        if not self._threads:
+            os.environ["NPROC"] = str(threads)
+            flags = os.environ.get("XLA_FLAGS", "")
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
+            self._threads = threads
+
+    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+        if "layers" not in subject:
+            raise WorkerError("variant_failed", "JAX trains described layers: the subject needs layers")
+        program, compiled_now = self._program(subject["layers"], setup)
+        return _training(program, program.compile_seconds if compiled_now else 0.0)
+
+    def yardstick(self) -> Training:
+        program, _ = self._program(YARDSTICK.to_json(), TrainingSetup("jax"))
+        return _training(program, 0.0)
+
+    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+        return False  # XLA's threads do not survive a fork
+
+    def _program(self, layers: Dict[str, Any], setup: TrainingSetup) -> Tuple[Program, bool]:
+        name = json.dumps([layers, setup.name], sort_keys=True)
+        if name in self._programs:
+            self._programs.move_to_end(name)
+            return self._programs[name], False
+        network = Network.from_json(layers)
+        refuse_lacking(network, "jax", description_of("jax"))
+        self._programs[name] = _compiled(network, setup)
+        if len(self._programs) > COMPILED_AT_MOST:
+            self._programs.popitem(last=False)
+        return self._programs[name], True
+
+
+def _compiled(network: Network, setup: TrainingSetup) -> Program:
+    began = time.monotonic()
+    chain, optimizer = Chain(network, DTYPES[setup.dtype]), OPTIMIZERS[setup.optimizer]()
+    # The first three are given away: XLA writes what they become where they were.
+    step = jax.jit(_step_of(chain, optimizer), donate_argnums=(0, 1, 2))
+    program = step.lower(*_start(chain, optimizer)).compile()
+    return Program(chain, optimizer, program, time.monotonic() - began)
+
+
+def _step_of(chain: Chain, optimizer: optax.GradientTransformation) -> Callable[..., Any]:
+    def step(trained: Any, state: Any, statistics: Any, loose: Any, kept: Any, key: Any) -> Any:
+        now, following = jax.random.split(key) if chain.random else (None, key)
+        every = {**kept, **statistics}
+        find = jax.value_and_grad(chain.loss, argnums=(0, 1), has_aux=True)
+        (loss, after), (gradients, passed_on) = find(trained, loose, every, now)
+        updates, state = optimizer.update(gradients, state, trained)
+        return optax.apply_updates(trained, updates), state, after, following, loss, passed_on
+
+    return step
+
+
+def _start(chain: Chain, optimizer: optax.GradientTransformation) -> Tuple[Any, ...]:
+    trained, loose, kept = chain.variables(np.random.default_rng(SEED))
+    statistics = {name: kept.pop(name) for name in list(kept) if name.startswith("rest")}
+    return trained, _optimizer_state(optimizer, trained), statistics, loose, kept, _key()
+
+
+def _optimizer_state(optimizer: optax.GradientTransformation, trained: Any) -> Any:
+    """Zeros, made without compiling a program for each shape."""
+    shapes = jax.eval_shape(optimizer.init, trained)
+    return jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), shapes)
+
+
+@lru_cache(maxsize=1)
+def _key() -> Any:
+    return jax.random.PRNGKey(SEED)
+
+
+def _training(program: Program, compile_seconds: float) -> Training:
+    trained, state, statistics, loose, kept, key = _start(program.chain, program.optimizer)
+    now: List[Any] = [trained, state, statistics, key]
+    last: List[Any] = []
+
+    def step() -> None:
+        made = program.step(now[0], now[1], now[2], loose, kept, now[3])
+        now[:] = made[:4]
+        last[:] = [made[4]]
+        jax.block_until_ready(made)  # type: ignore[no-untyped-call]
+
+    weights = jax.tree.leaves(trained)
+    count = sum(int(np.prod(weight.shape)) for weight in weights)
+    return Training(
+        step,
+        lambda: float(last[0]),
+        count,
+        compile_seconds=compile_seconds,
+        weights=lambda: tuple(jax.tree.leaves(now[0])),
+    )
+
+
+create = JaxRuntime
