@@ -5,6 +5,7 @@ from typing import Any, Dict, Iterable, Optional, Tuple
 
 from ...network import Layer
 from ..errors import bad_request
+from . import mnn_limits
 from .description import Description
 
 GROUP = "ampere.runtimes"
@@ -37,6 +38,15 @@ OURS: Dict[str, Description] = {
         "JAX is not installed where the worker runs; pip install 'ampere-energy[jax]'",
         compiles=True,
         limits=jax_limits,
+    ),
+    "mnn": Description(
+        ".mnn_runtime",
+        ("MNN",),
+        "MNN is not installed where the worker runs; pip install 'ampere-energy[mnn]'",
+        kinds=mnn_limits.KINDS,
+        dtypes=mnn_limits.DTYPES,
+        optimizers=mnn_limits.OPTIMIZERS,
+        limits=mnn_limits.mnn_limits,
     ),
 }
 

@@ -1,0 +1,121 @@
+"""MNN: what it trains of the paper's families, what it must not do silently, and what happens when it crashes."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from tests.layer_examples import EXAMPLES, conv
+
+from ampere.errors import ModelError
+from ampere.models import FAMILIES
+from ampere.network import Layer, Network, TrainingSetup, work
+from ampere.profiling.abilities import built_by
+from ampere.profiling.sources import SpaceSource
+from ampere.worker.errors import WorkerError
+from ampere.worker.runtimes import description_of, find_runtime
+
+pytest.importorskip("MNN", reason=description_of("mnn").install)
+MNN = TrainingSetup(runtime="mnn")
+
+
+def subject(*layers):
+    return {"layers": Network(tuple(layers), 3).to_json()}
+
+
+@pytest.fixture(name="mnn")
+def an_mnn():
+    runtime = find_runtime("mnn")
+    runtime.prepare(1)
+    return runtime
+
+
+@pytest.mark.parametrize("family", ["lenet5", "cnn5", "har", "resnet"])
+def test_families_train_with_all_their_parameters(mnn, family):
+    experiment = built_by("mnn", SpaceSource(FAMILIES[family])).original()
+    training = mnn.build(experiment.subject, MNN)
+    training.step()
+    first = training.last_loss()
+    for _ in range(4):
+        training.step()
+    assert training.last_loss() < first
+    assert training.parameters == sum(work(layer).parameters for layer in experiment.network.layers)
+
+
+@pytest.mark.parametrize(("family", "lacks"), [("lstm", "no lstm"), ("transformer", "embedding .no embedding")])
+def test_other_families_are_refused_layer_by_layer(family, lacks):
+    with pytest.raises(ModelError, match=lacks):
+        built_by("mnn", SpaceSource(FAMILIES[family]))
+
+
+def test_what_it_would_silently_not_train_is_refused_by_name(mnn):
+    from ampere.worker.runtimes.mnn_tensors import F
+
+    layer = Layer("linear", {"lead": (3,), "bias": True}, 8, 4, name="head")
+    F.lazy_eval(False)  # as MNN is by default: its optimiser finds no gradient, and says nothing
+    try:
+        with pytest.raises(WorkerError, match="MNN would not train head"):
+            mnn.build(subject(layer), MNN)
+    finally:
+        F.lazy_eval(True)
+
+
+def test_a_gradient_goes_as_far_back_as_the_description_says(mnn):
+    """A first layer with a gradient for its input has one more number that changes, and no more parameters."""
+    inner, first = (Layer("linear", {"lead": (3,), "bias": True}, 8, 4, input_grad=grad) for grad in (True, False))
+    nudged = [mnn.build(subject(layer), MNN) for layer in (inner, first)]
+    assert nudged[0].parameters == nudged[1].parameters == 36
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        conv("conv_grouped", groups=0, channels=(8, 8)),
+        conv("conv_transposed", stride=(2, 2), output_padding=(0, 0)),
+        conv(size=(9,), stride=(2,), channels=(3, 5)),
+        conv(kernel=(3, 1), padding=(1, 0), stride=(2, 1)),
+    ],
+    ids=lambda layer: f"{layer.kind}-{len(layer.config['kernel'])}d",
+)
+def test_shapes_are_those_of_the_table(mnn, layer):
+    """The next layer reads exactly what the table says: a wrong size would not fit."""
+    from ampere.worker.operands import shape_out
+
+    shape = shape_out(layer)
+    reader = Layer("linear", {"lead": (shape[0],), "bias": True}, work_width(shape), 2)
+    training = mnn.build(subject(layer, reader), MNN)
+    assert training.parameters == work(layer).parameters + work(reader).parameters
+
+
+def work_width(shape):
+    width = 1
+    for n in shape[1:]:
+        width *= n
+    return width
+
+
+def test_sizes_that_do_not_fit_are_refused_by_name(mnn):
+    wide = Layer(**{**vars_of(conv(size=(2, 2), kernel=(7, 7), padding=(0, 0))), "name": "too.wide"})
+    with pytest.raises(WorkerError, match=r"too\.wide"):
+        mnn.build(subject(wide), MNN)
+
+
+def vars_of(layer):
+    return {k: getattr(layer, k) for k in ("kind", "config", "channels_in", "channels_out")}
+
+
+def test_a_crash_in_native_code_costs_one_variant_and_not_the_worker():
+    """Grouped convolutions crash MNN in training: here they are let through."""
+    unlimited = (
+        "from ampere.worker.runtimes import table;"
+        "table.OURS['mnn'] = table.OURS['mnn']._replace(limits=lambda layer: '');"
+        "from ampere.worker.channel import open_channel; from ampere.worker.serving import serve;"
+        "serve(open_channel())"
+    )
+    asked = [subject(EXAMPLES["conv_grouped"][0]), subject(conv())]
+    common = {"do": "block", "isolation": "fork", "iterations": 2, "warmup": 1, "setup": {"runtime": "mnn"}}
+    lines = "".join(json.dumps({"id": n, "subject": s, **common}) + "\n" for n, s in enumerate(asked))
+    ran = subprocess.run([sys.executable, "-c", unlimited], input=lines, capture_output=True, text=True, timeout=60)
+    crashed, fine = map(json.loads, ran.stdout.splitlines())
+    assert crashed["error"]["type"] in ("variant_died", "variant_failed")
+    assert fine["result"]["ratio"] > 0
