@@ -105,17 +105,17 @@ def vars_of(layer):
 
 
 def test_a_crash_in_native_code_costs_one_variant_and_not_the_worker():
-    """Grouped convolutions crash MNN in training: here they are let through."""
+    """Depthwise convolutions with more channels out than in crash MNN: here one is let through."""
     unlimited = (
         "from ampere.worker.runtimes import table;"
         "table.OURS['mnn'] = table.OURS['mnn']._replace(limits=lambda layer: '');"
         "from ampere.worker.channel import open_channel; from ampere.worker.serving import serve;"
         "serve(open_channel())"
     )
-    asked = [subject(EXAMPLES["conv_grouped"][0]), subject(conv())]
+    asked = [subject(EXAMPLES["conv_grouped"][1]), subject(conv())]
     common = {"do": "block", "isolation": "fork", "iterations": 2, "warmup": 1, "setup": {"runtime": "mnn"}}
     lines = "".join(json.dumps({"id": n, "subject": s, **common}) + "\n" for n, s in enumerate(asked))
     ran = subprocess.run([sys.executable, "-c", unlimited], input=lines, capture_output=True, text=True, timeout=60)
     crashed, fine = map(json.loads, ran.stdout.splitlines())
-    assert crashed["error"]["type"] in ("variant_died", "variant_failed")
+    assert crashed["error"]["type"] == "variant_died"
     assert fine["result"]["ratio"] > 0

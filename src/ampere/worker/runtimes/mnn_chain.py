@@ -1,4 +1,4 @@
-"""A described network in MNN: the graph of its loss is built anew for every step, as in every training loop of MNN's."""
+"""A described network in MNN: the graph of its loss is built anew for every step, as in training loops of MNN's own."""
 
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
