@@ -17,10 +17,10 @@ from statistics import mean, median
 
 import ampere
 from ampere.estimation import Estimator
+from ampere.fitting import sharing_in
 from ampere.models.general import SPACES
 from ampere.profiling.sources import SpaceSource
 from ampere.validation import unseen
-from ampere.yardstick import sharing_of
 
 SECONDS = {"cnn5": 15, "resnet": 25}
 
@@ -85,7 +85,7 @@ def main() -> None:
 
 def compare(family: str, profile: ampere.Profile, networks: int, processes: int) -> list[dict[str, float]]:
     estimator, rows = Estimator(profile), []
-    sharing, nominal = sharing_of([o.measurement for o in profile.observations]), profile.yardstick_seconds
+    sharing, nominal = sharing_in(profile.observations, profile.yardstick_seconds).part, profile.yardstick_seconds
     for experiment in unseen(SpaceSource(SPACES[family]), (profile,), networks, seed=20):
         windows = [plain_loop(experiment.subject) for _ in range(processes)]
         costs = [ratio * nominal * (yardstick / nominal) ** (1 - sharing) for ratio, yardstick in windows]

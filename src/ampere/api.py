@@ -12,6 +12,7 @@ from ampere.devices import allocator_on, check_same_meter, describe, opened, set
 from ampere.devices.opening import LOCAL
 from ampere.errors import ProfileError, UsageError
 from ampere.estimation import Estimate, Estimator, joules_in
+from ampere.fitting import sharing_in
 from ampere.models.loading import LoadedModel, find_space, load_model, need_torch
 from ampere.network import Measurement, Network, TrainingSetup
 from ampere.network.setup import ALLOCATORS, PROTOCOLS
@@ -25,7 +26,6 @@ from ampere.profiling.sources import Source, SpaceSource, source_of
 from ampere.validation import ROUNDS, Validation, measure_twice, unseen
 from ampere.validation import compare as compare_methods
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
-from ampere.yardstick import sharing_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -179,7 +179,7 @@ def present_condition(profile: Profile, seconds: float = 1.0, device: str = LOCA
     """How much dearer training is now than when the device was profiled, told by the yardstick."""
     with opened(device, DEFAULT_WATTS_PER_CORE) as devices:
         now = devices["tuned"].yardstick(seconds, profile.setup.threads, profile.setup.runtime).cpu_seconds
-    return (now / profile.yardstick_seconds) ** sharing_of([o.measurement for o in profile.observations])
+    return (now / profile.yardstick_seconds) ** sharing_in(profile.observations, profile.yardstick_seconds).part
 
 
 def measure(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import hypot
 from typing import Any
 
 import numpy as np
 
 from ampere.devices.opening import allocator_on
 from ampere.errors import UsageError
-from ampere.fitting import Surrogate, counted, fit, in_joules
+from ampere.fitting import Surrogate, condition_doubt, counted, fit, in_joules
 from ampere.network import Layer, Meter, Network
 from ampere.network.kinds import USUAL_WIDTH
 from ampere.profiles.profile import Profile
@@ -81,6 +82,7 @@ class Estimator:
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
         self._watts, self._wall = watts_of(profile, watts_per_core), _wall_seconds(profile)
         self._ranges = _measured_ranges(profile)
+        self._moved = 0.0 if self._joules_model else condition_doubt(profile.observations, profile.yardstick_seconds)
 
     @property
     def watts(self) -> float:
@@ -111,7 +113,7 @@ class Estimator:
         return Estimate(
             network=network.name,
             joules=answer.seconds * joules,
-            stddev=answer.stddev * joules,
+            stddev=hypot(answer.stddev, answer.seconds * self._moved) * joules,
             seconds=step.seconds * self._wall * condition,
             by_layer=tuple(shares),
             unprofiled=unprofiled,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -10,21 +11,48 @@ import numpy as np
 
 from ampere.errors import ProfileError
 from ampere.network import Measurement, Network
+from ampere.profiles.observation import STEP
 from ampere.profiles.profile import Observation, Profile
 from ampere.surrogate.additive import Additive, Answer, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import learn
 from ampere.surrogate.sequential import Sequential
-from ampere.yardstick import in_reference, sharing_of
+from ampere.yardstick import Sharing, conditions_of, corrected, in_reference, sharing_of
 
 TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # of one round around the median of many, relative
 PRIOR_ROUNDS = 3.0  # how many rounds' worth of belief the typical spread has against a measurement's own
 FLAGGED = 4.0  # a flagged measurement's variance counts this many times
+FEWEST_TOLD, MOST_TOLD = 8, 160  # measurements that tell what part of a slowdown networks share
 VARIANT_DOUBT = 0.02  # a variant is wired a little differently from the network it stands for
 
 
 def data_of(observations: Sequence[Observation], yardstick_seconds: float) -> Data:
-    sharing = sharing_of([o.measurement for o in observations])
+    return _moved(observations, yardstick_seconds, sharing_in(observations, yardstick_seconds).part)
+
+
+def sharing_in(observations: Sequence[Observation], yardstick_seconds: float) -> Sharing:
+    """What part of the yardstick's slowdown networks share, told by their rounds and by each other."""
+    within = sharing_of([o.measurement for o in observations])
+    told = [o for o in observations if o.stage == STEP and len(o.measurement.yardsticks) == len(o.measurement.rounds)]
+    if len(told) < FEWEST_TOLD:
+        return within
+    told = told[:: math.ceil(len(told) / MOST_TOLD)]
+    data = _moved(told, yardstick_seconds, within.part)
+    errors, deviations = Additive(data, Hyperparameters()).leave_one_out()
+    conditions = conditions_of([o.measurement for o in told], yardstick_seconds)
+    return corrected(within, conditions, errors / data.costs, deviations / data.costs)
+
+
+def condition_doubt(observations: Sequence[Observation], yardstick_seconds: float) -> float:
+    """Relative, of all costs alike: they were moved from where they were measured to the reference condition."""
+    told = [o.measurement for o in observations if o.measurement.yardsticks]
+    if not told:
+        return 0.0
+    moved = conditions_of(told, yardstick_seconds)
+    return sharing_in(observations, yardstick_seconds).doubt * float(np.sqrt(np.mean(moved**2)))
+
+
+def _moved(observations: Sequence[Observation], yardstick_seconds: float, sharing: float) -> Data:
     seen = [replace(o, measurement=in_reference(o.measurement, yardstick_seconds, sharing)) for o in observations]
     typical = {allocator: _pooled_spread(seen, allocator) for allocator in TYPICAL_SPREAD}
     return Data(

@@ -14,11 +14,10 @@ import numpy as np
 from ampere.baselines import METHODS, evidence_of
 from ampere.errors import UsageError
 from ampere.estimation import Estimator, watts_of
-from ampere.fitting import BY_LAYER, counted, in_joules
+from ampere.fitting import BY_LAYER, counted, in_joules, sharing_in
 from ampere.network import Network
 from ampere.profiles.profile import Profile
 from ampere.surrogate.features import Array
-from ampere.yardstick import sharing_of
 
 BY_THE_CLOCK = "_wallclock"
 TITLES = {
@@ -67,7 +66,7 @@ def answers(
     """What every method that can learn from a profile says, in the condition in which a yardstick costs so much."""
     condition = 1.0
     if profile.protocol == "yardstick":
-        sharing = sharing_of([o.measurement for o in profile.observations])
+        sharing = sharing_in(profile.observations, profile.yardstick_seconds).part
         condition = (yardstick_seconds / profile.yardstick_seconds) ** sharing
     found = {}
     if profile.method in BY_LAYER:

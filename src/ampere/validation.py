@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ampere.estimation import Z90, Estimator
+from ampere.fitting import sharing_in
 from ampere.methods import answers
 from ampere.network import Meter
 from ampere.profiles.profile import Observation, Profile
@@ -18,7 +19,7 @@ from ampere.profiling.experiment import Experiment
 from ampere.profiling.merging import merged
 from ampere.profiling.observing import observation, request
 from ampere.profiling.sources import Source
-from ampere.yardstick import in_reference, sharing_of
+from ampere.yardstick import in_reference
 
 ROUNDS = 4  # of each of the two independent measurements of a network
 
@@ -148,7 +149,7 @@ def compare(
     methods: Sequence[str] | None = None,
 ) -> Validation:
     """The profile's own method and those that can learn from it or from the others; all, or only the named ones."""
-    sharing = sharing_of([o.measurement for o in profile.observations])
+    sharing = sharing_in(profile.observations, profile.yardstick_seconds).part
     measured = [[in_reference(o.measurement, profile.yardstick_seconds, sharing) for o in pair] for pair in pairs]
     networks = [first.network for first, _ in pairs]
     said, seconds = {}, {}

@@ -8,26 +8,37 @@ the yardstick's slowdown,
 
     t / t0 = (y / y0) ^ sharing,       hence       t0 / y0 = (t / y) (y / y0) ^ (1 - sharing),
 
-and the part is learnt from networks that were measured more than once. On a throttled device it comes out near
-1 (the plain ratio); on a shared machine lower.
+and the part is learnt: from networks that were measured more than once, and from what is left of all of them once
+each is accounted for, which moves with the yardstick where the part is wrong. On a throttled device it comes out
+near 1 (the plain ratio); on a shared machine lower. What is not known of it is doubt that all estimates share.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ampere.network import Measurement
+
+Array = NDArray[np.float64]
 
 ROUND_NOISE = 0.025  # of a ratio, relative
 BELIEF = 0.3  # how far from 1 the part may be before anything was seen: one standard deviation
 LEAST = 0.3
 
 
-def sharing_of(measurements: Sequence[Measurement]) -> float:
+class Sharing(NamedTuple):
+    part: float
+    doubt: float  # one standard deviation
+
+
+def sharing_of(measurements: Sequence[Measurement]) -> Sharing:
     """By least squares within each measurement: how its rounds' ratios move with their yardsticks."""
     moved, squared = 0.0, (ROUND_NOISE / BELIEF) ** 2
     for m in measurements:
@@ -36,7 +47,25 @@ def sharing_of(measurements: Sequence[Measurement]) -> float:
             apart = yardsticks - yardsticks.mean()
             moved += float(apart @ (ratios - ratios.mean()))
             squared += float(apart @ apart)
-    return float(np.clip(1.0 + moved / squared, LEAST, 1.0))
+    return Sharing(_possible(1.0 + moved / squared), ROUND_NOISE / math.sqrt(squared))
+
+
+def corrected(before: Sharing, conditions: Array, errors: Array, deviations: Array) -> Sharing:
+    """By least squares over networks: how their relative errors, so unsure each, move with their log yardsticks."""
+    weights = deviations**-2.0
+    apart = conditions - np.average(conditions, weights=weights)
+    certainty = before.doubt**-2 + float(np.sum(weights * apart**2))
+    shift = float(np.sum(weights * apart * errors)) / certainty
+    return Sharing(_possible(before.part + shift), certainty**-0.5)
+
+
+def conditions_of(measurements: Sequence[Measurement], yardstick_seconds: float) -> Array:
+    """How much dearer the yardstick was beside each than it is at its nominal cost, as a logarithm."""
+    return np.array([float(np.mean(np.log(np.array(m.yardsticks) / yardstick_seconds))) for m in measurements])
+
+
+def _possible(part: float) -> float:
+    return float(np.clip(part, LEAST, 1.0))
 
 
 def in_reference(measurement: Measurement, yardstick_seconds: float, sharing: float) -> Measurement:

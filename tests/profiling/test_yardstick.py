@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ampere.network import Measurement, Meter
-from ampere.yardstick import in_reference, sharing_of
+from ampere.yardstick import BELIEF, Sharing, corrected, in_reference, sharing_of
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 
@@ -24,12 +24,11 @@ def slowed(sharing: float, count: int = 60) -> list[Measurement]:
 
 @pytest.mark.parametrize("sharing", [0.6, 0.8, 0.98])
 def test_the_shared_part_is_found(sharing):
-    assert sharing_of(slowed(sharing)) == pytest.approx(sharing, abs=0.05)
+    assert sharing_of(slowed(sharing)).part == pytest.approx(sharing, abs=0.05)
 
 
 def test_without_repeats_the_plain_ratio_stays():
-    assert sharing_of([measured([2.0], [1.1])]) == 1.0
-    assert sharing_of([]) == 1.0
+    assert sharing_of([measured([2.0], [1.1])]) == sharing_of([]) == (1.0, pytest.approx(BELIEF))
 
 
 def test_rounds_agree_in_the_reference_condition():
@@ -41,10 +40,26 @@ def test_rounds_agree_in_the_reference_condition():
 def test_a_throttled_clock_changes_nothing():
     """Both slow down alike: the ratio is right as it is, and the correction leaves it alone."""
     throttled = [measured([3.0, 3.0], [1.0, 1.43]) for _ in range(20)]
-    sharing = sharing_of(throttled)
+    sharing = sharing_of(throttled).part
     assert in_reference(throttled[0], 1.0, sharing).ratio == pytest.approx(3.0, rel=0.03)
 
 
 def test_all_figures_of_a_measurement_move_together():
     m = in_reference(measured([2.0, 2.0], [1.2, 1.2]), 1.0, 0.5)
     assert m.joules == m.seconds == m.cpu_seconds == m.ratio == pytest.approx(2.0 * 1.2**0.5)
+
+
+@pytest.mark.parametrize("true", [0.5, 0.7, 1.0])
+def test_networks_measured_once_tell_the_part_too(true):
+    """Their errors move with the yardstick by as much as the part is wrong."""
+    rng = np.random.default_rng(2)
+    conditions, noise = rng.normal(0.1, 0.1, 40), 0.02
+    errors = (true - 1.0) * (conditions - conditions.mean()) + noise * rng.standard_normal(40)
+    found = corrected(Sharing(1.0, BELIEF), conditions, errors, np.full(40, noise))
+    assert found.part == pytest.approx(true, abs=3 * found.doubt)
+    assert found.doubt < 0.05
+
+
+def test_a_quiet_machine_tells_nothing_of_the_part():
+    quiet = corrected(Sharing(1.0, BELIEF), np.full(20, 0.1), np.linspace(-0.05, 0.05, 20), np.full(20, 0.02))
+    assert quiet == (1.0, pytest.approx(BELIEF))

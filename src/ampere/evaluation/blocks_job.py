@@ -84,5 +84,5 @@ def _measured(experiment: Experiment, on: OpenDevice, guess: Guess) -> list[Obse
 def _referred(seen: list[list[Observation]], on: OpenDevice) -> list[Observation | None]:
     """All at the same speed of the machine."""
     together = [merged(rounds)[0] if rounds else None for rounds in seen]
-    sharing = sharing_of([o.measurement for o in together if o])
+    sharing = sharing_of([o.measurement for o in together if o]).part
     return [o and replace(o, measurement=in_reference(o.measurement, on.yardstick_seconds, sharing)) for o in together]

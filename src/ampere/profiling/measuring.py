@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from ampere.devices import Device, Yardstick, opened
 from ampere.devices.opening import LOCAL
 from ampere.errors import DeviceError
+from ampere.fitting import sharing_in
 from ampere.network import Measurement, Meter, TrainingSetup
 from ampere.profiles.profile import Observation, Profile
-from ampere.yardstick import in_reference, sharing_of
+from ampere.yardstick import in_reference
 
 from .experiment import Experiment
 from .merging import merged
@@ -66,7 +67,7 @@ def measure_experiment(
     measured = merged(seen)[0].measurement
     if profile is None or nominal is None:
         return measured
-    return in_reference(measured, nominal[0], sharing_of([o.measurement for o in profile.observations]))
+    return in_reference(measured, nominal[0], sharing_in(profile.observations, profile.yardstick_seconds).part)
 
 
 def _nominal(yardstick: Yardstick) -> Nominal:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from statistics import mean
 
 from ampere.estimation import Estimator
+from ampere.fitting import sharing_in
 from ampere.profiles.profile import Profile
-from ampere.yardstick import sharing_of
 
 from ..catalogue import Record
 from ..comparing import Comparison, compared
@@ -37,7 +37,7 @@ def records(lab: Lab) -> Iterator[Record]:
 def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, reference: Profile) -> list[float]:
     """In the condition of the tested family's own profile, which its measurements refer to."""
     known = estimator.profile
-    sharing = sharing_of([o.measurement for o in known.observations])
+    sharing = sharing_in(known.observations, known.yardstick_seconds).part
     condition = (reference.yardstick_seconds / known.yardstick_seconds) ** sharing
     said = [estimator.estimate(first.network, "tuned", condition).joules for first, _ in pairs]
     return [abs(joules / trial.joules - 1) for joules, trial in zip(said, truth.trials, strict=True)]
