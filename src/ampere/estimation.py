@@ -82,7 +82,9 @@ class Estimator:
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
         self._watts, self._wall = watts_of(profile, watts_per_core), _wall_seconds(profile)
         self._ranges = _measured_ranges(profile)
-        self._moved = 0.0 if self._joules_model else condition_doubt(profile.observations, profile.yardstick_seconds)
+        self.condition_doubt = (
+            0.0 if self._joules_model else condition_doubt(profile.observations, profile.yardstick_seconds)
+        )
 
     @property
     def watts(self) -> float:
@@ -113,7 +115,7 @@ class Estimator:
         return Estimate(
             network=network.name,
             joules=answer.seconds * joules,
-            stddev=hypot(answer.stddev, answer.seconds * self._moved) * joules,
+            stddev=hypot(answer.stddev, answer.seconds * self.condition_doubt) * joules,
             seconds=step.seconds * self._wall * condition,
             by_layer=tuple(shares),
             unprofiled=unprofiled,

@@ -36,7 +36,7 @@ def model_section(
     charts = [kinds_chart(key, estimate, colours), layers_chart(key, network, estimate, colours)]
     model, _ = estimator.of_joules
     if isinstance(model, Additive) and estimate.stddev > 0:
-        charts.append(_doubts_chart(key, network, estimate, model))
+        charts.append(_doubts_chart(key, network, estimate, model, estimator.condition_doubt))
     return Section(
         key,
         f"Where the energy of {estimate.network or 'the network'} goes",
@@ -113,8 +113,9 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(map(placed, names[:NAMES_SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
-def _doubts_chart(key: str, network: Network, estimate: Estimate, model: Additive) -> Chart:
+def _doubts_chart(key: str, network: Network, estimate: Estimate, model: Additive, condition: float) -> Chart:
     found = doubts(model, network, estimate.allocator == "system")
+    busy = (condition * estimate.joules / estimate.stddev) ** 2
     names: dict[object, list[str]] = {}
     for layer in network.layers:
         names.setdefault(layer, []).append(placed(layer.name) or kind(layer.kind))
@@ -130,6 +131,8 @@ def _doubts_chart(key: str, network: Network, estimate: Estimate, model: Additiv
         ("step overhead", found.step),
         ("noise of measuring", found.measuring),
     ]
+    shown = [(name, share * (1 - busy)) for name, share in shown]
+    shown += [("how busy the device was", busy)] if busy >= LEAST_DOUBT else []
     rows = [
         bars.Bar(
             name,
