@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
 from typing import Any
@@ -15,8 +15,10 @@ from ampere.fitting import Surrogate, condition_doubt, counted, fit, in_joules
 from ampere.network import Layer, Meter, Network
 from ampere.network.kinds import USUAL_WIDTH
 from ampere.profiles.profile import Profile
-from ampere.surrogate.features import layer_position
+from ampere.surrogate.additive import Additive
+from ampere.surrogate.features import Array, layer_position
 from ampere.surrogate.sequential import Sequential
+from ampere.surrogate.totals import Totals
 from ampere.worker.meters import CpuTimeMeter
 
 Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
@@ -96,10 +98,21 @@ class Estimator:
         """What joules are estimated with, and the joules of one unit of its cost."""
         return (self._joules_model, 1.0) if self._joules_model else (self.model, self._watts)
 
+    def totals(self, allocator: str = "system") -> Callable[[Sequence[Network]], Array]:
+        """Joules of an iteration of many networks, as `estimate` tells them, without doubts or layers: for searches."""
+        system = self._allocator(allocator) == "system"
+        model, joules = self.of_joules
+        if isinstance(model, Additive):
+            told = Totals(model, system)
+            return lambda networks: told(networks) * joules
+        return lambda networks: np.array([model.answer(network, system).seconds * joules for network in networks])
+
+    def _allocator(self, asked: str) -> str:
+        """Methods that are not ours know no other than the quiet one, and say so."""
+        return allocator_on(self.profile.device, asked if self.profile.method == "additive" else "tuned")
+
     def estimate(self, network: Network, allocator: str = "system", condition: float = 1.0) -> Estimate:
-        if self.profile.method != "additive":
-            allocator = "tuned"  # other methods know no other, and say so
-        allocator = allocator_on(self.profile.device, allocator)
+        allocator = self._allocator(allocator)
         step = answer = self.model.answer(network, allocator == "system")
         joules = self._watts * condition
         if self._joules_model:

@@ -27,7 +27,7 @@ def test_the_result_is_inside_the_budget_and_trains(model, image, estimator, str
 
 def test_ours_uses_the_budget(model, image, estimator):
     """As far as whole vectors allow: two layers of few channels have few widths at which joules change."""
-    assert ampere.prune(model, image, "50%", estimator).share > 0.4
+    assert ampere.prune(model, image, "50%", estimator).share > 0.48
 
 
 def test_a_model_with_every_sort_of_tie(tied, image, estimator):

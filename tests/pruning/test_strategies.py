@@ -1,5 +1,6 @@
 """Strategies against costs that are written down: straight ones, and ones that fall in steps of eight channels."""
 
+from itertools import product
 from math import ceil
 from random import Random
 
@@ -100,7 +101,7 @@ def test_the_least_is_found_where_few_channels_are_dear():
     def valley(widths):
         return sum(abs(w - 8) + 10 for w in widths)
 
-    assert cheapest(FULL, valley) == (8, 8, 8)
+    assert cheapest(FULL, lambda some: [valley(widths) for widths in some]) == (8, 8, 8)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -125,3 +126,17 @@ def test_the_first_that_fits(first):
 
 def test_none_fits():
     assert first_that_fits(10, lambda place: False) is None
+
+
+def exhaustive(asked):
+    """The most that any widths inside the budget keep."""
+    kept = [np.concatenate([[0.0], np.cumsum(np.sort(values)[::-1])]) for values in asked.importance]
+    every = product(*(range(1, full + 1) for full in FULL))
+    return max(np.prod([kept[g][w] for g, w in enumerate(ws)]) for ws in every if asked.cost(ws) <= asked.budget)
+
+
+@pytest.mark.parametrize("cost", [straight, stepped])
+@pytest.mark.parametrize("share", [0.35, 0.5, 0.7])
+def test_exchanges_come_near_to_the_best_that_there_is(cost, share):
+    asked = problem(cost, share)
+    assert kept(asked, STRATEGIES["energy"](asked)) >= 0.99 * exhaustive(asked)

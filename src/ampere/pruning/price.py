@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
+
+import numpy as np
 
 from ampere.estimation import Estimator
 from ampere.network import Network, work
+from ampere.surrogate.features import Array
 
 from .response import Response, Widths
 
 
 class Price(Protocol):
-    def of(self, network: Network) -> float: ...
+    def of(self, network: Network) -> float:
+        """Exactly."""
+
+    def of_many(self, networks: Sequence[Network]) -> Array:
+        """Quickly, to search with."""
 
 
 class Joules:
-    """Of an iteration, with so many standard deviations on top."""
+    """Of an iteration, with so many standard deviations on top; to search, as large a share as of `typical`."""
 
-    def __init__(self, estimator: Estimator, allocator: str, deviations: float) -> None:
+    def __init__(self, estimator: Estimator, allocator: str, deviations: float, typical: Network) -> None:
         self._estimator, self._allocator, self._deviations = estimator, allocator, deviations
+        self._totals = estimator.totals(allocator)
+        estimate = estimator.estimate(typical, allocator)
+        self._on_top = 1.0 + deviations * estimate.stddev / estimate.joules
 
     def of(self, network: Network) -> float:
         estimate = self._estimator.estimate(network, self._allocator)
         return estimate.joules + self._deviations * estimate.stddev
+
+    def of_many(self, networks: Sequence[Network]) -> Array:
+        return self._totals(networks) * self._on_top
 
 
 class Flops:
@@ -33,6 +47,9 @@ class Flops:
 
     def of(self, network: Network) -> float:
         return self._joules_per_flop * flops_of(network)
+
+    def of_many(self, networks: Sequence[Network]) -> Array:
+        return np.array([self.of(network) for network in networks])
 
 
 def flops_of(network: Network) -> float:
@@ -47,6 +64,11 @@ class Priced:
         self._known: dict[Widths, float] = {}
 
     def __call__(self, widths: Widths) -> float:
-        if widths not in self._known:
-            self._known[widths] = self.price.of(self._response.network(widths))
-        return self._known[widths]
+        return self.many([widths])[0]
+
+    def many(self, candidates: Sequence[Widths]) -> list[float]:
+        new = [w for w in dict.fromkeys(candidates) if w not in self._known]
+        if new:
+            prices = self.price.of_many([self._response.network(w) for w in new])
+            self._known.update(zip(new, map(float, prices), strict=True))
+        return [self._known[w] for w in candidates]

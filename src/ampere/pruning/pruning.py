@@ -21,6 +21,7 @@ from ampere.tracing import trace
 from .budget import deviations, joules_allowed
 from .price import Flops, Joules, Price, Priced
 from .probing import Progress, Prunable, probe
+from .response import Widths
 from .result import Pruned, Width
 from .strategies import STRATEGIES, Chosen, Problem
 from .strategies.searching import cheapest
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 TRIES = 5
+NEAR = 0.003  # so little more than its trace costs, arithmetic left nothing of the budget unused
 
 
 def prune(
@@ -51,8 +53,9 @@ def prune(
     """`inputs` are the model's: a tensor, a tuple of them or a dict. The model itself is not changed."""
     check_strategy(strategy)
     inputs = inputs if isinstance(inputs, dict) else tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
-    joules = Joules(estimator, allocator, deviations(confidence))
+    sure = deviations(confidence)
     network = trace(model, inputs, name=name)
+    joules = Joules(estimator, allocator, sure, network)
     before = estimator.estimate(network, allocator)
     allowed = joules_allowed(budget, before.joules, iterations, battery_joules)
     _refuse_spacious(joules.of(network), allowed)
@@ -86,22 +89,31 @@ def _within(
     name: str,
     progress: Progress,
 ) -> tuple[Chosen, nn.Module, Network]:
-    """Chosen by arithmetic, judged by a trace of the narrowed model itself."""
-    aim = allowed
+    """Chosen by arithmetic, judged by a trace of the narrowed model itself; again where arithmetic was off."""
+    aim, most = allowed, 0.0
+    best: tuple[Chosen, nn.Module, Network] | None = None
     for done in range(TRIES):
         progress(done, TRIES, "choosing widths")
-        problem = Problem([g.importance for g in prunable.groups], cost, aim, random.Random(seed))
+        problem = Problem([g.importance for g in prunable.groups], cost, aim, random.Random(seed), cost.many)
         chosen = STRATEGIES[strategy](problem)
         if chosen is None:
             break
         removed = {group.name: chosen[i] for i, group in enumerate(prunable.groups)}
         pruned = without(prunable.model, prunable.groups, removed)
         network = trace(pruned, inputs, name=name)
-        exact = cost.price.of(network)
-        if exact <= allowed:
-            return chosen, pruned, network
-        aim *= 0.999 * allowed / exact
+        exact, said = cost.price.of(network), cost(_left(prunable, chosen))
+        if most < exact <= allowed:
+            best, most = (chosen, pruned, network), exact
+        if exact <= allowed and said <= (1 + NEAR) * exact:
+            break
+        aim = 0.999 * allowed * said / exact
+    if best:
+        return best
     raise ModelError(f"{strategy} finds no widths that meet the budget: give a larger one, or try --strategy energy")
+
+
+def _left(prunable: Prunable, chosen: Chosen) -> Widths:
+    return tuple(group.width - len(chosen[i]) for i, group in enumerate(prunable.groups))
 
 
 def check_strategy(strategy: str) -> None:
@@ -121,7 +133,7 @@ def _refuse_spacious(bound: float, allowed: float) -> None:
 
 def _refuse_impossible(prunable: Prunable, cost: Priced, allowed: float, now: float) -> None:
     """Narrower is not always cheaper, so the least is searched for."""
-    widths = cheapest(prunable.response.full, cost)
+    widths = cheapest(prunable.response.full, cost.many)
     least = cost(widths)
     if least > allowed:
         pairs = [f"{g.name}: {w}" for g, w in zip(prunable.groups, widths, strict=True)]

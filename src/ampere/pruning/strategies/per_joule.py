@@ -9,11 +9,12 @@ narrowed to nothing while others stay wide. Costs fall in steps, since hardware 
 
 1. While dearer than the budget, take the best of all groups' next widths: least loss of importance per joule.
 2. Give back what still fits: the widths that regain most importance, first of all those that cost nothing.
+3. Exchange: wider here for narrower there, as long as that keeps more inside the budget (refining).
+
+The same from groups that were all narrowed alike; what keeps most is taken.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -21,18 +22,30 @@ from ampere.surrogate.features import Array
 
 from ..response import Widths
 from .problem import Chosen, Problem, changed
-from .searching import cheapest
+from .refining import refined
+from .searching import cheapest, first_that_fits, narrower, wider
 
-AHEAD = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-VECTORS = (4, 8, 16, 32)
+SHARES = 256  # from all channels to none
 
 
 def choose(problem: Problem) -> Chosen | None:
     kept = [_logs_of_kept(values) for values in problem.importance]
-    widths = _narrowed(problem, kept)
-    if not problem.fits(widths):
+    starts = (_narrowed(problem, kept), _alike(problem))
+    found = [refined(problem, kept, _widened(problem, kept, s)) for s in starts if s and problem.fits(s)]
+    if not found:
         return None
-    return problem.least_important(_widened(problem, kept, widths))
+    best = max(found, key=lambda widths: sum(float(kept[g][w]) for g, w in enumerate(widths)))
+    return problem.least_important(best)
+
+
+def _alike(problem: Problem) -> Widths | None:
+    """The same share of every group."""
+
+    def widths(removed: int) -> Widths:
+        return tuple(max(1, full * (SHARES - removed) // SHARES) for full in problem.full)
+
+    removed = first_that_fits(SHARES, lambda count: problem.fits(widths(count)))
+    return None if removed is None else widths(removed)
 
 
 def _logs_of_kept(importance: Array) -> Array:
@@ -44,43 +57,33 @@ def _logs_of_kept(importance: Array) -> Array:
 def _narrowed(problem: Problem, kept: list[Array]) -> Widths:
     widths = problem.full
     while not problem.fits(widths):
+        steps = [(group, width) for group, now in enumerate(widths) for width in narrower(now)]
+        costs = problem.costs([changed(widths, group, width) for group, width in steps])
         now = problem.cost(widths)
         best: tuple[float, int, int] | None = None  # loss a joule, group, width
-        for group, width in _steps(widths):
-            saved = now - problem.cost(changed(widths, group, width))
-            if saved > 0:
+        for (group, width), cost in zip(steps, costs, strict=True):
+            if cost < now:
                 # A step beyond the budget saves no more than is needed.
-                useful = min(saved, now - problem.budget)
+                useful = min(now - cost, now - problem.budget)
                 loss = float(kept[group][widths[group]] - kept[group][width]) / useful
                 best = min(best, (loss, group, width)) if best else (loss, group, width)
         if best is None:  # no single step saves any more: from the cheapest there is, what fits is given back
-            return cheapest(problem.full, problem.cost)
+            return cheapest(problem.full, problem.costs)
         widths = changed(widths, best[1], best[2])
     return widths
 
 
-def _steps(widths: Widths) -> Iterator[tuple[int, int]]:
-    """Narrower widths to look at: near ones, and the next whole vectors."""
-    for group, width in enumerate(widths):
-        near = {width - step for step in AHEAD} | {(width - 1) // v * v for v in VECTORS}
-        yield from ((group, w) for w in sorted(near, reverse=True) if 1 <= w < width)
-
-
 def _widened(problem: Problem, kept: list[Array], widths: Widths) -> Widths:
+    """A vector's first channel may be dear, its last is free."""
     while True:
-        best: tuple[float, int, int] | None = None  # gain, group, width
-        for group, width in enumerate(widths):
-            widest = _widest_that_fits(problem, widths, group)
-            gain = float(kept[group][widest] - kept[group][width])
-            if widest > width and (best is None or gain > best[0]):
-                best = (gain, group, widest)
-        if best is None:
+        steps = [(group, width) for group, now in enumerate(widths) for width in wider(now, problem.full[group])]
+        costs = problem.costs([changed(widths, group, width) for group, width in steps])
+        gains = [
+            (float(kept[group][width] - kept[group][widths[group]]), group, width)
+            for (group, width), cost in zip(steps, costs, strict=True)
+            if cost <= problem.budget
+        ]
+        if not gains:
             return widths
-        widths = changed(widths, best[1], best[2])
-
-
-def _widest_that_fits(problem: Problem, widths: Widths, group: int) -> int:
-    """The end of the row of wider and wider groups that fit; a vector's first channel may be dear, its last is free."""
-    width, full = widths[group], problem.full[group]
-    looked = sorted({min(full, width + step) for step in AHEAD} | {min(full, width // v * v + v) for v in VECTORS})
-    return max((w for w in looked if problem.fits(changed(widths, group, w))), default=width)
+        _, group, width = max(gains)
+        widths = changed(widths, group, width)

@@ -21,10 +21,14 @@ class Problem:
     cost: Callable[[Widths], float]
     budget: float
     rng: Random
+    many: Callable[[Sequence[Widths]], Sequence[float]] | None = None  # the same cost, where asking at once is quicker
 
     @property
     def full(self) -> Widths:
         return tuple(len(values) for values in self.importance)
+
+    def costs(self, candidates: Sequence[Widths]) -> Sequence[float]:
+        return self.many(candidates) if self.many else [self.cost(widths) for widths in candidates]
 
     def fits(self, widths: Widths) -> bool:
         return self.cost(widths) <= self.budget
