@@ -70,3 +70,16 @@ def test_a_profile_knows_its_own_family_best(evaluated):
     _, results = evaluated
     errors = {(r["profiled"], r["tested"]): r["mape"] for r in results["unseen_family"].records}
     assert errors["cnn5", "cnn5"] < errors["lenet5", "cnn5"]
+
+
+def test_the_case_study_prunes_to_the_budget_and_trains(evaluated):
+    _, results = evaluated
+    rows = {r["model"]: r for r in results["pruning"].records if r["seed"] == 0}
+    assert list(rows) == ["original", "ampere", "flops"]
+    assert rows["original"]["share"] == 1.0
+    assert rows["ampere"]["share"] < 0.6
+    assert all(
+        narrow <= wide for narrow, wide in zip(rows["ampere"]["channels"], rows["original"]["channels"], strict=True)
+    )
+    assert all(row["curve"][-1][0] == row["iterations"] and 0 <= row["accuracy"] <= 1 for row in rows.values())
+    assert rows["ampere"]["budget_joules"] == 1000 * rows["original"]["joules"]

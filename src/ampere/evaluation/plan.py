@@ -33,6 +33,7 @@ class Plan:
     quick: bool = False
     seed: int = 0
     asked_devices: tuple[str, ...] = ()
+    celeba: str = ""  # a folder of the user's; empty where drawn faces do
 
     @property
     def devices(self) -> tuple[str, ...]:

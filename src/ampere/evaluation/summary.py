@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import Any
 
+from .case_study.verdict import Verdict, verdict_of
 from .catalogue import Record
 from .running import Result
 
 SOURCE = "models_devices"  # the experiment whose records are the table
 DRIFT = "between_runs"  # the comparison with another run
+CASE_STUDY = "pruning"
 
 
 def summary_of(results: Sequence[Result]) -> dict[str, Any]:
@@ -18,7 +20,15 @@ def summary_of(results: Sequence[Result]) -> dict[str, Any]:
         "experiments": [_short(result) for result in results],
         "mape": table_of(results),
         **({DRIFT: drift_of(compared)} if (compared := _of(DRIFT, results)) else {}),
+        "pruning": [verdict.to_json() for verdict in verdicts_of(results)],
     }
+
+
+def verdicts_of(results: Sequence[Result]) -> list[Verdict]:
+    """Of the case study, one a device."""
+    rows = _of(CASE_STUDY, results)
+    devices = dict.fromkeys(row["device_title"] for row in rows)
+    return [verdict_of(device, [row for row in rows if row["device_title"] == device]) for device in devices]
 
 
 def table_of(results: Sequence[Result]) -> list[Record]:

@@ -43,6 +43,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="fewer and smaller measurements, in under five minutes")
     parser.add_argument("--out", metavar="FOLDER", help="where to keep everything (default evaluation[-quick])")
     parser.add_argument("--against", metavar="FOLDER", help="an earlier run: show the drift since, network by network")
+    parser.add_argument(
+        "--celeba",
+        metavar="FOLDER",
+        default="",
+        help="train `pruning` on your CelebA instead of on faces drawn by Ampere",
+    )
     parser.add_argument("--list", action="store_true", help="show the experiments and how long they take, run nothing")
     parser.add_argument("--draw-only", action="store_true", help="measure nothing; draw what is stored in the folder")
     parser.add_argument("--no-plot", action="store_true", help="draw nothing")
@@ -58,7 +64,7 @@ def run(options: Namespace) -> None:
     from ampere.evaluation.plan import Plan
 
     names = chosen(options.experiments)
-    plan = Plan(options.quick, options.seed, tuple(dict.fromkeys(options.device)))
+    plan = Plan(options.quick, options.seed, tuple(dict.fromkeys(options.device)), options.celeba)
     folder = Folder(Path(options.out or ("evaluation-quick" if options.quick else "evaluation")))
     with Lab(folder, plan) as lab:
         if options.list:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from ampere import units
+from ampere.evaluation.case_study.subject import ORIGINAL
+from ampere.evaluation.case_study.verdict import Verdict
 from ampere.evaluation.catalogue import Record, find
 from ampere.evaluation.drawing.style import by, in_order, label_of
 from ampere.evaluation.lab import Lab
 from ampere.evaluation.running import Result, expected_seconds
-from ampere.evaluation.summary import DRIFT, drift_of, table_of
+from ampere.evaluation.summary import DRIFT, drift_of, table_of, verdicts_of
 from ampere.network import Meter
 
 from ..screen import headline, print_facts, print_table
@@ -52,7 +55,28 @@ def show(results: Sequence[Result], files: Sequence[Path]) -> None:
     for drift in (result.records for result in results if result.experiment == DRIFT):
         _show_drift(drift)
         print()
+    for verdict in verdicts_of(results):
+        headline(f"pruned to half the energy, and trained, on {verdict.device}")
+        _show_verdict(verdict)
+        print()
     print_facts(_facts(results, files))
+
+
+def _show_verdict(verdict: Verdict) -> None:
+    rows = [
+        (
+            model,
+            units.percent(mean(way.shares)),
+            f"{100 * min(way.shares):.1f} - {100 * max(way.shares):.1f} %",
+            f"{way.inside} of {len(way.shares)}" if model != ORIGINAL else "",
+            units.percent(way.miss) if model != ORIGINAL else "",
+            f"{100 * mean(way.accuracies):.1f} %",
+        )
+        for model, way in verdict.ways.items()
+    ]
+    print_table(["", ">energy", ">seeds", ">inside", ">off by", ">accuracy"], rows)
+    for sentence in verdict.sentences():
+        print(sentence)
 
 
 def _show_device(records: Sequence[Record]) -> None:

@@ -1,0 +1,68 @@
+"""Half the energy for a classifier of images: pruned with our estimates, pruned with FLOPs, all trained for real."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..case_study.energy_job import EnergyJob
+from ..case_study.images import TESTED, TRAINED, name_of
+from ..case_study.subject import MODELS, ORIGINAL, SHARE
+from ..case_study.training_job import TrainingJob
+from ..catalogue import Record
+from ..job import Job
+from ..lab import Lab
+from ..plan import Plan, title_of
+from ..profile_job import ProfileJob
+
+TITLE = "pruned to half the energy of 2,000 iterations, and trained"
+FIGURE = "Fig. 13"
+
+ITERATIONS = 2000
+
+
+def cases(plan: Plan, device: str) -> list[TrainingJob]:
+    seeds = range(plan.seed, plan.seed + plan.either(1, 10))
+    seconds, rounds = plan.profile_seconds(device, "cnn5"), 2 * plan.rounds
+    images = plan.either(1000, TRAINED), plan.either(500, TESTED)
+    return [
+        TrainingJob(
+            EnergyJob(ProfileJob(device, "cnn5", seconds, seed), seed, rounds),
+            plan.either(200, ITERATIONS),
+            images,
+            plan.celeba,
+        )
+        for seed in seeds
+    ]
+
+
+def jobs(plan: Plan) -> Sequence[Job[Any]]:
+    """What needs a quiet machine first, then what only takes its time."""
+    found = [case for device in plan.devices for case in cases(plan, device)]
+    measured: list[Job[Any]] = [job for case in found for job in (case.energy.profile, case.energy)]
+    return [*measured, *found]
+
+
+def records(lab: Lab) -> Iterator[Record]:
+    """Joules of an iteration were measured beside the yardstick; those of a run are as many times that."""
+    for device in lab.plan.devices:
+        for case in cases(lab.plan, device):
+            energy, trained = lab.get(case.energy), lab.get(case)
+            whole = energy["models"][ORIGINAL]["joules"]
+            for name in MODELS:
+                model, joules = energy["models"][name], energy["models"][name].get("joules")
+                yield {
+                    "device": device,
+                    "device_title": title_of(device),
+                    "meter": energy["meter"]["name"],
+                    "meter_measures": energy["meter"]["measured"],
+                    "images": name_of(case.celeba),
+                    "seed": case.energy.seed,
+                    "model": name,
+                    **model,
+                    "share": joules / whole if joules else None,
+                    "iterations": case.iterations,
+                    "run_joules": joules * ITERATIONS if joules else None,
+                    "budget_joules": SHARE * whole * ITERATIONS,
+                    **trained.get(name, {}),
+                }
