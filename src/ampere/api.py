@@ -254,11 +254,13 @@ def prune(
     battery: str | None = None,
     allocator: str = "system",
     seed: int = 0,
+    short_training: Callable[[nn.Module], float] | None = None,
     device: str = LOCAL,
 ) -> Pruned:
     """A copy of the model with fewer channels, whose training stays inside a budget; the model itself is not changed.
 
     `budget` is a share (0.5 or "50%"), joules of an iteration ("5mJ"), of a run of `iterations`, or of a battery.
+    `short_training` takes a candidate of the random strategy and returns its loss after a few of your own steps.
     """
     from ampere.pruning.pruning import prune as prune_model
 
@@ -274,4 +276,5 @@ def prune(
         battery_joules=joules_in(battery) if battery else None,
         allocator=allocator,
         seed=seed,
+        short_training=short_training,
     )

@@ -1,8 +1,12 @@
+import math
+import re
+
 import pytest
 import torch
 from torch import nn
 
 import ampere
+from ampere import units
 from ampere.errors import ModelError, UsageError
 from ampere.pruning.strategies import STRATEGIES
 
@@ -95,14 +99,41 @@ def test_a_model_with_nothing_to_prune(image, estimator):
         ampere.prune(only, image, "50%", estimator)
 
 
-def test_recurrent_layers_are_refused_or_left_alone(estimator):
-    class Memory(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.memory, self.head = nn.LSTM(8, 16, batch_first=True), nn.Linear(16, 4)
+def test_the_short_training_decides_between_random_candidates(model, image, estimator):
+    seen = []
 
-        def forward(self, x):
-            return self.head(self.memory(x)[0][:, -1])
+    def train(candidate):
+        seen.append(candidate)
+        return float(candidate[0].out_channels)
 
-    with pytest.raises(ModelError, match="prune"):
-        ampere.prune(Memory(), torch.randn(4, 6, 8), "50%", estimator)
+    pruned = ampere.prune(model, image, "50%", estimator, "random", short_training=train)
+    assert len(seen) > 4
+    assert len({candidate[0].out_channels for candidate in seen}) > 1
+    assert pruned.model[0].out_channels == min(candidate[0].out_channels for candidate in seen)
+
+
+def test_a_loss_that_is_no_number_is_out_and_said_when_it_is_all_there_is(model, image, estimator):
+    broken = iter([math.nan, 1.0, *[math.inf] * 20])
+    assert ampere.prune(model, image, "50%", estimator, "random", short_training=lambda _: next(broken)).inside
+    with torch.no_grad():
+        model[0].bias.fill_(math.nan)
+    with pytest.raises(ModelError, match=r"loss that is no number.*--strategy energy"):
+        ampere.prune(model, image, "50%", estimator, "random")
+
+
+def test_a_budget_above_the_cost_names_the_cost(model, image, estimator):
+    now = ampere.estimate(ampere.trace(model, image), estimator).joules
+    with pytest.raises(UsageError, match=f"already holds.*{re.escape(units.joules(now))}"):
+        ampere.prune(model, image, f"{2 * now}J", estimator)
+
+
+def test_the_least_that_can_be_met_can_be_met(model, image, estimator):
+    with pytest.raises(UsageError) as refused:
+        ampere.prune(model, image, "1%", estimator)
+    share = float(re.search(r"\(([0-9.]+) %\)", str(refused.value))[1])
+    assert ampere.prune(model, image, f"{share + 1}%", estimator).inside
+
+
+def test_when_everything_is_kept_nothing_is_left_to_prune(model, image, estimator):
+    with pytest.raises(ModelError, match=r"nothing to prune: .*kept, as asked"):
+        ampere.prune(model, image, "50%", estimator, keep=["0", "2", "5"])

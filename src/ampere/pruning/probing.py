@@ -40,12 +40,12 @@ def probe(model: nn.Module, inputs: Any, network: Network, keep: Collection[str]
     shapes = _shapes(own, inputs)
     for done, group in enumerate(found):
         progress(done, len(found), f"trying {group.name}")
-        reason, seen = _tried(own, inputs, network, group, shapes, keep)
-        if seen is None:
+        reason, tried = _tried(own, inputs, network, group, shapes, keep)
+        if tried is None:
             fixed.append(f"{group.name}: {reason}")
         else:
-            groups.append(group)
-            probes.append(seen)
+            groups.append(tried[0])
+            probes.append(tried[1])
     for path, module in own.named_modules():
         module.training = training[path]
     if not groups:
@@ -56,16 +56,17 @@ def probe(model: nn.Module, inputs: Any, network: Network, keep: Collection[str]
 
 def _tried(
     model: nn.Module, inputs: Any, network: Network, group: Group, shapes: Sequence[Any], keep: Collection[str]
-) -> tuple[str, Probe | None]:
-    """Why a group stays as it is, or what half of it would be."""
+) -> tuple[str, tuple[Group, Probe] | None]:
+    """Why a group stays as it is, or its units and what half of them would be."""
     if any(_is_under(path, kept) for path in group.paths for kept in keep):
         return "kept, as asked", None
     if group.obstacle:
         return group.obstacle, None
     if group.width < 2:
         return "it has one channel", None
-    removed = group.width // 2
     try:
+        group = _in_whole_units(model, inputs, group)
+        removed = group.width // 2
         narrower = without(model, [group], {group.name: range(removed)})
         if _shapes(narrower, inputs) != shapes:
             return "its channels are the model's output", None
@@ -77,7 +78,20 @@ def _tried(
         return f"the model does not run when it is narrower ({line[:100]})", None
     if not comparable(network, traced):
         return "the model becomes another one when it is narrower", None
-    return "", Probe(traced, removed)
+    return "", (group, Probe(traced, removed))
+
+
+def _in_whole_units(model: nn.Module, inputs: Any, group: Group) -> Group:
+    """In the smallest blocks that the model runs without: single channels, or whole heads of attention."""
+    problem: Exception | None = None
+    for size in (d for d in range(1, group.width // 2 + 1) if group.width % d == 0):
+        try:
+            _shapes(without(model, [group], {group.name: range(size)}), inputs)
+        except Exception as error:
+            problem = problem or error
+        else:
+            return group if size == 1 else group.in_blocks(size)
+    raise problem or ValueError("it has one channel")
 
 
 def _shapes(model: nn.Module, inputs: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import random
 from collections.abc import Collection
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ampere import units
@@ -26,11 +27,13 @@ from .result import Pruned, Width
 from .strategies import STRATEGIES, Chosen, Problem
 from .strategies.searching import cheapest
 from .structure import without
+from .trying import ShortTraining, best, on_inputs
 
 if TYPE_CHECKING:
     from torch import nn
 
 TRIES = 5
+CANDIDATES = 8  # of the random strategy
 NEAR = 0.003  # so little more than its trace costs, arithmetic left nothing of the budget unused
 
 
@@ -48,9 +51,13 @@ def prune(
     allocator: str = "system",
     seed: int = 0,
     name: str = "",
+    short_training: ShortTraining | None = None,
     on_progress: Progress = lambda done, total, words: None,
 ) -> Pruned:
-    """`inputs` are the model's: a tensor, a tuple of them or a dict. The model itself is not changed."""
+    """`inputs` are the model's: a tensor, a tuple of them or a dict. The model itself is not changed.
+
+    `short_training` judges the candidates of the random strategy; without one, they are trained on the inputs.
+    """
     check_strategy(strategy)
     inputs = inputs if isinstance(inputs, dict) else tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
     sure = deviations(confidence)
@@ -63,8 +70,16 @@ def prune(
     price: Price = Flops(network, before.joules) if strategy == "flops" else joules
     cost = Priced(prunable.response, price)
     _refuse_impossible(prunable, cost, allowed, before.joules)
-    chosen, pruned, after = _within(prunable, inputs, cost, allowed, strategy, seed, name, on_progress)
-    widths = [Width(group.name, group.width, group.width - len(chosen[i])) for i, group in enumerate(prunable.groups)]
+    find = partial(_within, prunable, inputs, cost, allowed, strategy, name=name, progress=on_progress)
+    if strategy == "random":
+        candidates = [find(f"{seed} {number}") for number in range(CANDIDATES)]
+        on_progress(0, 1, f"training {CANDIDATES} candidates for a moment")
+        place = best([model for _, model, _ in candidates], short_training or on_inputs(inputs))
+        chosen, pruned, after = candidates[place]
+    else:
+        chosen, pruned, after = find(seed)
+    left = zip(prunable.groups, _left(prunable, chosen), strict=True)
+    widths = [Width(g.name, g.width * g.channels_each, width * g.channels_each) for g, width in left]
     return Pruned(
         pruned,
         strategy,
@@ -85,13 +100,13 @@ def _within(
     cost: Priced,
     allowed: float,
     strategy: str,
-    seed: int,
+    seed: int | str,
     name: str,
     progress: Progress,
 ) -> tuple[Chosen, nn.Module, Network]:
     """Chosen by arithmetic, judged by a trace of the narrowed model itself; again where arithmetic was off."""
     aim, most = allowed, 0.0
-    best: tuple[Chosen, nn.Module, Network] | None = None
+    found: tuple[Chosen, nn.Module, Network] | None = None
     for done in range(TRIES):
         progress(done, TRIES, "choosing widths")
         problem = Problem([g.importance for g in prunable.groups], cost, aim, random.Random(seed), cost.many)
@@ -103,12 +118,12 @@ def _within(
         network = trace(pruned, inputs, name=name)
         exact, said = cost.price.of(network), cost(_left(prunable, chosen))
         if most < exact <= allowed:
-            best, most = (chosen, pruned, network), exact
+            found, most = (chosen, pruned, network), exact
         if exact <= allowed and said <= (1 + NEAR) * exact:
             break
         aim = 0.999 * allowed * said / exact
-    if best:
-        return best
+    if found:
+        return found
     raise ModelError(f"{strategy} finds no widths that meet the budget: give a larger one, or try --strategy energy")
 
 
@@ -136,7 +151,7 @@ def _refuse_impossible(prunable: Prunable, cost: Priced, allowed: float, now: fl
     widths = cheapest(prunable.response.full, cost.many)
     least = cost(widths)
     if least > allowed:
-        pairs = [f"{g.name}: {w}" for g, w in zip(prunable.groups, widths, strict=True)]
+        pairs = [f"{g.name}: {w * g.channels_each}" for g, w in zip(prunable.groups, widths, strict=True)]
         shown = ", ".join(pairs[:6]) + (" ..." if pairs[6:] else "")
         raise UsageError(
             f"the budget of {units.joules(allowed)} an iteration cannot be met: the least that was found is "

@@ -12,12 +12,14 @@ import importlib.util
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ampere.errors import ModelError, RuntimeMissingError
+
+from .substitutes import Remover, followed_badly, substituted
 
 if TYPE_CHECKING:
     from torch import nn
@@ -51,6 +53,20 @@ class Group:
     def paths(self) -> set[str]:
         return {member.path for member in self.members}
 
+    @property
+    def channels_each(self) -> int:
+        """Of the layer that the group is named after, in one unit."""
+        return len(self.members[0].channels[0])
+
+    def in_blocks(self, size: int) -> Group:
+        """The same channels, so many units in a row as one: a head of attention."""
+        places = range(0, self.width, size)
+        members = tuple(
+            replace(m, channels=tuple(tuple(c for unit in m.channels[i : i + size] for c in unit) for i in places))
+            for m in self.members
+        )
+        return replace(self, members=members, importance=self.importance.reshape(-1, size).sum(axis=1))
+
 
 def find_groups(model: nn.Module, inputs: Any) -> list[Group]:
     """Of a model that may be run: torch-pruning sets it to evaluation and calls it once."""
@@ -59,6 +75,10 @@ def find_groups(model: nn.Module, inputs: Any) -> list[Group]:
     import torch
     import torch_pruning as tp
 
+    removers: dict[str, Remover] = {}
+    if any(followed_badly(module) for module in model.modules()):
+        model = copy.deepcopy(model)
+        removers = substituted(model)
     paths = {id(part): path for path, part in [*model.named_modules(), *model.named_parameters()]}
     with warnings.catch_warnings(), torch.enable_grad():
         warnings.simplefilter("ignore")
@@ -71,10 +91,10 @@ def find_groups(model: nn.Module, inputs: Any) -> list[Group]:
                 f"{type(model).__name__} cannot be pruned: torch-pruning does not follow it ({line}); "
                 "prune a model of convolutions and linear layers"
             ) from error
-    return [group for one in found if (group := _group(one, paths)) is not None]
+    return [group for one in found if (group := _group(one, paths, removers)) is not None]
 
 
-def _group(found: Any, paths: Mapping[int, str]) -> Group | None:
+def _group(found: Any, paths: Mapping[int, str], removers: Mapping[str, Remover]) -> Group | None:
     """None where channels have no clear origin."""
     items = [(item.dep, item.idxs, item.root_idxs) for item in found if id(item.dep.target.module) in paths]
     if not items or any(root is None for _, _, roots in items for root in roots):
@@ -89,7 +109,10 @@ def _group(found: Any, paths: Mapping[int, str]) -> Group | None:
         by_unit: list[list[int]] = [[] for _ in range(units)]
         for channel, root in zip(channels, roots, strict=True):
             by_unit[root % units].append(channel)
-        members.append(Member(paths[id(dep.target.module)], dep.handler, tuple(map(tuple, by_unit))))
+        path, remove = paths[id(dep.target.module)], dep.handler
+        if path in removers:
+            path, remove = path.rpartition(".")[0], removers[path](dep.handler.__name__)
+        members.append(Member(path, remove, tuple(map(tuple, by_unit))))
     importance = _importance(found, units)
     if importance is None:
         return None

@@ -30,8 +30,9 @@ def test_what_was_not_shown_is_said():
 
 
 def test_a_way_that_found_nothing_is_left_out():
-    rows = [row | ({"share": None} if row["model"] == "flops" else {}) for row in records([0.49], [0.6])]
+    gone = {"share": None, "failed": "no widths fit"}
+    rows = [row | (gone if row["model"] == "flops" else {}) for row in records([0.49], [0.6])]
     found = verdict_of("here", rows)
     assert "flops" not in found.ways
     assert found.times_as_far is None
-    assert len(found.sentences()) == 1
+    assert found.sentences()[1:] == ["flops, seed 0: no widths fit"]

@@ -77,5 +77,5 @@ def _cover(across: Field, down: Field, vary: Vary) -> Field:
 
 def _inside(distance: NDArray[Any], edge: float) -> Field:
     """1 where a distance is negative, 0 where it is positive, soft between."""
-    soft: Field = 1 / (1 + np.exp(np.clip(distance / (edge / 4), -30, 30)))
-    return soft
+    soft = 1 / (1 + np.exp(np.clip(distance / (edge / 4), -30, 30)))
+    return soft.astype(np.float32)

@@ -25,6 +25,7 @@ class Verdict(NamedTuple):
     device: str
     ways: dict[str, Way]
     repeatability: float  # mean difference of two measurements of the same model
+    failed: list[str]  # why a way found nothing
 
     @property
     def times_as_far(self) -> float | None:
@@ -50,7 +51,7 @@ class Verdict(NamedTuple):
             by = f"{100 * self.ways[FLOPS].miss:.1f} % of it, {times:.1f} times as far as Ampere"
             firmly = "" if times > FIRMLY else f" and so not {FIRMLY:.0f} times"
             said.append(f"FLOPs miss the budget by {by}{firmly}")
-        return said
+        return said + self.failed
 
     def to_json(self) -> dict[str, Any]:
         ways = {name: way._asdict() for name, way in self.ways.items()}
@@ -67,4 +68,5 @@ def verdict_of(device: str, records: Sequence[dict[str, Any]]) -> Verdict:
             inside = sum(share <= SHARE for share in shares)
             ways[model] = Way(model, shares, accuracies, inside, mean(abs(share / SHARE - 1) for share in shares))
     again = [abs(r["joules_again"] / r["joules"] - 1) for r in known]
-    return Verdict(device, ways, mean(again) if again else 0.0)
+    failed = [f"{r['model']}, seed {r['seed']}: {r['failed']}" for r in records if "failed" in r]
+    return Verdict(device, ways, mean(again) if again else 0.0, failed)
