@@ -48,7 +48,7 @@ def _energy(axes: Any, rows: Sequence[Record]) -> None:
     verdict = verdict_of("", rows)
     scale, unit = unit_for([row["run_joules"] for row in rows])
     budget = mean(row["budget_joules"] for row in rows) / scale
-    last = round(rows[0]["run_joules"] / rows[0]["joules"])  # iterations
+    last = rows[0]["run_iterations"]
     for model, (_, colour) in WAYS.items():
         own = [row for row in rows if row["model"] == model]
         if own:
