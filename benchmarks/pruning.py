@@ -3,7 +3,7 @@
     python benchmarks/pruning.py [FAMILY...] [--out benchmarks/results/pruning.json]
 
 The family is profiled from nothing, its original measured, and pruned to half of that with the confidence given. Then
-original and result are trained beside each other in shuffled rounds, twice: `share` is of what the original costs there,
+original and result are trained beside each other in shuffled rounds, twice: `share` is of what the original costs,
 `off` how far that is from the budget, `repeat` how far the second measurement of the same two is from the first.
 A family that is in the file already is left alone: a stopped run goes on.
 """
