@@ -6,7 +6,8 @@
 A cell is a family in a runtime: a profile of ours, one of the paper's method made in as many seconds, and then unseen
 random networks of the family that are really trained, twice. At last the family's original in every runtime, beside
 PyTorch's yardstick, so that runtimes can be compared. Each part is a file in the folder; a run does what is missing
-until its minutes are over, and the same command goes on from there. The table is printed at the end of every run.
+until its minutes are over, and the same command goes on from there. The table is printed at the end of every run, and
+what it is made of is kept in one file beside the folder.
 """
 
 import argparse
@@ -67,8 +68,8 @@ def cell(family: str, runtime: str) -> Iterator[Part]:
         return
     name, seconds = f"{family}-{runtime}", profiling_seconds(family, runtime)
     for method in ("additive", "sequential"):
-        yield f"{name}-{method}", 1.2 * seconds, lambda folder, m=method: profile(folder, family, runtime, m)
-    yield f"{name}-validation", 150.0, lambda folder: validate(folder, family, runtime)
+        yield f"{name}-{method}", 1.1 * seconds, lambda folder, m=method: profile(folder, family, runtime, m)
+    yield f"{name}-validation", validation_seconds(family, runtime), lambda folder: validate(folder, family, runtime)
 
 
 def unbuildable(family: str, runtime: str) -> str:
@@ -81,8 +82,14 @@ def unbuildable(family: str, runtime: str) -> str:
 
 def profiling_seconds(family: str, runtime: str) -> float:
     if description_of(runtime).compiles:
-        return 140.0 if family in LARGE else 60.0
+        return 120.0 if family in LARGE else 40.0
     return 25.0 if family in LARGE else 15.0
+
+
+def validation_seconds(family: str, runtime: str) -> float:
+    if description_of(runtime).compiles:
+        return 120.0 if family in LARGE else 55.0
+    return 30.0
 
 
 def profile(folder: Path, family: str, runtime: str, method: str) -> None:
@@ -93,7 +100,7 @@ def profile(folder: Path, family: str, runtime: str, method: str) -> None:
 def validate(folder: Path, family: str, runtime: str) -> None:
     ours, paper = (Profile.load(folder / f"{family}-{runtime}-{m}.json") for m in ("additive", "sequential"))
     slow = description_of(runtime).compiles
-    networks, rounds = (12, 2) if slow and family in LARGE else (20, 3) if slow else (40, 3)
+    networks, rounds = (12, 2) if slow and family in LARGE else (16, 2) if slow else (30, 2)
     found = ampere.validate(family, ours, others=[paper], methods=METHODS, networks=networks, rounds=rounds)
     keep(folder / f"{family}-{runtime}-validation.json", {**found.to_json(), "compile_seconds": compile_seconds(ours)})
 
@@ -104,7 +111,7 @@ def compile_seconds(profile: Profile) -> float:
 
 def side_by_side(family: str, runtimes: tuple[str, ...]) -> Part:
     able = [runtime for runtime in runtimes if not unbuildable(family, runtime)]
-    return f"{family}-side-by-side", 100.0, lambda folder: compare(folder, family, able)
+    return f"{family}-side-by-side", 60.0, lambda folder: compare(folder, family, able)
 
 
 def compare(folder: Path, family: str, runtimes: list[str]) -> None:
@@ -137,6 +144,8 @@ def table(options: argparse.Namespace) -> None:
     for family in options.families:
         for runtime in options.runtimes:
             show(row(options.folder, family, runtime))
+    parts = [path for what in ("validation", "side-by-side") for path in sorted(options.folder.glob(f"*-{what}.json"))]
+    keep(options.folder.with_suffix(".json"), {path.stem: json.loads(path.read_text()) for path in parts})
 
 
 def row(folder: Path, family: str, runtime: str) -> list[str]:

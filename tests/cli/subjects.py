@@ -39,6 +39,21 @@ def chatty():
     return good()
 
 
+class Mixing(nn.Module):
+    """No table knows Fourier's transform."""
+
+    def __init__(self):
+        super().__init__()
+        self.line = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.line(torch.fft.rfft(x, n=15).real)
+
+
+def unknown_module():
+    return nn.Sequential(nn.Linear(16, 8), Mixing(), nn.Linear(8, 4)), torch.randn(5, 16)
+
+
 def loader():
     return [torch.zeros(4)] * 3
 

@@ -1,5 +1,6 @@
 """A profile of another device or of a newer Ampere is refused; profiles of every released format still load."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from ampere.profiles import (
     save_network,
     write_document,
 )
+from ampere.profiles.profile import other_version
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PROFILE = Profile.load(FIXTURES / "profile-format-1.json")
@@ -81,3 +83,12 @@ def test_one_kind_of_file_is_not_taken_for_another(tmp_path):
         Profile.load(tmp_path / "n.json")
     with pytest.raises(ProfileError, match="is a profile, not a network"):
         load_network(FIXTURES / "profile-format-1.json")
+
+
+def test_another_version_of_the_runtime_is_told_and_not_refused():
+    device = {**PROFILE.device, "runtimes": {"torch": "2.4.0", "jax": "0.9.0"}}
+    profile, here = replace(PROFILE, device=device), {**device, "runtimes": {"torch": "2.13.0", "jax": "0.9.0"}}
+    assert other_version(profile, here).startswith("the profile was made with torch 2.4.0, and here is 2.13.0")
+    assert other_version(profile, device) == ""
+    assert other_version(replace(profile, setup=TrainingSetup("jax")), here) == ""
+    assert other_version(PROFILE, here) == ""

@@ -50,11 +50,23 @@ def know(model: Model, options: Namespace) -> Known:
     profile = stored(options)
     if profile is None:
         profile = _first(model, options, may_learn)
+    else:
+        _tell_other_version(profile, options)
     known = _known(profile, path, network_of(model), options)
     if may_learn and (why := _why_more(known, model)):
         notice(f"profiling {seconds_asked(options):g} s more: {why}", options.quiet)
         known = _known(_learnt(model, options), path, known.network, options)
     return known
+
+
+def _tell_other_version(profile: Profile, options: Namespace) -> None:
+    from ampere.devices import describe
+    from ampere.profiles.profile import other_version
+    from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+
+    changed = other_version(profile, describe(options.device, DEFAULT_WATTS_PER_CORE).identity)
+    if changed:
+        notice(changed, options.quiet)
 
 
 def _need_layers(method: str) -> None:

@@ -15,7 +15,7 @@ from .observation import Observation
 KIND = "profile"
 FORMAT = 1
 
-__all__ = ["FORMAT", "Observation", "Profile", "check_device"]
+__all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version"]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,15 @@ class Profile:
 def check_device_record(device: Mapping[str, Any]) -> None:
     if not isinstance(device.get("id"), str) or not device["id"]:
         raise ValueError("its device has no id")
+
+
+def other_version(profile: Profile, fingerprint: Mapping[str, Any]) -> str:
+    """What to say where the same device has another version of the runtime by now; "" where it has not."""
+    runtime, there, here = profile.setup.runtime, profile.device, fingerprint
+    then, now = (device.get("runtimes", {}).get(runtime) for device in (there, here))
+    if there["id"] != here["id"] or not then or not now or then == now:
+        return ""
+    return f"the profile was made with {runtime} {then}, and here is {now}: profile again if estimates are off"
 
 
 class OfADevice(Protocol):
