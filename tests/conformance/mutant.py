@@ -1,13 +1,23 @@
-"""Our worker with one habit spoilt: `mutant.py HABIT` passes lines on to it, and changes what the habit is about."""
+"""A good worker with one habit spoilt: `mutant.py HABIT [ours]` passes lines on, and changes what the habit is about.
 
+The worker in JavaScript starts quickest; ours trains more.
+"""
+
+import itertools
 import json
+import shutil
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 HABIT = sys.argv[1]
-worker = subprocess.Popen([sys.executable, "-m", "ampere.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+count = itertools.count(1)
+NODE = Path(__file__).parents[2] / "examples" / "node-worker" / "worker.js"
+quick = shutil.which("node") and "ours" not in sys.argv
+command = ["node", NODE] if quick else [sys.executable, "-m", "ampere.worker"]
+worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def answer_spoilt(answer):
@@ -25,6 +35,8 @@ def answer_spoilt(answer):
     if HABIT == "nan" and "joules" in result:
         result["joules"] = float("nan")
     if HABIT == "too-hot" and "joules" in result:
+        result["joules"] = 1e6 * result["seconds"]
+    if HABIT == "lies-sometimes" and "joules" in result and next(count) % 4 == 0:
         result["joules"] = 1e6 * result["seconds"]
     if HABIT == "same-price" and "joules" in result:
         result["joules"] = 0.01

@@ -34,7 +34,8 @@ def show(found: Mapping[str, Any]) -> None:
 
 def _machine(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "torch" in device:
-        yield "system", f"{device['system']} {device['release']} on {device['machine']}, Python {device['python']}"
+        program = f"Python {device['python']}" if device.get("python") else device.get("worker", "a worker of its own")
+        yield "system", f"{device['system']} {device['release'] or ''} on {device['machine']}, {program}"
         there = ", ".join(f"{name} {version}" for name, version in device["runtimes"].items())
         yield "runtimes", there or "none: pip install 'ampere-energy[torch]' to train here"
     yield "known as", str(device["id"])

@@ -31,7 +31,7 @@ FIGURES: dict[str, tuple[type, ...]] = {
 }
 TRAINED_ITERATIONS = 200
 SHORT_SECONDS, SHORT_AT_MOST = 0.5, 10.0
-DEARER = 1.5  # what 500 times the work costs at least
+DEARER = 1.5  # what 2000 times the work costs at least
 
 
 def block(candidate: Candidate, **asked: Any) -> tuple[Block, float]:
@@ -93,7 +93,7 @@ def parameters(candidate: Candidate) -> None:
 def dearer(candidate: Candidate) -> None:
     small, large = (block(candidate, subject=subject(linear(*sizes)))[0] for sizes in (SMALL, LARGE))
     if large.cpu_seconds < DEARER * small.cpu_seconds or large.joules < DEARER * small.joules:
-        raise Broken(f"500 times the work costs {large.joules / small.joules:.2g} times the joules")
+        raise Broken(f"2000 times the work costs {large.joules / small.joules:.2g} times the joules")
 
 
 def limit(candidate: Candidate) -> None:

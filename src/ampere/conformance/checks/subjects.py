@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-SMALL, LARGE = (16, 8), (256, 256)
+SMALL, LARGE = (16, 8), (512, 512)
 QUICK = {"iterations": 6, "warmup": 2}
 
 

@@ -1,0 +1,48 @@
+"""A worker that nobody asks costs next to nothing: at most 0.3 % of a core, also where a host keeps in touch."""
+
+import time
+from pathlib import Path
+
+import pytest
+from tests.sshd import server, workers
+
+from ampere.devices import LocalDevice
+from ampere.devices.address import Address
+from ampere.devices.ssh import SshDevice
+from ampere.network import Layer, Network
+
+LAYERS = {"layers": Network((Layer("linear", {"lead": (8,), "bias": True}, 16, 8),), 8).to_json()}
+SHARE = 0.003
+SECONDS = 3.0
+BETWEEN_BEATS = 5.5  # so that a sign of life of the host, which comes every 5 s, is in it
+
+
+def cpu_seconds(pids):
+    """Of every thread, by the scheduler's own count: ticks are too coarse."""
+    try:
+        lines = [path.read_text() for pid in pids for path in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    except OSError:
+        lines = []
+    if not lines:
+        pytest.skip("this system does not tell CPU time to the nanosecond (/proc/PID/schedstat)")
+    return sum(int(line.split()[0]) for line in lines) * 1e-9
+
+
+def idle_share(pids, seconds):
+    time.sleep(0.5)  # what a runtime does after its last step
+    before, began = cpu_seconds(pids), time.monotonic()
+    time.sleep(seconds)
+    return (cpu_seconds(pids) - before) / (time.monotonic() - began)
+
+
+def test_here():
+    with LocalDevice() as device:
+        device.block(LAYERS, iterations=2, warmup=1)
+        assert idle_share([device.worker_pid], SECONDS) < SHARE
+
+
+def test_over_ssh_with_what_relays_to_it(tmp_path):
+    with server(tmp_path) as there, SshDevice(Address.parse(there.spec.partition(":")[2])) as device:
+        device.block(LAYERS, iterations=2, warmup=1)
+        assert len(workers(there)) >= 1
+        assert idle_share(workers(there), BETWEEN_BEATS) < SHARE
