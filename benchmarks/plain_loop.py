@@ -43,13 +43,15 @@ def step():
     optimizer.step()
 
 def seconds_each(run, times):
+    for _ in range(3):
+        run()
     began = time.process_time()
     for _ in range(times):
         run()
     return (time.process_time() - began) / times
 
 yardstick = TorchRuntime().yardstick().step
-seconds_each(step, 5), seconds_each(yardstick, 5)
+seconds_each(step, 5)
 windows, before = [], seconds_each(yardstick, 10)
 for _ in range(6):
     cost = seconds_each(step, 20)

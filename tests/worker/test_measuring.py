@@ -43,7 +43,7 @@ def test_every_target_stands_between_two_yardsticks():
     order.clear()
     target = Target(lambda: order.append("T"))
     measure(plan_windows(8, 0.01), target, lambda: order.append("y"), choose_meter(5.0), math.inf)
-    assert "".join(order) == "yyyyyTTTTyyyyyTTTTyyyyy"
+    assert "".join(order) == "TTTT".join(["yyy" + "yyyyy"] * 3)
 
 
 def test_the_deadline_keeps_what_was_measured():

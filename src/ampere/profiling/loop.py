@@ -45,13 +45,14 @@ class Manner(NamedTuple):
     drawn: float  # share of a batch for whole networks as they come, instead of planned experiments
     networks: int  # sampled before each batch, at most
     sampling: float  # share of the budget that this may take, each time
+    plain: float = 0.0  # share of a batch for some of them as a user's own loop would train them
     pieces: float = 0.0  # share of a batch for pieces of these networks, so that their layers are told apart
 
 
 # One more network teaches more than one more round; only as many repeats are needed as tell the noise. In a whole
 # space networks differ more, so that there are hardly enough of them.
-FAMILY = Manner(repeated=0.25, drawn=0.65, networks=32, sampling=0.012)
-SPACE = Manner(repeated=0.1, drawn=0.8, networks=200, sampling=0.02)
+FAMILY = Manner(repeated=0.25, drawn=0.4, networks=32, sampling=0.012, plain=0.35)
+SPACE = Manner(repeated=0.1, drawn=0.7, networks=200, sampling=0.015, plain=0.1)
 SPACE_FROM_SECONDS = 40.0
 # A slow counter makes every block dear, so hardly anything is trained twice.
 FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
@@ -152,6 +153,9 @@ class Profiling:
         self._sample(self._bench.clock() + self._manner.sampling * goal.seconds)
         pieces = [p for whole in self._pool[-self._manner.networks :] for p in slices(whole.network, self._rng, 1)]
         drawn, used = self._drawn(self._pool, self._manner.drawn * seconds)
+        if "system" in self._bench.trainers:
+            told, spent = self._drawn([e.under("system") for e in self._pool], self._manner.plain * seconds)
+            drawn, used = [*drawn, *told], used + spent
         if self._manner.pieces:
             told, spent = self._drawn(pieces, self._manner.pieces * seconds)
             drawn, used = [*drawn, *told], used + spent
@@ -165,7 +169,7 @@ class Profiling:
         drawn: list[Experiment] = []
         used = 0.0
         for whole in reversed(pool):
-            cost = self._seconds_of(whole, self._model.answer(whole.network).seconds)
+            cost = self._seconds_of(whole, self._model.answer(whole.network, whole.system).seconds)
             fits = used + cost <= seconds and _size(whole) < self._too_large
             if fits and all(whole is not other for other in drawn) and self._bench.offers(whole):
                 drawn.append(whole)

@@ -1,13 +1,14 @@
 """Windows of training, interleaved with windows of the yardstick.
 
     pairing "step"     y T y T y T y          every iteration between two yardstick steps
-    pairing "window"   yyyyy TTTT yyyyy TTTT yyyyy    a plain training loop, as a user would write it
+    pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
     with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
     pairing "plain"    TTTTTTTT               one loop by the clock, without a yardstick: the paper's protocol
 
 A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
-does to both (clock, throttling, neighbours) cancels.
+does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not count: after a
+larger network the first ones find their memory out of the caches, and cost up to a fifth more.
 """
 
 import math
@@ -25,6 +26,7 @@ WINDOW_SECONDS = 0.04
 LEAST_IN_WINDOW = 4
 PAIRS_FOR_COUNTER = 3
 YARDSTICKS_IN_WINDOW = 5
+SETTLING = 3  # yardstick steps before those of a window
 
 Step = Callable[[], Any]
 
@@ -52,6 +54,7 @@ class Target(NamedTuple):
 class Plan(NamedTuple):
     targets: Tuple[int, ...]  # iterations of each window
     yardsticks: int  # steps of each yardstick window
+    settling: int = 0  # yardstick steps before it that do not count
 
 
 def plan_steps(iterations: int) -> Plan:
@@ -62,7 +65,7 @@ def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:
     """Windows of about 40 ms and at least 4 iterations, as even as the total allows."""
     length = max(LEAST_IN_WINDOW, math.ceil(WINDOW_SECONDS / max(seconds_per_iteration, 1e-6)))
     count = max(1, iterations // length)
-    return Plan(tuple((iterations + i) // count for i in range(count)), YARDSTICKS_IN_WINDOW)
+    return Plan(tuple((iterations + i) // count for i in range(count)), YARDSTICKS_IN_WINDOW, SETTLING)
 
 
 def plan_for_counter(iterations: int, step_seconds: float, yardstick_seconds: float, counter_seconds: float) -> Plan:
@@ -81,17 +84,23 @@ def measure(
 ) -> Tuple[List[Window], List[Window]]:
     """Target windows and the yardstick windows around them: always one more of these. Past the deadline it stops."""
     targets: List[Window] = []
-    yardsticks = [window(yardstick, plan.yardsticks, meter)]
+    yardsticks = [_settled(yardstick, plan, meter)]
     for iterations in plan.targets:
         for step in target.before:
             step()
         targets.append(window(target.step, iterations, meter))
         for step in target.after:
             step()
-        yardsticks.append(window(yardstick, plan.yardsticks, meter))
+        yardsticks.append(_settled(yardstick, plan, meter))
         if time.monotonic() > deadline:
             break
     return targets, yardsticks
+
+
+def _settled(yardstick: Step, plan: Plan, meter: Meter) -> Window:
+    for _ in range(plan.settling):
+        yardstick()
+    return window(yardstick, plan.yardsticks, meter)
 
 
 def measure_plain(iterations: int, target: Step, meter: Meter) -> Tuple[List[Window], List[Window]]:
