@@ -18,6 +18,7 @@ LEVELS = (
     ("__init__", "__main__"),
     ("cli",),
     ("evaluation",),
+    ("searching", "integrations"),
     ("plotting", "reporting"),
     ("api",),
     ("validation", "pruning", "comparison", "budget"),

@@ -27,6 +27,7 @@ PUBLIC = [
     "measure",
     "profile",
     "prune",
+    "search",
     "trace",
     "validate",
 ]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ampere.estimation import Estimate, Estimator
     from ampere.network import Layer, Measurement, Meter, Network, TrainingSetup
     from ampere.profiles.profile import Profile
+    from ampere.searching.searching import search
 
 _HOMES = {
     "AmpereError": "ampere.errors",
@@ -33,6 +34,7 @@ _HOMES = {
     "measure": "ampere.api",
     "profile": "ampere.api",
     "prune": "ampere.api",
+    "search": "ampere.searching.searching",
     "trace": "ampere.api",
     "validate": "ampere.api",
 }
@@ -57,6 +59,7 @@ __all__ = [
     "measure",
     "profile",
     "prune",
+    "search",
     "trace",
     "validate",
 ]

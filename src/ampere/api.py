@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = [
     "compare",
     "estimate",
+    "estimator_of",
     "load_model",
     "measure",
     "network_of",
@@ -148,10 +149,11 @@ def estimate(
     """What one training iteration will cost, by layer, with its standard deviation."""
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
-    return _estimator(profile, device, watts_per_core).estimate(network_of(model, input), allocator, condition)
+    return estimator_of(profile, device, watts_per_core).estimate(network_of(model, input), allocator, condition)
 
 
-def _estimator(profile: Profile | Estimator | None, device: str, watts_per_core: float | None = None) -> Estimator:
+def estimator_of(profile: Profile | Estimator | None, device: str, watts_per_core: float | None = None) -> Estimator:
+    """A profile made ready; None means the device's own."""
     known = profile if profile is not None else stored_profile(device=device)
     if known is None:
         raise ProfileError(
@@ -171,7 +173,7 @@ def compare(
     """Which of two models is cheaper to train, on the device of each profile, and how sure that is."""
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
-    estimators = [_estimator(profile, device) for profile in profiles or (None,)]
+    estimators = [estimator_of(profile, device) for profile in profiles or (None,)]
     return compare_networks(network_of(first, input), network_of(second, input), estimators, allocator)
 
 
@@ -268,7 +270,7 @@ def prune(
         model,
         example_input,
         budget,
-        _estimator(profile, device),
+        estimator_of(profile, device),
         strategy,
         keep=keep,
         confidence=confidence,

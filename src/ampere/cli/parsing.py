@@ -19,6 +19,7 @@ TITLES = {
     "validate": "hold estimates against real training, beside simpler methods",
     "evaluate": "the paper's experiments again, with your own device",
     "prune": "the same model with fewer channels, inside an energy budget",
+    "search": "the best architectures of a space, inside an energy budget",
     "report": "one page that shows where the energy goes, and how sure that is",
     "trace": "the layers of a model, and a file of them that needs no PyTorch",
     "devices": "this machine, its meters, and the profiles stored here",

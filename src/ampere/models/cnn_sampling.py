@@ -32,14 +32,14 @@ def _draw(rng: Random) -> Arguments:
         "batch": log_uniform(rng, 1, 32),
         "size": size,
         "channels_in": channels_in,
-        "convs": _draw_convs(rng, size, channels_in),
+        "convs": draw_convs(rng, size, channels_in),
         "norm": rng.random() < 0.5,
         "head": rng.choice(["flatten", "average"]),
         "classes": rng.choice([2, 10, 100]),
     }
 
 
-def _draw_convs(rng: Random, size: int, channels: int) -> list[Arguments]:
+def draw_convs(rng: Random, size: int, channels: int) -> list[Arguments]:
     """Maps stay at 2x2 or more: a batch norm needs more than one value a channel."""
     convs: list[Arguments] = []
     for position in range(rng.randint(1, 8)):

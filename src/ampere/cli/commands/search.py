@@ -1,0 +1,182 @@
+"""`ampere search`: the best architectures of a space inside an energy budget."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ampere.network.setup import OPTIMIZERS
+
+from .. import options as shared
+from .. import values
+from ..knowing import know, stored
+from ..progress import reporting
+from ..screen import notice, print_json
+
+if TYPE_CHECKING:
+    from ampere.estimation import Estimator
+    from ampere.searching.result import Found
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    shared.describe(
+        parser,
+        "Screens very many architectures of a space by their estimated energy, trains the most promising ones "
+        "inside the budget shortly, and shows which of them nothing beats: the front of accuracy against joules.",
+        "ampere search cnn5 --budget 50%                     a million candidates, 12 of them trained",
+        "ampere search resnet --budget 5mJ --confidence 95% --trials 20",
+        "ampere search lstm --budget 20kJ --iterations 100000 --batch 8,16,32 --optimizers sgd,adam",
+        "ampere search net.py:build --vary width=8..64 --vary kernel=3,5 --budget 40% --train net.py:train",
+    )
+    spaces = "a family (lenet5 cnn5 har lstm transformer resnet), a general space (cnn transformers recurrent)"
+    parser.add_argument("space", metavar="SPACE", help=f"{spaces}, or file.py:function with --vary")
+    parser.add_argument(
+        "--budget",
+        metavar="B",
+        required=True,
+        help="share of the original's joules (50%%), joules of an iteration (5mJ), joules of a run with --iterations, "
+        "or share of a battery with --battery and --iterations",
+    )
+    parser.add_argument("--iterations", metavar="N", type=values.count, help="how many iterations the budget is for")
+    parser.add_argument("--battery", metavar="ENERGY", help="what a full battery holds: 15Wh, 54kJ")
+    parser.add_argument(
+        "--confidence",
+        metavar="P",
+        type=_confidence,
+        default=0.9,
+        help="with which probability a candidate must be inside, as far as its estimate knows (default 90%%)",
+    )
+    _add_what_varies(parser)
+    _add_training(parser)
+    parser.add_argument("--out", metavar="FILE", help="what was found, as JSON (default search-SPACE.json)")
+    parser.add_argument("--plot", metavar="FILE", help="the front, drawn (default search-SPACE.png)")
+    parser.add_argument("--no-plot", action="store_true", help="draw nothing")
+    shared.add_allocator(parser, "system")
+    shared.add_device(parser)
+    shared.add_profiling(parser, several=True)
+    parser.add_argument("--foreign", action="store_true", help="use profiles of another device all the same")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), help="default float32")
+    parser.add_argument("--threads", metavar="N", type=values.count, help="default 1")
+    shared.add_meter(parser, "the profile's own")
+    shared.add_output(parser)
+
+
+def _add_what_varies(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("what may vary")
+    group.add_argument("--candidates", metavar="N", type=values.count, help="how many to screen (default 1,000,000)")
+    group.add_argument("--batch", metavar="N,N", type=_counts, default=[], help="batches (default the original's)")
+    words = "each with a profile of its own, made where it is missing (default sgd)"
+    group.add_argument("--optimizers", metavar="NAMES", type=_optimizers, default=["sgd"], help=words)
+    words = "an argument of file.py:function: width=8..64 is a range, kernel=3,5 a list; may be repeated"
+    group.add_argument("--vary", metavar="NAME=VALUES", action="append", default=[], help=words)
+    group.add_argument("--input", metavar="SHAPE", help="of file.py:function, where it does not return one")
+
+
+def _add_training(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("training")
+    words = "called as function(model, candidate); returns the accuracy (default: a short one on data made by Ampere)"
+    group.add_argument("--train", metavar="FILE.py:FUNCTION", help=words)
+    group.add_argument("--trials", metavar="N", type=values.count, default=12, help="how many to train (default 12)")
+    words = "of the default training, at the original's batch (default 300)"
+    group.add_argument("--steps", metavar="N", type=values.count, default=300, help=words)
+    group.add_argument("--no-training", action="store_true", help="only screen and choose")
+
+
+def run(options: Namespace) -> None:
+    from ampere.searching.own import read_axis
+    from ampere.searching.searching import search, space_of
+
+    vary = dict(read_axis(text) for text in options.vary)
+    space_of(options.space, vary, options.batch, options.input, options.seed)  # refused before any profiling
+    name = options.space.replace(":", "-").replace("/", "-")
+    out, plot = Path(options.out or f"search-{name}.json"), _plot(options, name)
+    estimators = _known(options)
+    with reporting(f"searching {options.space}", options.quiet) as report:
+        found = search(
+            options.space,
+            options.budget,
+            *estimators,
+            train=options.train,
+            vary=vary,
+            batches=options.batch,
+            candidates=options.candidates,
+            trials=0 if options.no_training else options.trials,
+            steps=options.steps,
+            confidence=options.confidence,
+            iterations=options.iterations,
+            battery=options.battery,
+            allocator=options.allocator,
+            input=options.input,
+            seed=options.seed,
+            device=options.device,
+            on_progress=report,
+            on_trial=lambda found: _save(found, out),
+        )
+    _save(found, out)
+    if plot and found.trials:
+        from ampere.searching.drawing import draw
+
+        draw(found, plot)
+    written = [out, *([plot] if plot and found.trials else [])]
+    if options.json:
+        print_json({**found.to_json(), "written": [str(path) for path in written]})
+    else:
+        from ..views.search import show
+
+        show(found, written)
+
+
+def _known(options: Namespace) -> list[Estimator]:
+    """One for each optimiser: of the profiles given, or of this device's own."""
+    from ampere.estimation import Estimator
+    from ampere.models.loading import load_model
+
+    if options.profile:
+        each = [Namespace(**{**vars(options), "profile": path, "optimizer": None}) for path in options.profile]
+        return [Estimator(profile, options.watts_per_core) for profile in map(stored, each) if profile]
+    model = options.space if ":" not in options.space else load_model(options.space, options.input)
+    each = [Namespace(**{**vars(options), "optimizer": name}) for name in options.optimizers]
+    return [know(model, one).estimator for one in each]
+
+
+def _plot(options: Namespace, name: str) -> Path | None:
+    from ampere.plotting import can_plot, need_matplotlib
+
+    if options.no_plot or options.no_training:
+        return None
+    if options.plot:
+        need_matplotlib()
+    elif not can_plot():
+        notice("no picture: pip install 'ampere-energy[plot]' for one", options.quiet)
+        return None
+    return Path(options.plot or f"search-{name}.png")
+
+
+def _save(found: Found, path: Path) -> None:
+    """After every trial, so that a search that is stopped has not been for nothing."""
+    from ampere.profiles.storage import storing
+
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n")
+
+
+def _confidence(text: str) -> float:
+    share = values.share(text)
+    if share < 0.5:
+        raise ArgumentTypeError(f"{text!r} is less than an even chance: give one from 50% to 99.9%")
+    return share
+
+
+def _counts(text: str) -> list[int]:
+    return [values.count(part) for part in text.split(",")]
+
+
+def _optimizers(text: str) -> list[str]:
+    names = [part.strip() for part in text.split(",")]
+    for name in names:
+        if name not in OPTIMIZERS:
+            raise ArgumentTypeError(f"there is no optimiser {name!r}: choose from {', '.join(OPTIMIZERS)}")
+    return names
