@@ -25,7 +25,7 @@ LEVELS = (
     ("methods",),
     ("estimation", "baselines"),
     ("profiling",),
-    ("fitting", "conformance"),
+    ("fitting", "conformance", "drift"),
     ("surrogate", "devices", "models", "tracing", "profiles", "yardstick"),
     ("worker",),
     ("network",),

@@ -141,7 +141,7 @@ def estimate(
     profile: Profile | Estimator | None = None,
     *,
     allocator: str = "system",
-    condition: float = 1.0,
+    condition: float | None = None,
     input: str | None = None,
     watts_per_core: float | None = None,
     device: str = LOCAL,

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot
 from typing import Any
 
 import numpy as np
 
 from ampere.devices.opening import allocator_on
+from ampere.drift import Condition, followed, in_reference
 from ampere.errors import UsageError
 from ampere.fitting import Surrogate, condition_doubt, counted, fit, in_joules
 from ampere.network import Layer, Meter, Network
 from ampere.network.kinds import USUAL_WIDTH
-from ampere.profiles.profile import Profile
+from ampere.profiles.profile import Observation, Profile
 from ampere.surrogate.additive import Additive
 from ampere.surrogate.features import Array, layer_position
 from ampere.surrogate.sequential import Sequential
@@ -79,14 +80,30 @@ class Estimator:
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """Modelled joules can be asked for at other watts than the profile was made with."""
         self.profile = profile
-        self.model: Surrogate = fit(profile)  # of seconds
-        self._joules_model = fit(in_joules(profile)) if counted(profile.observations) else None
+        self._fit(profile)
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
         self._watts, self._wall = watts_of(profile, watts_per_core), _wall_seconds(profile)
         self._ranges = _measured_ranges(profile)
         self.condition_doubt = (
             0.0 if self._joules_model else condition_doubt(profile.observations, profile.yardstick_seconds)
         )
+        self.condition = Condition()  # of the device, since it was profiled
+        if profile.runs:
+            self._learn_from_runs(profile)
+
+    def _fit(self, profile: Profile) -> None:
+        self.model: Surrogate = fit(profile)  # of seconds
+        self._joules_model = fit(in_joules(profile)) if counted(profile.observations) else None
+
+    def _learn_from_runs(self, profile: Profile) -> None:
+        conditions = followed(profile.runs, self._in_reference)
+        brought = [in_reference(run, c) for run, c in zip(profile.runs, conditions, strict=True)]
+        self._fit(replace(profile, observations=(*profile.observations, *brought)))
+        self.condition = conditions[-1]
+
+    def _in_reference(self, run: Observation) -> tuple[float, float]:
+        answer = self.estimate(run.network, run.measurement.allocator, 1.0)
+        return answer.joules, answer.stddev
 
     @property
     def watts(self) -> float:
@@ -102,6 +119,7 @@ class Estimator:
         """Joules of an iteration of many networks, as `estimate` tells them, without doubts or layers: for searches."""
         system = self._allocator(allocator) == "system"
         model, joules = self.of_joules
+        joules *= self.condition.factor
         if isinstance(model, Additive):
             told = Totals(model, system)
             return lambda networks: told(networks) * joules
@@ -111,7 +129,10 @@ class Estimator:
         """Methods that are not ours know no other than the quiet one, and say so."""
         return allocator_on(self.profile.device, asked if self.profile.method == "additive" else "tuned")
 
-    def estimate(self, network: Network, allocator: str = "system", condition: float = 1.0) -> Estimate:
+    def estimate(self, network: Network, allocator: str = "system", condition: float | None = None) -> Estimate:
+        """`condition` tells how much dearer a step is than when profiled; None leaves that to recorded runs."""
+        present = self.condition if condition is None else Condition(condition)
+        condition = present.factor
         allocator = self._allocator(allocator)
         step = answer = self.model.answer(network, allocator == "system")
         joules = self._watts * condition
@@ -128,7 +149,7 @@ class Estimator:
         return Estimate(
             network=network.name,
             joules=answer.seconds * joules,
-            stddev=hypot(answer.stddev, answer.seconds * self.condition_doubt) * joules,
+            stddev=hypot(answer.stddev, answer.seconds * hypot(self.condition_doubt, present.stddev)) * joules,
             seconds=step.seconds * self._wall * condition,
             by_layer=tuple(shares),
             unprofiled=unprofiled,
@@ -194,7 +215,7 @@ def _wall_seconds(profile: Profile) -> float:
     return float(np.quantile(ratios, 0.25)) if ratios else 1.0
 
 
-def estimate(network: Network, profile: Profile, allocator: str = "system", condition: float = 1.0) -> Estimate:
+def estimate(network: Network, profile: Profile, allocator: str = "system", condition: float | None = None) -> Estimate:
     return Estimator(profile).estimate(network, allocator, condition)
 
 

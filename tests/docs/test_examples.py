@@ -1,5 +1,6 @@
 """What README and docs show is run: Python as it stands, commands through the command line's own parser."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -94,3 +95,21 @@ def test_python_of_these_pages_runs_as_it_stands(tmp_path, page, says):
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert says in done.stdout
+
+
+def test_the_search_page_runs_as_it_stands(tmp_path):
+    environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
+    page = ROOT / "docs" / "SEARCH.md"
+    for line in blocks(page, "sh")[0].splitlines():
+        run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
+        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+    assert "1,000,000 candidates" in done.stdout
+    assert "simulated, not measured" in done.stdout
+    with_optuna, plain = blocks(page, "python")
+    for code in [plain, *([with_optuna] if importlib.util.find_spec("optuna") else [])]:
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment
+        )
+        assert done.returncode == 0, done.stderr
+        assert "right with" in done.stdout

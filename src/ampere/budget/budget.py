@@ -12,17 +12,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from ampere import units
-from ampere.errors import UsageError
+from ampere.errors import AmpereError, UsageError
 from ampere.estimation import Estimate, joules_in
-from ampere.network import Meter
+from ampere.network import Meter, Network
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, choose_meter
 
 from .counting import Counter, Reader
 from .forecast import ESTIMATE_COUNTS, Forecast
+from .recording import Reading, RunRecorder
 
 FORMAT = 1
 CLOSE = 50  # steps before the end
@@ -35,6 +37,7 @@ class Budget:
     `battery` is the budget written with a unit, such as `15Wh`. `estimate` says what a step costs before the first one,
     and with `iterations` whether the whole job fits. `meter` is this machine's best, one of your own, or None: then
     steps are counted at their estimate. `reserve` joules are left for what comes after, such as a checkpoint.
+    With `record=True` what the `network` cost an iteration is kept in `profile`, a file, or else this device's own.
     """
 
     def __init__(
@@ -48,6 +51,9 @@ class Budget:
         meter: Reader | Literal["best"] | None = "best",
         watts_per_core: float = DEFAULT_WATTS_PER_CORE,
         on_stop: Callable[[Budget], None] = lambda budget: None,
+        record: bool = False,
+        network: Network | None = None,
+        profile: Path | str | None = None,
     ) -> None:
         self.joules = _allowed(joules, battery)
         if not 0 <= reserve < self.joules:
@@ -58,10 +64,18 @@ class Budget:
             raise UsageError("without a meter joules are counted by an estimate: give estimate=ampere.estimate(...)")
         reader = choose_meter(watts_per_core) if meter == "best" else meter
         prior = Forecast(estimate.joules, estimate.stddev**2, worth=ESTIMATE_COUNTS) if estimate else Forecast()
-        self._counter = Counter(reader, prior)
         self.meter = Meter(**reader.describe()) if reader else Meter("estimate", False, "steps x their estimate")
+        if record and reader is None:
+            raise UsageError("record=True keeps what a meter read: leave out meter=None")
+        self._recorder = RunRecorder(network, profile, self.meter) if record else None
+        self._counter = Counter(reader, prior, self._heard)
         self.iterations, self.stopped = iterations, False
         self._limit, self._on_stop = self.joules - reserve, on_stop
+
+    @property
+    def running(self) -> bool:
+        """Between entering and leaving its block."""
+        return self._counter.running
 
     @property
     def spent(self) -> float:
@@ -97,6 +111,17 @@ class Budget:
             return None
         return self.spent + max(0, self.iterations - self.steps_done) * self.joules_per_step
 
+    def metrics(self) -> dict[str, float]:
+        """For a logger: joules of a step as last read, and of the whole."""
+        step, whole = self._counter.newest or self.joules_per_step, self.forecast_joules
+        named = {
+            "joules_per_step": step,
+            "joules_spent": self.spent,
+            "joules_left": self.left,
+            "joules_forecast": whole,
+        }
+        return {f"ampere/{name}": value for name, value in named.items() if value is not None}
+
     def __enter__(self) -> Budget:
         self._counter.start()
         self._warn_if_it_does_not_fit()
@@ -107,6 +132,22 @@ class Budget:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._counter.stop()
+        if self._recorder and kind is None:
+            self._record(self._recorder)
+
+    def _heard(self, joules: float, seconds: float, steps: int) -> None:
+        if self._recorder:
+            self._recorder.readings.append(Reading(joules, seconds, steps))
+
+    def _record(self, recorder: RunRecorder) -> None:
+        """A training that is done must not fail for a note about it."""
+        try:
+            kept = recorder.keep()
+        except AmpereError as error:
+            warnings.warn(f"what the run cost is not recorded: {error}", stacklevel=3)
+            return
+        if not kept:
+            warnings.warn("what the run cost is not recorded: it was too short to tell", stacklevel=3)
 
     def step(self) -> bool:
         """To be called after each training step: True while there is room for another one."""

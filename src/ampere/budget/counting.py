@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ampere.errors import DeviceError
@@ -26,8 +27,16 @@ class Reader(Protocol):
 class Counter:
     """Counts steps and joules. Without a meter every step costs what is forecast."""
 
-    def __init__(self, meter: Reader | None, forecast: Forecast) -> None:
+    def __init__(
+        self,
+        meter: Reader | None,
+        forecast: Forecast,
+        on_reading: Callable[[float, float, int], None] = lambda joules, seconds, steps: None,
+    ) -> None:
+        """`on_reading` hears of joules, seconds and steps since the reading before, but not of the first one."""
         self.forecast, self.steps, self.running = forecast, 0, False
+        self.newest: float | None = None  # joules of a step at the newest reading
+        self._on_reading = on_reading
         self._meter, self._read_joules, self._unread = meter, 0.0, 0
         self._reading_seconds, self._last = 0.0, 0.0
 
@@ -58,6 +67,9 @@ class Counter:
             self._meter.start()
         self._read_joules += joules
         if self._unread:
+            self.newest = joules / self._unread
+            if self.forecast.readings:
+                self._on_reading(joules, began - self._last, self._unread)
             self.forecast.learn(joules, self._unread)
         self._unread, self._last = 0, time.perf_counter()
         self._reading_seconds = self._last - began

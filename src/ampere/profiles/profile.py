@@ -34,6 +34,7 @@ class Profile:
     protocol: str = "yardstick"  # how each of them was timed
     yardstick_joules: float | None = None  # the same as its seconds, where a counter reads joules
     joules_fit: Mapping[str, Any] = field(default_factory=dict)  # the same as `fit`, of joules that a counter read
+    runs: tuple[Observation, ...] = ()  # what users' own trainings cost, in the order in which they were recorded
 
     def __post_init__(self) -> None:
         with believing("a profile"):
@@ -56,6 +57,7 @@ class Profile:
     def to_json(self) -> dict[str, Any]:
         table = LayerTable()
         rows = [observation.to_row(table) for observation in self.observations]
+        runs = [run.to_row(table) for run in self.runs]
         return {
             "device": dict(self.device),
             "setup": self.setup.to_json(),
@@ -70,6 +72,7 @@ class Profile:
             "joules_fit": dict(self.joules_fit),
             "layers": table.to_json(),
             "observations": rows,
+            **({"runs": runs} if runs else {}),
         }
 
     @classmethod
@@ -89,6 +92,7 @@ class Profile:
             protocol=record.get("protocol", "yardstick"),
             yardstick_joules=None if joules is None else float(joules),
             joules_fit=dict(record.get("joules_fit", {})),
+            runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
         )
 
 

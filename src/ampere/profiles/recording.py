@@ -98,10 +98,22 @@ def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mappi
     header = header_from(journal)
     if header is None:
         raise ProfileError(f"{_name(journal)} does not say on which device it was made: profile again")
-    observations, seconds = tuple(observations_from(journal)), profiling_seconds_from(journal)
+    observations, runs = apart(observations_from(journal))
+    seconds = profiling_seconds_from(journal)
     return Profile(
-        **vars(header), observations=observations, profiling_seconds=seconds, spaces=tuple(spaces), fit=fit or {}
+        **vars(header),
+        observations=observations,
+        profiling_seconds=seconds,
+        spaces=tuple(spaces),
+        fit=fit or {},
+        runs=runs,
     )
+
+
+def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], tuple[Observation, ...]]:
+    """What was measured beside a yardstick, and users' own runs, which were not."""
+    every = tuple(observations)
+    return tuple(o for o in every if o.purpose != "run"), tuple(o for o in every if o.purpose == "run")
 
 
 def _records(journal: Journal | Path) -> Iterator[dict[str, Any]]:

@@ -16,9 +16,10 @@ from ampere.errors import ProfileError
 from ampere.network import Meter, TrainingSetup
 from ampere.profiles.journal import Journal
 from ampere.profiles.places import default_path, journal_path
-from ampere.profiles.profile import Profile, check_device
+from ampere.profiles.profile import Observation, Profile, check_device
 from ampere.profiles.recording import (
     Header,
+    apart,
     header_from,
     observations_from,
     profiling_seconds_from,
@@ -112,7 +113,8 @@ def make_profile(
             trainers["system"] = Starting(devices["system"], setup, background)
         fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, nominal.joules)
         header = _header(journal, old, fresh, foreign)
-        known = merged(observations_from(journal))
+        measured, runs = apart(observations_from(journal))
+        known = merged(measured)
         spent, before = profiling_seconds_from(journal), old.profiling_seconds if old else 0.0
         unfinished = max(0.0, spent - before)
         left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
@@ -133,7 +135,7 @@ def make_profile(
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
         gathered = campaign.gather(bench, task)
-        profile = _profile(header, gathered, old, asked.name, spent + clock() - began)
+        profile = _profile(header, gathered, old, asked.name, spent + clock() - began, runs)
         profile.save(path)
     return Made(
         profile, path, gathered.expected_error, gathered.thinking_seconds, gathered.refused, resumed=unfinished > 0
@@ -159,7 +161,7 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
         how = old.method, old.protocol, old.yardstick_joules
         known = Header(old.device, old.setup, old.meter, old.yardstick_seconds, *how)
         record_header(journal, known)
-        for observation in old.observations:
+        for observation in (*old.observations, *old.runs):
             record_observation(journal, observation, old.profiling_seconds)
     if known is None:
         record_header(journal, fresh)
@@ -184,7 +186,14 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
     return known
 
 
-def _profile(header: Header, gathered: Gathered, old: Profile | None, name: str, seconds: float) -> Profile:
+def _profile(
+    header: Header,
+    gathered: Gathered,
+    old: Profile | None,
+    name: str,
+    seconds: float,
+    runs: tuple[Observation, ...],
+) -> Profile:
     spaces = tuple(dict.fromkeys([*(old.spaces if old else ()), name]))
     return Profile(
         **vars(header),
@@ -193,4 +202,5 @@ def _profile(header: Header, gathered: Gathered, old: Profile | None, name: str,
         spaces=spaces,
         fit=gathered.fit,
         joules_fit=gathered.joules_fit,
+        runs=runs,
     )

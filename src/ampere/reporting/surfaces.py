@@ -87,7 +87,7 @@ def _chart(name: str, known: Known, estimator: Estimator, side: int) -> Chart:
 
 def _share(estimator: Estimator, known: Known, place: Place) -> LayerShare:
     layer = known.layer.with_channels(*place)
-    return estimator.estimate(Network((layer,), known.batch), "tuned").by_layer[0]
+    return estimator.estimate(Network((layer,), known.batch), "tuned", 1.0).by_layer[0]
 
 
 def _even(values: set[int], most: int) -> list[int]:
@@ -129,7 +129,7 @@ def _height(place: Place, known: Known, estimator: Estimator) -> float:
     if place not in known.alone:
         return 0.0
     seen = known.alone[place]
-    expected = estimator.estimate(seen.network, seen.measurement.allocator).joules
+    expected = estimator.estimate(seen.network, seen.measurement.allocator, 1.0).joules
     return max(_share(estimator, known, place).joules + seen.measurement.joules - expected, 0.0)
 
 

@@ -46,13 +46,17 @@ class Group(Protocol):
 class OpenGroup:
     """One shape: all it can cost is in tables, and a candidate is a row of widths."""
 
-    def __init__(self, shape: Shape, ready: Bulk, opened: Template, price: float, optimizer: str, drawn: Rows) -> None:
-        self.optimizer, self.batch = optimizer, opened.batch
+    def __init__(
+        self, shape: Shape, ready: Bulk, opened: Template, price: float, doubt: float, optimizer: str, drawn: Rows
+    ) -> None:
+        """`price` is joules of a second, `doubt` how unsure the device's present condition is, relative."""
+        self.optimizer, self.batch, self._doubt = optimizer, opened.batch, doubt
         self._shape, self._ready, self._opened, self._price, self._widths = shape, ready, opened, price, drawn
         self.joules = ready.seconds(drawn) * price
 
     def stddevs(self, rows: Rows) -> Array:
-        return self._ready.seconds_and_stddevs(self._widths[rows])[1] * self._price
+        seconds, stddevs = self._ready.seconds_and_stddevs(self._widths[rows])
+        return np.hypot(stddevs, self._doubt * seconds) * self._price
 
     def capacity(self, rows: Rows) -> Array:
         widths, total = self._widths[rows].astype(float), np.zeros(len(rows))
@@ -107,9 +111,13 @@ class Prices:
             form = template(shape.largest, lambda widths: space.network(shape.arguments(widths)))
         except (IndexError, ValueError):  # a width decides how many layers there are
             return None
-        some = self.estimator.estimate(form.network(shape.largest), self.allocator)
+        some, doubt = (
+            self.estimator.estimate(form.network(shape.largest), self.allocator),
+            self.estimator.condition.stddev,
+        )
         price *= some.condition * self._examples / form.batch
-        group = OpenGroup(shape, Bulk(model, form, some.allocator == "system"), form, price, self.optimizer, drawn)
+        ready = Bulk(model, form, some.allocator == "system")
+        group = OpenGroup(shape, ready, form, price, doubt, self.optimizer, drawn)
         rows = np.linspace(0, len(drawn) - 1, CHECKED).astype(np.int64)
         said = [self.of(space.network(group.arguments(int(row))))[0] for row in rows]
         return group if np.allclose(group.joules[rows], said, rtol=AGREE) else None

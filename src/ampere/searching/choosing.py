@@ -1,7 +1,7 @@
 """Which candidates are worth training.
 
     |  rung 1  | rung 2 |  ...  | rung n |      joules, each rung larger by the same factor
-  least                                budget
+  least                              limit  budget       limit: where the estimate's doubt just fits under the budget
 
 Of each rung the candidate of the largest capacity that stays inside the budget with the confidence asked for.
 Ways to train (optimiser, batch) take turns. Rungs that have nobody leave their place to the next best of the others.
@@ -22,6 +22,7 @@ from ampere.models.space import Arguments
 from .candidates import Group
 
 SPAN = 16.0  # the cheapest rung begins at most this many times below the budget
+DOUBTS = 64  # of each group, to tell the typical doubt by
 LOOKED_AT = 16  # of the largest capacity in a rung: the first whose doubt fits too is taken
 Key = tuple[int, int]  # group, row
 
@@ -42,7 +43,8 @@ def choose(groups: Sequence[Group], allowed: float, deviations: float, count: in
     """Dearest first."""
     least = min(float(g.joules.min()) for g in groups)
     refuse_impossible(groups, least, allowed)
-    edges = np.geomspace(max(least, allowed / SPAN), allowed, count + 1)
+    limit = max(least, _limit(groups, allowed, deviations))
+    edges = np.geomspace(max(least, limit / SPAN), limit, count + 1)
     edges[0] *= 1 - 1e-9
     ways = list(dict.fromkeys((g.optimizer, g.batch) for g in groups))
     chosen: dict[Key, Candidate] = {}
@@ -67,6 +69,16 @@ def choose(groups: Sequence[Group], allowed: float, deviations: float, count: in
             "below it: give a lower --confidence, or a larger budget"
         )
     return sorted(chosen.values(), key=lambda c: -c.joules)
+
+
+def _limit(groups: Sequence[Group], allowed: float, deviations: float) -> float:
+    """Joules above which a typical candidate's doubt reaches over the budget."""
+    doubts: list[float] = []
+    for group in groups:
+        rows = np.flatnonzero((group.joules > allowed / 2) & (group.joules <= allowed))[:DOUBTS]
+        if len(rows):
+            doubts += list(group.stddevs(rows) / group.joules[rows])
+    return allowed / (1 + deviations * float(np.median(doubts))) if doubts else allowed
 
 
 def _best(

@@ -86,7 +86,9 @@ def _draw_screened(axes: Any, found: Found, scale: float) -> None:
     axes.axvline(found.budget_joules / scale, color=LIMIT, linewidth=1.2)
     axes.set_xscale("log")
     shown = [c.joules / scale for c in found.chosen]
-    axes.set_xlim(0.7 * min(shown), max(left[-1], 1.3 * found.budget_joules / scale))
+    axes.set_xlim(
+        0.7 * min(shown), min(max(left[-1], 1.3 * found.budget_joules / scale), 4 * found.budget_joules / scale)
+    )
     axes.set_yticks([])
 
 
@@ -105,7 +107,7 @@ def _label(figure: Any, above: Any, below: Any, found: Found, unit: str) -> None
     meter = found.meter
     sort = "simulated" if meter.simulated else "measured" if meter.measured else "modelled"
     below.set_xlabel(
-        f"estimated joules of {found.examples} examples [{unit}], 90 % interval; joules {sort} by {meter.name}",
+        f"estimated joules of {found.examples} examples [{unit}], 90 % interval ({sort}: {meter.name})",
         color=INK,
         fontsize=9,
     )
@@ -113,4 +115,4 @@ def _label(figure: Any, above: Any, below: Any, found: Found, unit: str) -> None
         f"{found.space} on {found.device}: {len(found.trials)} of {found.inside:,} candidates inside the budget trained"
     )
     above.set_title(textwrap.fill(title, 78), loc="left", color=INK, fontsize=11)
-    figure.supxlabel(f"trained with {found.trained_with}", x=0.99, ha="right", color=MUTED, fontsize=7.5)
+    figure.supxlabel(f"accuracy: {found.trained_with}, one seed", x=0.99, ha="right", color=MUTED, fontsize=7.5)

@@ -26,7 +26,7 @@ Train = Callable[["nn.Module", Candidate], float]  # a model and what it is; its
 RATES = {"sgd": {"lr": 0.1}, "momentum": {"lr": 0.02, "momentum": 0.9}, "adam": {"lr": 1e-3}, "adamw": {"lr": 1e-3}}
 TESTED_AT_ONCE = 250
 CLIPPED_AT = 1.0  # so that one rate serves narrow and wide networks
-OURS = "a short training on a data set that the project makes"
+OURS = "a short training on a data set that Ampere makes"
 
 
 class Diverged(Exception):

@@ -57,6 +57,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.add_device(parser)
     shared.add_profiling(parser, several=True)
     parser.add_argument("--foreign", action="store_true", help="use profiles of another device all the same")
+    parser.set_defaults(runtime=None)  # candidates are trained with PyTorch
     parser.add_argument("--dtype", choices=("float32", "bfloat16"), help="default float32")
     parser.add_argument("--threads", metavar="N", type=values.count, help="default 1")
     shared.add_meter(parser, "the profile's own")

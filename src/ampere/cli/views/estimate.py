@@ -100,16 +100,17 @@ def _some(names: Sequence[str]) -> str:
 def _origins(known: Known, options: Namespace) -> Iterator[tuple[str, str]]:
     estimate, profile = known.estimate, known.profile
     yield "joules", in_words(estimate.meter)
-    yield "condition", _condition(estimate, options.now)
+    yield "condition", _condition(estimate, options.now, len(profile.runs))
     yield "stands for", ALLOCATORS[estimate.allocator]
     yield "covers", COVERS
     spaces = ", ".join(profile.spaces)
     yield "profile", f"{known.path}: {len(profile.observations)} measurements of {spaces}"
 
 
-def _condition(estimate: Estimate, now: bool) -> str:
-    if not now:
+def _condition(estimate: Estimate, now: bool, runs: int) -> str:
+    if not now and not runs:
         return "the device as it was when profiled; --now asks how it is at present"
     change = estimate.condition - 1
     how = f"{units.percent(abs(change))} {'dearer' if change > 0 else 'cheaper'} than when it was profiled"
-    return f"the device as it is now: a step is {how}"
+    told = "" if now else f", as {runs} recorded {'run tells' if runs == 1 else 'runs tell'}; --now asks it"
+    return f"the device as it is now: a step is {how}{told}"

@@ -77,7 +77,7 @@ def _facts(found: Found, written: Sequence[Path]) -> Iterator[tuple[str, str]]:
     if found.trials:
         yield (
             "trained",
-            f"{len(found.trials)}, with {found.trained_with}; one seed each, so small differences are chance",
+            f"{len(found.trials)}: {found.trained_with}; one seed each, so small differences are chance",
         )
         yield "*", "on the front: nothing that was trained is both cheaper and more accurate"
     for trial in found.trials:

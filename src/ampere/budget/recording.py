@@ -1,0 +1,117 @@
+"""What a run cost an iteration, kept in the journal of a profile: real runs teach the next fit.
+
+A run has no yardstick beside it, so it also tells how the device has changed since it was profiled (drift.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from ampere.devices import describe
+from ampere.devices.opening import LOCAL, allocator_on
+from ampere.errors import ProfileError, UsageError
+from ampere.estimation import watts_of
+from ampere.fitting import counted
+from ampere.network import Measurement, Meter, Network, TrainingSetup
+from ampere.profiles.journal import Journal
+from ampere.profiles.observation import Observation
+from ampere.profiles.places import default_path, journal_path
+from ampere.profiles.profile import Profile, check_device
+from ampere.profiles.recording import Header, header_from, record_header, record_observation
+from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+
+KEPT = 4096  # readings, the newest
+LEAST_STEPS = 20  # fewer tell more of starting than of training
+ROUNDS = 8  # that readings are summed up to
+
+
+class Reading(NamedTuple):
+    joules: float
+    seconds: float
+    steps: int
+
+
+class RunRecorder:
+    """Checks at the start that a run can be kept, and keeps it at the end."""
+
+    def __init__(self, network: Network | None, profile: Path | str | None, meter: Meter) -> None:
+        if network is None:
+            raise UsageError("record=True keeps what a network cost: give network=ampere.trace(model, inputs) too")
+        here = describe(LOCAL, DEFAULT_WATTS_PER_CORE).identity
+        self.path = Path(profile) if profile else default_path(here, TrainingSetup())
+        if not self.path.exists():
+            raise ProfileError(f"{self.path} is not there to record into: make it with `ampere profile MODEL` first")
+        known = Profile.load(self.path)
+        if not known.observations:
+            raise ProfileError(f"{self.path} holds no measurement: profile again, for longer")
+        if not known.meter.simulated:
+            check_device(known, here)
+        if (meter.name, meter.scope) != (known.meter.name, known.meter.scope):
+            raise ProfileError(
+                f"{self.path} counts joules by {known.meter.name} ({known.meter.scope}), this run by {meter.name} "
+                f"({meter.scope}): choose the same meter, or leave out record=True"
+            )
+        self.network, self.readings = network, deque[Reading](maxlen=KEPT)
+
+    def keep(self) -> bool:
+        """Whether there was enough to keep."""
+        rounds = summed_up(list(self.readings))
+        if not rounds:
+            return False
+        known = Profile.load(self.path)
+        run = Observation(self.network, _measured(rounds, known), "run")
+        with Journal(journal_path(self.path)) as journal:
+            _begin(journal, known)
+            record_observation(journal, run, known.profiling_seconds)
+            replace(known, runs=(*known.runs, run)).save(self.path)
+        return True
+
+
+def summed_up(readings: Sequence[Reading]) -> list[Reading]:
+    """A few rounds of about as many steps each; none where the run was too short."""
+    steps = sum(r.steps for r in readings)
+    if steps < LEAST_STEPS:
+        return []
+    rounds, part = [], Reading(0.0, 0.0, 0)
+    for reading in readings:
+        part = Reading(part.joules + reading.joules, part.seconds + reading.seconds, part.steps + reading.steps)
+        if part.steps * ROUNDS >= steps and part.joules > 0:
+            rounds.append(part)
+            part = Reading(0.0, 0.0, 0)
+    return rounds
+
+
+def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
+    joules, seconds = [r.joules / r.steps for r in rounds], [r.seconds / r.steps for r in rounds]
+    unit = profile.yardstick_seconds
+    from_counter = counted(profile.observations)
+    costs = seconds if from_counter else [j / watts_of(profile) for j in joules]
+    ratios = tuple(cost / unit for cost in costs)
+    return Measurement(
+        joules=median(joules),
+        seconds=median(seconds),
+        cpu_seconds=median(costs),
+        ratio=median(ratios),
+        iterations=sum(r.steps for r in rounds),
+        rounds=ratios,
+        meter=profile.meter,
+        allocator=allocator_on(profile.device, "system"),
+        conditions={"unix_time": time.time()},
+        joules_rounds=tuple(joules) if from_counter else (),
+    )
+
+
+def _begin(journal: Journal, known: Profile) -> None:
+    """A profile that came without its journal begins one."""
+    if header_from(journal) is not None:
+        return
+    how = known.method, known.protocol, known.yardstick_joules
+    record_header(journal, Header(known.device, known.setup, known.meter, known.yardstick_seconds, *how))
+    for observation in (*known.observations, *known.runs):
+        record_observation(journal, observation, known.profiling_seconds)

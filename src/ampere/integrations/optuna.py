@@ -1,0 +1,75 @@
+"""An energy budget for Optuna: candidates that are too dear are never trained, and samplers learn to avoid them.
+
+objective(trial):  build a model -> constraint.afford(trial, network) --too dear--> pruned before it is trained
+                                             | inside
+                                             +--> train -> accuracy [, joules]
+sampler:           learns what each trial would have cost above the budget, the pruned ones included
+"""
+
+from __future__ import annotations
+
+import optuna
+
+from ampere.api import estimator_of, network_of
+from ampere.devices.opening import LOCAL
+from ampere.errors import UsageError
+from ampere.estimation import Estimate, Estimator, joules_in
+from ampere.models.loading import LoadedModel
+from ampere.network import Network
+from ampere.profiles.profile import Profile
+from ampere.pruning.budget import deviations, joules_allowed
+
+JOULES, STDDEV, EXCESS = "ampere_joules", "ampere_joules_stddev", "ampere_excess"
+
+Model = str | LoadedModel | Network
+
+
+class EnergyConstraint:
+    """Joules of an iteration that a trial may cost, with a confidence.
+
+    Samplers of Optuna 5 hear of it by themselves; to those of Optuna 4 give it as `constraints_func`. `budget` is joules (`5mJ`), joules of a run of `iterations`, or a share (`50%`) of what `original` costs.
+    """
+
+    def __init__(
+        self,
+        budget: str | float,
+        profile: Profile | Estimator | None = None,
+        *,
+        original: Model | None = None,
+        confidence: float = 0.9,
+        iterations: int | None = None,
+        battery: str | None = None,
+        allocator: str = "system",
+        device: str = LOCAL,
+    ) -> None:
+        self._estimator, self._allocator = estimator_of(profile, device), allocator
+        self._deviations = deviations(confidence)
+        now = self.estimate(original).joules if original is not None else None
+        allowed = joules_allowed(budget, now or 1.0, iterations, joules_in(battery) if battery else None)
+        if now is None and battery is None and joules_allowed(budget, 2.0, iterations) != allowed:
+            raise UsageError(f"{budget} of what? Give original=..., the model that the share is of")
+        self.budget_joules = allowed
+
+    def estimate(self, model: Model) -> Estimate:
+        return self._estimator.estimate(network_of(model), self._allocator)
+
+    def afford(self, trial: optuna.Trial, model: Model) -> Estimate:
+        """What an iteration will cost, kept with the trial; one that is too dear ends here as pruned."""
+        estimate = self.estimate(model)
+        bound = estimate.joules + self._deviations * estimate.stddev
+        excess = bound / self.budget_joules - 1
+        for name, value in ((JOULES, estimate.joules), (STDDEV, estimate.stddev), (EXCESS, excess)):
+            trial.set_user_attr(name, value)
+        if hasattr(trial, "set_constraint"):
+            trial.set_constraint("joules", excess)
+        if excess > 0:
+            raise optuna.TrialPruned(f"{bound:.3g} J an iteration, {self.budget_joules:.3g} J are allowed")
+        return estimate
+
+    def __call__(self, trial: optuna.trial.FrozenTrial) -> tuple[float]:
+        """The share above the budget; 0 and less is inside."""
+        if EXCESS not in trial.user_attrs:
+            raise UsageError(
+                "this trial was never estimated: begin the objective with constraint.afford(trial, network)"
+            )
+        return (float(trial.user_attrs[EXCESS]),)

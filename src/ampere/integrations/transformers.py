@@ -1,0 +1,47 @@
+"""A budget for the Hugging Face Trainer: `EnergyBudget(ampere.Budget(battery="15Wh")).watch(trainer)`.
+
+A step is an optimiser's, with all batches that it accumulates. Joules are written with the trainer's own loggers, as
+often as it logs; at the end it saves a checkpoint, where it saves any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from transformers import TrainerCallback
+
+from ampere.budget import Budget
+
+
+class EnergyBudget(TrainerCallback):  # type: ignore[misc]
+    """Follows what a training spends and ends it, as the Trainer does, before the budget is used up."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self._entered = False
+        self._log: Callable[[dict[str, float]], None] = lambda metrics: None
+
+    def watch(self, trainer: Any) -> EnergyBudget:
+        """Added to a trainer's callbacks by itself it guards; added with this it also logs."""
+        trainer.add_callback(self)
+        self._log = trainer.log
+        return self
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._entered = not self.budget.running
+        if self._entered:
+            self.budget.__enter__()
+        control.should_training_stop = control.should_training_stop or self.budget.stopped
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if not self.budget.step():
+            control.should_training_stop = True
+            control.should_save = str(getattr(args.save_strategy, "value", args.save_strategy)) != "no"
+        if control.should_log:
+            self._log(self.budget.metrics())
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self._entered:
+            self._entered = False
+            self.budget.__exit__(None, None, None)

@@ -1,0 +1,42 @@
+"""A tiny training whose joules are known: each step drains a simulated battery by a joule."""
+
+from torch import nn
+
+
+class SimulatedBattery:
+    def __init__(self) -> None:
+        self.drained = self._mark = 0.0
+
+    def describe(self):
+        return {"name": "simulated battery", "measured": False, "simulated": True}
+
+    def start(self) -> None:
+        self._mark = self.drained
+
+    def stop(self) -> float:
+        return self.drained - self._mark
+
+
+class Draining(nn.Module):
+    """A step forward costs a joule."""
+
+    def __init__(self, battery: SimulatedBattery) -> None:
+        super().__init__()
+        self.battery, self.linear = battery, nn.Linear(4, 2)
+
+    def forward(self, x):
+        self.battery.drained += 1.0
+        return self.linear(x)
+
+
+def logged_in(folder, tag="ampere/joules_per_step"):
+    """Steps and values that TensorBoard would show."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    for file in sorted(folder.rglob("events.out.tfevents.*")):
+        events = EventAccumulator(str(file))
+        events.Reload()
+        tags = [known for known in events.Tags()["scalars"] if known.endswith(tag)]
+        if tags:
+            return [(event.step, event.value) for event in events.Scalars(tags[0])]
+    return []

@@ -1,0 +1,86 @@
+"""Lightning's own trainer, ended before its battery is, with joules in its own loggers."""
+
+import json
+
+import pytest
+import torch
+from tests.integrations.jobs import Draining, SimulatedBattery, logged_in
+
+from ampere import Budget
+
+lightning = pytest.importorskip(
+    "lightning", reason="Lightning is not installed: pip install 'ampere-energy[lightning]'"
+)
+from ampere.integrations.lightning import EnergyBudget  # noqa: E402
+
+
+class Module(lightning.LightningModule):
+    def __init__(self, battery):
+        super().__init__()
+        self.net = Draining(battery)
+
+    def training_step(self, batch, index):
+        return self.net(batch).square().mean()
+
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.01)
+
+
+def fit(folder, budget, battery, batches=60, logger=False, **options):
+    callback = EnergyBudget(budget)
+    trainer = lightning.Trainer(
+        default_root_dir=folder,
+        accelerator="cpu",
+        max_epochs=1,
+        callbacks=[callback],
+        logger=logger,
+        log_every_n_steps=1,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=bool(options),
+    )
+    trainer.fit(Module(battery), torch.utils.data.DataLoader(torch.randn(batches, 4), batch_size=1), **options)
+    return trainer
+
+
+def test_a_fit_ends_before_its_joules_do(tmp_path):
+    battery, ended = SimulatedBattery(), []
+    budget = Budget(20, meter=battery, on_stop=lambda b: ended.append(b.spent))
+    trainer = fit(tmp_path, budget, battery)
+    assert trainer.global_step == battery.drained == 20
+    assert ended == [20]
+    assert not budget.running
+
+
+def test_a_fit_that_fits_is_left_alone(tmp_path):
+    battery = SimulatedBattery()
+    assert fit(tmp_path, Budget(100, meter=battery), battery).global_step == 60
+
+
+def test_what_was_spent_is_in_the_checkpoint(tmp_path):
+    battery = SimulatedBattery()
+    trainer = fit(tmp_path, Budget(100, meter=battery), battery)
+    trainer.save_checkpoint(tmp_path / "last.ckpt")
+    kept = torch.load(tmp_path / "last.ckpt", weights_only=True)["callbacks"]["EnergyBudget"]
+    again = Budget(100, meter=battery)
+    EnergyBudget(again).load_state_dict(json.loads(json.dumps(kept)))
+    assert (again.spent, again.steps_done) == (60, 60)
+
+
+def test_joules_of_each_step_are_in_tensorboard(tmp_path):
+    pytest.importorskip("tensorboard", reason="TensorBoard is not installed")
+    battery = SimulatedBattery()
+    logger = lightning.pytorch.loggers.TensorBoardLogger(tmp_path)
+    fit(tmp_path, Budget(20, meter=battery), battery, logger=logger)
+    assert logged_in(tmp_path) == [(step, 1.0) for step in range(1, 21)]
+
+
+def test_joules_of_each_step_are_in_weights_and_biases(tmp_path):
+    pytest.importorskip("wandb", reason="Weights & Biases is not installed")
+    battery = SimulatedBattery()
+    logger = lightning.pytorch.loggers.WandbLogger(project="ampere", save_dir=tmp_path, offline=True)
+    fit(tmp_path, Budget(20, meter=battery), battery, logger=logger)
+    summary = dict(logger.experiment.summary)
+    logger.experiment.finish()
+    assert summary["ampere/joules_spent"] == 20
+    assert summary["ampere/joules_per_step"] == 1.0

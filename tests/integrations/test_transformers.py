@@ -1,0 +1,69 @@
+"""The Hugging Face Trainer, ended before its battery is, with joules in its own loggers."""
+
+import pytest
+import torch
+from tests.integrations.jobs import Draining, SimulatedBattery, logged_in
+from torch import nn
+
+from ampere import Budget
+
+pytest.importorskip(
+    "accelerate", reason="the Trainer's packages are missing: pip install 'ampere-energy[transformers]'"
+)
+transformers = pytest.importorskip("transformers", reason="Transformers is not installed")
+from ampere.integrations.transformers import EnergyBudget  # noqa: E402
+
+
+class Model(nn.Module):
+    def __init__(self, battery):
+        super().__init__()
+        self.net = Draining(battery)
+
+    def forward(self, x, labels=None):
+        return {"loss": self.net(x).square().mean()}
+
+
+def trainer_of(folder, battery, **options):
+    options = {"save_strategy": "no", "report_to": [], **options}
+    arguments = transformers.TrainingArguments(
+        output_dir=str(folder),
+        per_device_train_batch_size=1,
+        num_train_epochs=1,
+        logging_steps=1,
+        use_cpu=True,
+        disable_tqdm=True,
+        remove_unused_columns=False,
+        **options,
+    )
+    rows = [{"x": torch.randn(4)} for _ in range(60)]
+    return transformers.Trainer(Model(battery), arguments, train_dataset=rows)
+
+
+def test_a_training_ends_before_its_joules_do_and_is_saved(tmp_path):
+    battery = SimulatedBattery()
+    trainer = trainer_of(tmp_path, battery, save_strategy="steps", save_steps=1000)
+    budget = Budget(20, meter=battery)
+    EnergyBudget(budget).watch(trainer)
+    trainer.train()
+    assert trainer.state.global_step == battery.drained == 20
+    assert (tmp_path / "checkpoint-20").is_dir()
+    assert not budget.running
+
+
+def test_a_training_that_fits_is_left_alone(tmp_path):
+    battery = SimulatedBattery()
+    trainer = trainer_of(tmp_path, battery)
+    trainer.add_callback(EnergyBudget(Budget(100, meter=battery)))
+    trainer.train()
+    assert trainer.state.global_step == 60
+
+
+def test_joules_of_each_step_are_in_the_history_and_in_tensorboard(tmp_path):
+    pytest.importorskip("tensorboard", reason="TensorBoard is not installed")
+    battery = SimulatedBattery()
+    trainer = trainer_of(tmp_path, battery, report_to=["tensorboard"])
+    EnergyBudget(Budget(20, meter=battery)).watch(trainer)
+    trainer.train()
+    history = [row["ampere/joules_per_step"] for row in trainer.state.log_history if "ampere/joules_per_step" in row]
+    assert history == [1.0] * 20
+    assert logged_in(tmp_path) == [(step, 1.0) for step in range(1, 21)]

@@ -1,0 +1,240 @@
+"""Candidates that are inside their budget, spread along joules, and a front that nothing beats."""
+
+import math
+
+import numpy as np
+import pytest
+from tests.synthetic import observed, random_chains, true_seconds
+
+from ampere import Meter, Profile, TrainingSetup, search
+from ampere.devices.subjects import traced
+from ampere.errors import ModelError, UsageError
+from ampere.estimation import Estimator
+from ampere.models.loading import find_space
+from ampere.searching.candidates import ListedGroup
+from ampere.searching.choosing import Candidate, choose, in_words
+from ampere.searching.families import DRAWN, OPEN, of_space
+from ampere.searching.own import of_function, read_axis
+from ampere.searching.result import Found, Trial
+from ampere.searching.task import make_task
+from ampere.searching.training import ours, tried
+
+NET = """
+import torch
+from torch import nn
+
+def build(width=24, kernel=3, depth=1):
+    body = [nn.Conv2d(3, width, kernel, padding=kernel // 2), nn.ReLU()]
+    for _ in range(depth - 1):
+        body += [nn.Conv2d(width, width, 3, padding=1), nn.ReLU()]
+    return nn.Sequential(*body, nn.Flatten(), nn.Linear(width * 196, 5)), torch.randn(10, 3, 14, 14)
+
+def train(model, candidate):
+    return candidate.arguments.get("width", 24) / 100
+
+def words(model, candidate):
+    return "good"
+
+def raising(model, candidate):
+    raise OSError("no such data")
+"""
+
+
+def profile(optimizer: str = "sgd", slower: float = 1.0) -> Profile:
+    seen = tuple(observed(n, slower * true_seconds(n)) for n in random_chains(1, 40, depth=2))
+    return Profile({"id": "synthetic"}, TrainingSetup(optimizer=optimizer), Meter("synthetic", False), 1e-3, seen)
+
+
+@pytest.fixture(scope="module")
+def estimator() -> Estimator:
+    return Estimator(profile())
+
+
+@pytest.fixture
+def net(tmp_path):
+    (tmp_path / "net.py").write_text(NET)
+    return f"{tmp_path}/net.py"
+
+
+def wider_is_better(model, candidate):
+    return sum(candidate.arguments["channels"]) / 500
+
+
+def test_what_is_chosen_is_inside_with_the_confidence_and_costs_what_it_is_estimated_to(estimator):
+    found = search("cnn5", "50%", estimator, train=wider_is_better, candidates=20_000, trials=6)
+    assert (found.screened, len(found.trials)) == (20_000, 6)
+    assert found.budget_joules == pytest.approx(0.5 * found.original_joules)
+    for candidate in found.chosen:
+        assert candidate.joules + 1.28 * candidate.stddev <= found.budget_joules
+        alone = estimator.estimate(traced("ampere.models.cnn5:build", candidate.arguments))
+        assert candidate.joules == pytest.approx(alone.joules, rel=0.01)
+        assert candidate.stddev == pytest.approx(alone.stddev, rel=0.05)
+    joules = [c.joules for c in found.chosen]
+    assert joules == sorted(joules, reverse=True)
+    assert joules[0] > 0.8 * found.budget_joules
+    assert joules[-1] < 0.5 * found.budget_joules
+    assert sum(found.spread[1]) == found.screened
+
+
+def group(joules, capacity, optimizer="sgd", stddev=0.01):
+    joules = np.array(joules, dtype=float)
+    arguments = [{"row": i, "of": optimizer} for i in range(len(joules))]
+    return ListedGroup(optimizer, 10, joules, stddev * joules, np.array(capacity, dtype=float), arguments)
+
+
+def rows(chosen):
+    return [(c.arguments["of"], c.arguments["row"]) for c in chosen]
+
+
+def test_of_those_that_cost_the_same_the_largest_capacity_is_taken():
+    chosen = choose([group([0.9, 0.91, 0.92, 0.3, 0.31], [1, 3, 2, 5, 4])], 1.0, 1.3, 2)
+    assert rows(chosen) == [("sgd", 1), ("sgd", 3)]
+
+
+def test_one_whose_doubt_reaches_over_the_budget_is_passed_over():
+    chosen = choose([group([0.99, 0.95], [9, 1], stddev=0.03)], 1.0, 1.3, 1)
+    assert rows(chosen) == [("sgd", 1)]
+    with pytest.raises(UsageError, match="lower --confidence"):
+        choose([group([0.999, 0.998], [1, 2], stddev=0.5)], 1.0, 1.3, 1)
+
+
+def test_ways_to_train_take_turns():
+    costs = list(np.linspace(0.1, 0.95, 40))
+    chosen = choose([group(costs, range(40)), group(costs, range(40), "adam")], 1.0, 0.0, 6)
+    assert sorted(o for o, _ in rows(chosen)) == ["adam"] * 3 + ["sgd"] * 3
+
+
+def test_empty_rungs_leave_their_place_to_others_and_nothing_is_chosen_twice():
+    chosen = choose([group([0.9, 0.91, 0.92], [1, 2, 3])], 1.0, 0.0, 8)
+    assert sorted(rows(chosen)) == [("sgd", 0), ("sgd", 1), ("sgd", 2)]
+
+
+def test_what_cannot_be_met_names_the_least():
+    with pytest.raises(UsageError, match=r"least that was found is 500 mJ, with row 1, of sgd"):
+        choose([group([0.9, 0.5], [1, 2])], 0.1, 0.0, 3)
+
+
+def found_of(*pairs):
+    trials = tuple(Trial(Candidate({}, "sgd", 1, j, 0.0), a, 1.0) for j, a in pairs)
+    return Found("x", "d", Meter("m", False), 1, 0.9, 1, 1, (1,), 9, 9, 0.1, ((), ()), (), "t", trials)
+
+
+def test_the_front_is_what_nothing_beats():
+    front = found_of((3, 0.9), (1, 0.5), (2, 0.4), (2.5, 0.8), (3.5, 0.9), (0.5, None)).front
+    assert [(t.candidate.joules, t.accuracy) for t in front] == [(1, 0.5), (2.5, 0.8), (3, 0.9)]
+
+
+def test_batches_are_compared_by_examples(estimator):
+    found = search("cnn5", "80%", estimator, batches=[5, 20], candidates=4000, trials=0)
+    assert found.examples == 10
+    assert set(found.batches) == {5, 20}
+    assert {c.batch for c in found.chosen} == {5, 20}
+    for candidate in found.chosen:
+        alone = estimator.estimate(traced("ampere.models.cnn5:build", candidate.arguments))
+        assert candidate.joules == pytest.approx(alone.joules * 10 / candidate.batch, rel=0.02)
+
+
+def test_each_profile_adds_its_optimiser(estimator):
+    found = search("cnn5", "50%", estimator, profile("adam", slower=1.2), candidates=4000, trials=0)
+    assert {c.optimizer for c in found.chosen} == {"sgd", "adam"}
+
+
+@pytest.mark.parametrize("name", [*OPEN, *DRAWN])
+def test_every_space_is_searched(estimator, name):
+    found = search(name, "95%", estimator, candidates=24, trials=0, confidence=0.5)
+    assert 1 <= found.screened <= 24 + 12
+    assert all(c.joules <= found.budget_joules for c in found.chosen)
+
+
+def test_depth_varies_where_a_family_has_it(estimator):
+    found = search("lstm", "70%", estimator, candidates=20_000, trials=0, confidence=0.5)
+    assert len({len(c.arguments["hidden"]) for c in found.chosen}) > 1
+
+
+def test_a_function_of_ones_own_is_a_space(net, estimator):
+    vary = {"width": range(8, 65), "kernel": (3, 5)}
+    found = search(f"{net}:build", "90%", estimator, vary=vary, train=f"{net}:train", trials=4, confidence=0.5)
+    assert found.screened == 2 * 57
+    assert {t.accuracy for t in found.trials} == {t.candidate.arguments["width"] / 100 for t in found.trials}
+    assert {c.arguments["kernel"] for c in found.chosen} <= {3, 5}
+
+
+def test_where_a_range_decides_the_depth_networks_are_estimated_one_by_one(net, estimator):
+    vary = {"depth": range(1, 4)}
+    found = search(f"{net}:build", "1kJ", estimator, vary=vary, iterations=1, trials=0)
+    assert sorted(c.arguments["depth"] for c in found.chosen) == [1, 2, 3]
+    [one, two, three] = sorted(c.joules for c in found.chosen)
+    assert one < two < three
+
+
+def test_axes_are_read():
+    assert read_axis("width=8..64") == ("width", range(8, 65))
+    assert read_axis("kernel = 3, 5") == ("kernel", (3, 5))
+    assert read_axis("norm=true,false") == ("norm", (True, False))
+    assert read_axis("cell=lstm,gru") == ("cell", ("lstm", "gru"))
+
+
+@pytest.mark.parametrize("text", ["width", "=3", "width=", "width=9..3", "width=0..3", "2x=3"])
+def test_axes_that_make_no_sense_are_refused(text):
+    with pytest.raises(UsageError, match="--vary"):
+        read_axis(text)
+
+
+def test_a_function_without_axes_or_with_too_many_is_refused(net):
+    with pytest.raises(UsageError, match="what of"):
+        of_function(f"{net}:build", {})
+    with pytest.raises(UsageError, match="more than 64"):
+        of_function(f"{net}:build", {"width": tuple(range(1, 100))})
+
+
+def test_our_training_learns():
+    space = of_space(find_space("lenet5"))
+    train = ours(space, 250, seed=0)
+    candidate = Candidate(space.original, "adam", space.original["batch"], 1.0, 0.1)
+    assert tried(train, space, candidate, seed=0).accuracy > 0.3
+
+
+def test_the_task_is_the_same_each_time_and_its_classes_differ():
+    import torch
+
+    example = torch.zeros(1, 1, 12, 12)
+    first, again = make_task(example, 3, seed=1), make_task(example, 3, seed=1)
+    assert torch.equal(first.train[0], again.train[0])
+    assert first.train[0].shape[1:] == example.shape[1:]
+    assert set(first.test[1].tolist()) == {0, 1, 2}
+
+
+def test_a_task_of_words_has_some_that_are_more_frequent_in_a_class():
+    import torch
+
+    words, labels = make_task(torch.zeros(1, 20, dtype=torch.long), 2, words=1000).train
+    assert words.shape == (4000, 20)
+    counts = [torch.bincount(words[labels == c].flatten(), minlength=1000) for c in (0, 1)]
+    keywords = [set(c.topk(8).indices.tolist()) for c in counts]
+    assert not keywords[0] & keywords[1]
+    assert all(c.max() > 5 * c.float().mean() for c in counts)
+
+
+def test_a_loss_that_is_no_number_is_a_failed_trial_and_not_the_end(estimator):
+    def train(model, candidate):
+        return math.nan if candidate.joules == max(seen) else 0.5
+
+    chosen = search("cnn5", "50%", estimator, candidates=5000, trials=0).chosen
+    seen = [c.joules for c in chosen]
+    found = search("cnn5", "50%", estimator, train=train, candidates=5000)
+    assert [bool(t.failure) for t in found.trials].count(True) == 1
+    assert all(t.accuracy is not None for t in found.front)
+    with pytest.raises(ModelError, match="none of 3 candidates could be trained"):
+        search("cnn5", "50%", estimator, train=lambda m, c: math.nan, candidates=5000, trials=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("words", "not a number"), ("raising", "no such data"), ("gone", "no func")]
+)
+def test_a_training_that_goes_wrong_is_one_line(net, estimator, name, says):
+    with pytest.raises(ModelError, match=says):
+        search("cnn5", "50%", estimator, train=f"{net}:{name}", candidates=1000, trials=2)
+
+
+def test_arguments_in_words():
+    assert in_words({"channels": [3, 4], "batch": 8}) == "channels 3-4, batch 8"
