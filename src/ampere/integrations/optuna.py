@@ -27,7 +27,8 @@ Model = str | LoadedModel | Network
 class EnergyConstraint:
     """Joules of an iteration that a trial may cost, with a confidence.
 
-    Samplers of Optuna 5 hear of it by themselves; to those of Optuna 4 give it as `constraints_func`. `budget` is joules (`5mJ`), joules of a run of `iterations`, or a share (`50%`) of what `original` costs.
+    Samplers of Optuna 5 hear of it by themselves; to those of Optuna 4 give it as `constraints_func`. `budget` is
+    joules (`5mJ`), joules of a run of `iterations`, or a share (`50%`) of what `original` costs.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Which candidates are worth training.
 
     |  rung 1  | rung 2 |  ...  | rung n |      joules, each rung larger by the same factor
-  least                              limit  budget       limit: where the estimate's doubt just fits under the budget
+  least                              limit  budget       limit: the doubt just fits under the budget
 
 Of each rung the candidate of the largest capacity that stays inside the budget with the confidence asked for.
 Ways to train (optimiser, batch) take turns. Rungs that have nobody leave their place to the next best of the others.
@@ -43,22 +43,19 @@ def choose(groups: Sequence[Group], allowed: float, deviations: float, count: in
     """Dearest first."""
     least = min(float(g.joules.min()) for g in groups)
     refuse_impossible(groups, least, allowed)
-    limit = max(least, _limit(groups, allowed, deviations))
+    dearest = max(float(g.joules.max()) for g in groups)
+    limit = max(least, min(dearest, _limit(groups, allowed, deviations)))
     edges = np.geomspace(max(least, limit / SPAN), limit, count + 1)
-    edges[0] *= 1 - 1e-9
+    edges[0], edges[-1] = edges[0] * (1 - 1e-9), edges[-1] * (1 + 1e-9)
     ways = list(dict.fromkeys((g.optimizer, g.batch) for g in groups))
     chosen: dict[Key, Candidate] = {}
     for _ in range(count):
         before = len(chosen)
         for rung in range(count - 1, -1, -1):
             turn = (count - 1 - rung + len(chosen) // count) % len(ways)
-            preferred = [*ways[turn:], *ways[:turn]]
-            found = next(
-                filter(
-                    None, (_best(groups, way, edges[rung : rung + 2], deviations, allowed, chosen) for way in preferred)
-                ),
-                None,
-            )
+            between = edges[rung : rung + 2]
+            tries = (_best(groups, way, between, deviations, allowed, chosen) for way in [*ways[turn:], *ways[:turn]])
+            found = next(filter(None, tries), None)
             if found and len(chosen) < count:
                 chosen[found[0]] = found[1]
         if len(chosen) in (before, count):
