@@ -111,10 +111,8 @@ class Prices:
             form = template(shape.largest, lambda widths: space.network(shape.arguments(widths)))
         except (IndexError, ValueError):  # a width decides how many layers there are
             return None
-        some, doubt = (
-            self.estimator.estimate(form.network(shape.largest), self.allocator),
-            self.estimator.condition.stddev,
-        )
+        some = self.estimator.estimate(form.network(shape.largest), self.allocator)
+        doubt = float(np.hypot(self.estimator.condition_doubt, self.estimator.condition.stddev))
         price *= some.condition * self._examples / form.batch
         ready = Bulk(model, form, some.allocator == "system")
         group = OpenGroup(shape, ready, form, price, doubt, self.optimizer, drawn)
