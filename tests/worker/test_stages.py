@@ -6,26 +6,13 @@ import pytest
 import torch
 
 from ampere.network import KINDS, Layer, TrainingSetup
+from ampere.network.kinds.convolution import usual_config
 from ampere.worker.measuring import Target, measure, plan_steps
 from ampere.worker.meters import choose_meter
 from ampere.worker.runtimes import find_runtime
 
 STAGES = ("forward", "backward", "update")
-LARGE = Layer(
-    "conv",
-    {
-        "batch": 8,
-        "size_in": (24, 24),
-        "kernel": (3, 3),
-        "stride": (1, 1),
-        "padding": (1, 1),
-        "dilation": (1, 1),
-        "groups": 1,
-        "bias": True,
-    },
-    32,
-    32,
-)
+LARGE = Layer("conv", usual_config(8, 24), 32, 32)
 
 
 @pytest.fixture

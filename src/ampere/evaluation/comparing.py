@@ -12,8 +12,8 @@ from ampere.validation import Validation, compare
 
 from .lab import Lab
 from .plan import title_of
-from .profile_job import ProfileJob
-from .trials_job import TrialsJob
+from .profile_job import ProfileJob, rivals_of
+from .trials_job import TrialsJob, trials_of
 
 OURS = "additive"
 
@@ -75,6 +75,11 @@ class Comparison:
 def compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...] = ()) -> Comparison:
     """With the trials' own profile; each further one adds its methods, or replaces what the first says of them."""
     return lab.remember(("compared", trials, others), lambda: _compared(lab, trials, others))
+
+
+def beside_rivals(lab: Lab, device: str, family: str) -> Comparison:
+    """Random networks of a family, by every method that the plan profiles for."""
+    return compared(lab, trials_of(lab.plan, device, family), rivals_of(lab.plan, device, family))
 
 
 def _compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Comparison:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ampere.network import Layer, Network, TailOp, work
+from ampere.network.kinds.convolution import usual_config
 from ampere.profiles.profile import Observation
 
 from .plan import title_of
@@ -12,18 +13,8 @@ from .plan import title_of
 
 def conv(channels_in: int, channels_out: int, size: int, batch: int) -> Layer:
     """3x3 with padding, and the ReLU that follows it."""
-    config = {
-        "batch": batch,
-        "size_in": (size, size),
-        "kernel": (3, 3),
-        "stride": (1, 1),
-        "padding": (1, 1),
-        "dilation": (1, 1),
-        "groups": 1,
-        "bias": True,
-    }
     values = float(batch * channels_out * size * size)
-    return Layer("conv", config, channels_in, channels_out, (TailOp("elementwise", values, values),))
+    return Layer("conv", usual_config(batch, size), channels_in, channels_out, (TailOp("elementwise", values, values),))
 
 
 def linear(features_in: int, features_out: int, batch: int) -> Layer:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..catalogue import Record
-from ..comparing import compared
+from ..comparing import beside_rivals
 from ..lab import Lab
-from ..profile_job import rivals_of
 from ..trials_job import needs, trials_of
 
 TITLE = "estimated against measured energy of random 5-layer CNNs"
@@ -20,6 +19,6 @@ jobs = needs(lambda plan: [trials_of(plan, device, FAMILY) for device in plan.de
 
 def records(lab: Lab) -> Iterator[Record]:
     for device in lab.plan.devices:
-        comparison = compared(lab, trials_of(lab.plan, device, FAMILY), rivals_of(lab.plan, device, FAMILY))
+        comparison = beside_rivals(lab, device, FAMILY)
         for trial in comparison.trials:
             yield {**comparison.of, **trial.to_json()}

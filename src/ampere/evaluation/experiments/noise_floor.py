@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..catalogue import Record
-from ..comparing import compared
+from ..comparing import beside_rivals
 from ..lab import Lab
-from ..profile_job import rivals_of
 from ..trials_job import needs, trials_of
 
 TITLE = "mean error against the noise floor"
@@ -20,10 +19,9 @@ jobs = needs(
 
 
 def records(lab: Lab) -> Iterator[Record]:
-    plan = lab.plan
-    for device in plan.devices:
-        for family in plan.families(device):
-            comparison = compared(lab, trials_of(plan, device, family), rivals_of(plan, device, family))
+    for device in lab.plan.devices:
+        for family in lab.plan.families(device):
+            comparison = beside_rivals(lab, device, family)
             repeatability, mape = comparison.repeatability, comparison.mape
             yield {
                 **comparison.of,

@@ -4,13 +4,27 @@ config: batch, size_in, kernel, stride, padding, dilation (tuples), bias, and fo
 output_padding. `groups` is the number of groups, or 0 for depthwise (a group for every input channel).
 """
 
-from typing import Any, Tuple
+from typing import Any, Dict, Tuple
 
 from ..layer import Layer
 from .kind import Kind, Shape, Work, padded, passes, product
 
 SMALL_IMAGE = 20480  # values
 COLOURS = 3  # input channels that runtimes have kernels of their own for, which fill no vector with zeros
+
+
+def usual_config(batch: int, size: int) -> Dict[str, Any]:
+    """Of a 3x3 convolution that keeps the size of its square images."""
+    return {
+        "batch": batch,
+        "size_in": (size, size),
+        "kernel": (3, 3),
+        "stride": (1, 1),
+        "padding": (1, 1),
+        "dilation": (1, 1),
+        "groups": 1,
+        "bias": True,
+    }
 
 
 def size_out(layer: Layer) -> Tuple[int, ...]:
