@@ -40,7 +40,7 @@ NEIGHBOURS = {
 RUNTIME_LIBRARIES = {"torch", "jax", "flax", "optax", "MNN", "numpy"}
 TRAVELLING = {
     "network": {"ampere.network"},
-    "worker": {"ampere.network", "ampere.worker", *RUNTIME_LIBRARIES},
+    "worker": {"ampere.network", "ampere.worker", *RUNTIME_LIBRARIES, "zeus"},
 }
 # Of the models that travel too, the files that build one.
 BUILDERS = {f"models/{space.factory.split(':')[0].split('.')[-1]}.py" for space in SPACES.values()}

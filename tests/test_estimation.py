@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tests.synthetic import chain, random_chains, true_seconds
@@ -76,3 +78,11 @@ def test_batteries() -> None:
     for nonsense in ("15", "Wh", "-3Wh", "nanWh", "infJ", "0J"):
         with pytest.raises(UsageError):
             joules_in(nonsense)
+
+
+def test_joules_net_of_idle_are_told_where_rest_was_read(profile: Profile) -> None:
+    network = chain(3, 20, 30, 40)
+    assert Estimator(profile).estimate(network).net_joules is None
+    estimate = Estimator(replace(profile, watts_idle=2.0)).estimate(network)
+    assert estimate.net_joules == pytest.approx(estimate.joules - 2.0 * estimate.seconds)
+    assert estimate.to_json()["joules_net_of_idle_per_iteration"] == estimate.net_joules

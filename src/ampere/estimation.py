@@ -49,6 +49,12 @@ class Estimate:
     meter: Meter
     allocator: str
     condition: float = 1.0  # how much dearer a step is now than in the reference condition
+    watts_idle: float | None = None  # of the meter at rest, where it was read
+
+    @property
+    def net_joules(self) -> float | None:
+        """What training adds to resting for as long; None where nobody read the meter at rest."""
+        return None if self.watts_idle is None else self.joules - self.watts_idle * self.seconds
 
     @property
     def interval90(self) -> tuple[float, float]:
@@ -61,6 +67,7 @@ class Estimate:
         return {
             "network": self.network,
             "joules_per_iteration": self.joules,
+            "joules_net_of_idle_per_iteration": self.net_joules,
             "joules_stddev": self.stddev,
             "joules_interval90": list(self.interval90),
             "seconds_per_iteration": self.seconds,
@@ -157,6 +164,7 @@ class Estimator:
             meter=self.meter,
             allocator=allocator,
             condition=condition,
+            watts_idle=self.profile.watts_idle,
         )
 
     def _doubts(self, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -57,6 +57,14 @@ def test_a_block_has_every_figure(worker):
     assert set(result) >= {"spread", "seconds", "page_faults", "loss", "elapsed", "conditions", "flags"}
 
 
+def test_a_load_works_and_rests_by_its_pattern(worker):
+    done = worker.ask("load", pattern=[1, 0], seconds=0.02)["result"]
+    assert done["began"] + 0.02 <= done["ends"][0]
+    assert done["began"] + 0.04 <= done["ends"][1]
+    for wrong in ({}, {"pattern": [1]}, {"pattern": [], "seconds": 1}, {"pattern": [1, 0], "seconds": 1000}):
+        assert worker.ask("load", **wrong)["error"]["type"] == "bad_request"
+
+
 def test_counters_are_listed(worker):
     assert isinstance(worker.ask("counters")["result"]["counters"], list)
 

@@ -72,7 +72,8 @@ def add_meter_choice(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--meter",
         metavar="NAME",
-        help="powercap, hwmon, battery or cpu-time (default: AMPERE_METER, else a fast counter, else cpu-time)",
+        help="powercap, hwmon, battery, zeus, cpu-time or log:FILE,time=COLUMN,power=COLUMN:mW "
+        "(default: AMPERE_METER, else a fast counter, else cpu-time)",
     )
 
 

@@ -49,6 +49,7 @@ class Yardstick:
     seconds_p10: float
     steps: int
     joules: float | None = None  # where a counter reads them
+    watts_idle: float | None = None  # what the counter reads at rest
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Yardstick:

@@ -9,6 +9,7 @@ from typing import Any
 
 HARDWARE = ("cpu", "cores", "system", "machine")
 SOFTWARE = ("release", "python", "torch", "runtimes")
+SETTINGS = ("governor", "power_source")  # may change while it is the same device
 
 
 def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
@@ -17,4 +18,5 @@ def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
     if "worker" in hello:  # not ours: what it says of a machine is not comparable with what ours says
         hardware["worker"] = hello["worker"]
     digest = hashlib.sha256(json.dumps(hardware, sort_keys=True).encode()).hexdigest()
-    return {"id": digest[:16], **hardware, **{field: hello.get(field) for field in SOFTWARE}}
+    told = {field: hello.get(field) for field in (*SOFTWARE, *SETTINGS) if field in SOFTWARE or hello.get(field)}
+    return {"id": digest[:16], **hardware, **told}

@@ -8,7 +8,7 @@ import sys
 from ..errors import DeviceError
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
 from .conversation import Conversation
-from .environment import worker_environment
+from .environment import METER, worker_environment
 from .process import WorkerProcess
 from .worker_device import WorkerDevice
 
@@ -29,7 +29,7 @@ class LocalDevice(WorkerDevice):
         return self._worker.pid if isinstance(self._worker, WorkerProcess) else None
 
     def _launched(self) -> Conversation:
-        environment = worker_environment(os.environ, self.allocator, self._threads)
+        environment = worker_environment({**os.environ, METER: self._asked_meter()}, self.allocator, self._threads)
         try:
             return WorkerProcess(self._command, environment)
         except OSError as problem:

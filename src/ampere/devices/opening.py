@@ -27,6 +27,7 @@ from .environment import METER
 from .fingerprint import fingerprint
 from .foreign import abilities_in
 from .local import LocalDevice
+from .logs import logged_meter
 from .worker_device import WorkerDevice
 
 LOCAL = "local"
@@ -133,11 +134,12 @@ def _as_it_says(identity: dict[str, Any], hello: Mapping[str, Any]) -> Described
 
 
 def _describe_local(_: str, watts_per_core: float) -> Described:
+    log = logged_meter()
     try:
-        here = hello({"watts_per_core": watts_per_core})
+        here = hello({"watts_per_core": watts_per_core, "meter": log.for_worker if log else None})
     except WorkerError as problem:
         raise (MeterError if problem.type == METER_FAILED else UsageError)(str(problem)) from None
-    return _as_it_says(fingerprint(here), here)
+    return _as_it_says(fingerprint(here), log.told(here) if log else here)
 
 
 def _open_local(_: str, watts_per_core: float, seed: int) -> Devices:

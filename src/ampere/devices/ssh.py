@@ -56,7 +56,7 @@ class SshDevice(RemoteDevice):
         order = {
             "size": len(parcel()),
             "silence_seconds": SILENCE_SECONDS,
-            "environment": worker_environment({METER: os.environ.get(METER, "")}, self.allocator, self._threads),
+            "environment": worker_environment({METER: self._asked_meter()}, self.allocator, self._threads),
             "without": list(TUNED),
         }
         command = self.address.command(arrival(), json.dumps(order))

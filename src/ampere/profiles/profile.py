@@ -35,6 +35,7 @@ class Profile:
     yardstick_joules: float | None = None  # the same as its seconds, where a counter reads joules
     joules_fit: Mapping[str, Any] = field(default_factory=dict)  # the same as `fit`, of joules that a counter read
     runs: tuple[Observation, ...] = ()  # what users' own trainings cost, in the order in which they were recorded
+    watts_idle: float | None = None  # what the counter read at rest
 
     def __post_init__(self) -> None:
         with believing("a profile"):
@@ -44,6 +45,7 @@ class Profile:
             check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
             check_how(self.method, self.protocol)
             check_positive("the yardstick's joules", 1.0 if self.yardstick_joules is None else self.yardstick_joules)
+            check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
@@ -69,6 +71,7 @@ class Profile:
             "method": self.method,
             "protocol": self.protocol,
             "yardstick_joules": self.yardstick_joules,
+            "watts_idle": self.watts_idle,
             "joules_fit": dict(self.joules_fit),
             "layers": table.to_json(),
             "observations": rows,
@@ -78,7 +81,7 @@ class Profile:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Profile":
         table = LayerTable.from_json(record["layers"])
-        joules = record.get("yardstick_joules")
+        joules, idle = record.get("yardstick_joules"), record.get("watts_idle")
         return cls(
             device=dict(record["device"]),
             setup=TrainingSetup.from_json(record["setup"]),
@@ -93,6 +96,7 @@ class Profile:
             yardstick_joules=None if joules is None else float(joules),
             joules_fit=dict(record.get("joules_fit", {})),
             runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
+            watts_idle=None if idle is None else float(idle),
         )
 
 

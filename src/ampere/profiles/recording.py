@@ -29,6 +29,7 @@ class Header:
     method: str = "additive"
     protocol: str = "yardstick"
     yardstick_joules: float | None = None  # where a counter reads them
+    watts_idle: float | None = None  # what the counter read at rest
 
     def __post_init__(self) -> None:
         with believing("a journal's header"):
@@ -37,6 +38,7 @@ class Header:
             check_positive("the yardstick's seconds", self.yardstick_seconds)
             check_how(self.method, self.protocol)
             check_positive("the yardstick's joules", 1.0 if self.yardstick_joules is None else self.yardstick_joules)
+            check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -48,15 +50,16 @@ class Header:
             "method": self.method,
             "protocol": self.protocol,
             "yardstick_joules": self.yardstick_joules,
+            "watts_idle": self.watts_idle,
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Header":
         setup, meter = TrainingSetup.from_json(record["setup"]), Meter(**record["meter"])
         how = record.get("method", "additive"), record.get("protocol", "yardstick")
-        joules = record.get("yardstick_joules")
-        nominal = None if joules is None else float(joules)
-        return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how, nominal)
+        read = (record.get(name) for name in ("yardstick_joules", "watts_idle"))
+        counted = [None if value is None else float(value) for value in read]
+        return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how, *counted)
 
 
 def record_header(journal: Journal, header: Header) -> None:

@@ -111,7 +111,8 @@ def make_profile(
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
         if "system" in campaign.allocators and "system" in devices:
             trainers["system"] = Starting(devices["system"], setup, background)
-        fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, nominal.joules)
+        counted = nominal.joules, nominal.watts_idle
+        fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, *counted)
         header = _header(journal, old, fresh, foreign)
         measured, runs = apart(observations_from(journal))
         known = merged(measured)
@@ -158,7 +159,7 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
     """What the journal already stands for; a new one begins with what is here now."""
     known = header_from(journal)
     if known is None and old is not None:
-        how = old.method, old.protocol, old.yardstick_joules
+        how = old.method, old.protocol, old.yardstick_joules, old.watts_idle
         known = Header(old.device, old.setup, old.meter, old.yardstick_seconds, *how)
         record_header(journal, known)
         for observation in (*old.observations, *old.runs):

@@ -1,6 +1,7 @@
 """One block: build the subject anew, warm up, measure it beside the yardstick, discard it."""
 
 import contextlib
+import math
 import time
 from typing import Any, Dict, List, Tuple
 
@@ -10,10 +11,11 @@ from .isolation import CAN_FORK, in_child
 from .measuring import Plan, Target, Window, measure, measure_plain, plan_for_counter, plan_steps, plan_windows, window
 from .medians import median, quantile
 from .memory import limit_memory
-from .meters import METER_FAILED, CpuTimeMeter, Meter, choose_meter, meter_failed, watts_of
+from .meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
 from .request import STEP, BlockRequest, seconds_of, threads_of
 from .runtimes import Runtime, Training, description_of, find_runtime
-from .summary import Trial, summary
+from .summary import Trial, spans, summary
+from .surroundings import SLEPT_SECONDS, power_source, slept_seconds
 
 YARDSTICK_WARMUP = 3
 YARDSTICKS_AT_LEAST = 20
@@ -32,7 +34,16 @@ def block(record: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _block(record: Dict[str, Any]) -> Dict[str, Any]:
-    request = BlockRequest.from_json(record)
+    request, slept, fed = BlockRequest.from_json(record), slept_seconds(), power_source()
+    answer = _isolated(request)
+    if slept_seconds() - slept > SLEPT_SECONDS:
+        raise meter_failed("the machine slept while it was measured: keep it awake")
+    if power_source() != fed:
+        answer["flags"].append("source_switched")
+    return answer
+
+
+def _isolated(request: BlockRequest) -> Dict[str, Any]:
     runtime = find_runtime(request.setup.runtime)
     if request.isolation == "inline":
         return _run(request, runtime, ())
@@ -95,7 +106,7 @@ def _refuse_nothing(meter: Meter, *kinds: List[Window]) -> None:
     """0 J of training is no measurement."""
     for windows in kinds:
         seconds = sum(w.seconds for w in windows)
-        if windows and not sum(w.joules for w in windows) > 0:
+        if windows and sum(w.joules for w in windows) <= 0:
             raise meter_failed(
                 f"{meter.describe()['name']} told 0 J of {seconds:.2g} s of training: ampere devices --check"
             )
@@ -121,12 +132,13 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     step, clock, meter = runtime.yardstick().step, CpuTimeMeter(), choose_meter(watts_of(record))
     counter_seconds = float(meter.describe().get("window_seconds", 0.0))
     window(step, YARDSTICK_WARMUP, clock)
+    rest, rested = at_rest(meter) if counter_seconds else (math.nan, None)
     meter.start()  # once around all steps: a counter is too slow for each
     deadline, windows = time.monotonic() + max(seconds, 2 * counter_seconds), [window(step, 1, clock)]
     while time.monotonic() < deadline or len(windows) < YARDSTICKS_AT_LEAST:
         windows.append(window(step, 1, clock))
     joules = meter.stop() / len(windows)
-    if counter_seconds and not joules > 0:
+    if counter_seconds and joules <= 0:
         raise meter_failed(f"{meter.describe()['name']} told 0 J of training: ampere devices --check")
     cpu, wall = [w.cpu_seconds for w in windows], [w.seconds for w in windows]
     return {
@@ -135,5 +147,7 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         "cpu_seconds_p10": quantile(cpu, 0.1),
         "seconds_p10": quantile(wall, 0.1),
         "steps": len(windows),
-        "joules": joules if counter_seconds else None,
+        "joules": None if not counter_seconds or math.isnan(joules) else joules,
+        "watts_idle": None if math.isnan(rest) else rest,
+        "windows": {"yardstick": spans(windows), "rest": rested} if math.isnan(joules) else None,
     }

@@ -1,4 +1,4 @@
-"""What this machine is, and how busy it is."""
+"""What this machine is."""
 
 import os
 import platform
@@ -7,6 +7,7 @@ from typing import Any, Dict, Optional
 from . import PROTOCOL
 from .meters import choose_meter, watts_of
 from .runtimes import installed
+from .surroundings import governor, power_source
 
 NEON = ("aarch64", "arm64", "armv7l", "armv8l")
 
@@ -15,6 +16,8 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
     runtimes = installed()
     return {
         "protocol": PROTOCOL,
+        "governor": governor(),
+        "power_source": power_source(),
         "python": platform.python_version(),
         "system": platform.system(),
         "release": platform.release(),
@@ -24,7 +27,7 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "vector_width": vector_width(),
         "torch": runtimes.get("torch"),
         "runtimes": runtimes,
-        "meter": choose_meter(watts_of(request)).describe(),
+        "meter": choose_meter(watts_of(request), request.get("meter")).describe(),
     }
 
 
@@ -45,10 +48,3 @@ def _cpuinfo(field: str) -> Optional[str]:
     except OSError:
         return None
     return found[0] if found else None
-
-
-def conditions() -> Dict[str, float]:
-    """What may explain a strange figure later."""
-    if not hasattr(os, "getloadavg"):
-        return {}
-    return {"load_1min": os.getloadavg()[0], "cores": float(os.cpu_count() or 1)}

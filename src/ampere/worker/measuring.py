@@ -35,8 +35,9 @@ class Window(NamedTuple):
     iterations: int
     seconds: float
     cpu_seconds: float
-    joules: float
+    joules: float  # NaN where the host reads the meter
     page_faults: int
+    began: float = 0.0  # by this machine's performance counter
 
     @property
     def cpu_per_iteration(self) -> float:
@@ -111,12 +112,12 @@ def measure_plain(iterations: int, target: Step, meter: Meter) -> Tuple[List[Win
 def window(step: Step, iterations: int, meter: Meter) -> Window:
     faults = page_faults()
     meter.start()
-    wall, cpu = time.perf_counter_ns(), time.process_time_ns()
+    began, cpu = time.perf_counter_ns(), time.process_time_ns()
     for _ in range(iterations):
         step()
-    cpu, wall = time.process_time_ns() - cpu, time.perf_counter_ns() - wall
+    cpu, ended = time.process_time_ns() - cpu, time.perf_counter_ns()
     joules = meter.stop()
-    return Window(iterations, wall * 1e-9, cpu * 1e-9, joules, page_faults() - faults)
+    return Window(iterations, (ended - began) * 1e-9, cpu * 1e-9, joules, page_faults() - faults, began * 1e-9)
 
 
 def ratios(targets: List[Window], yardsticks: List[Window]) -> List[float]:

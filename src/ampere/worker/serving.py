@@ -7,7 +7,7 @@ from .block import block, yardstick_alone
 from .channel import Channel
 from .errors import as_worker_error, bad_request
 from .greeting import greeting
-from .meters import counters
+from .meters import counters, load
 
 Request = Dict[str, Any]
 Actions = Dict[str, Callable[[Request], Dict[str, Any]]]
@@ -20,6 +20,7 @@ def serve(channel: Channel) -> None:
         "block": block,
         "yardstick": yardstick_alone,
         "counters": counters,
+        "load": load,
     }
     line = channel.receive()
     while line is not None:

@@ -3,13 +3,14 @@
 import math
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from .machine import conditions
 from .measuring import Window, ratios
 from .medians import median, relative_spread
 from .request import BlockRequest
+from .surroundings import conditions
 
 LOADED_WALL_PER_CPU = 1.25
 NOISY_SPREAD = 0.25
+THROTTLED, YARDSTICKS_TO_TELL = 1.15, 4
 
 
 class Trial(NamedTuple):
@@ -34,6 +35,7 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
         "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]) if yardsticks else None,
         "joules": _joules(targets),
         "yardstick_joules": _joules(yardsticks) if trial.counted and yardsticks else None,
+        "windows": {"target": spans(targets), "yardstick": spans(yardsticks)} if _joules(targets) is None else None,
         "iterations": iterations,
         "page_faults": sum(w.page_faults for w in targets) / iterations,
         "parameters": trial.parameters,
@@ -43,8 +45,15 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
     }
 
 
-def _joules(windows: List[Window]) -> float:
+def spans(windows: List[Window]) -> List[Tuple[float, float, float]]:
+    """When they began and ended, and their CPU seconds, for a host that reads the meter."""
+    return [(w.began, w.began + w.seconds, w.cpu_seconds) for w in windows]
+
+
+def _joules(windows: List[Window]) -> Optional[float]:
     """The power of all windows at the cost of the median one, or a single slow window would count in joules only."""
+    if any(math.isnan(w.joules) for w in windows):
+        return None
     watts = sum(w.joules for w in windows) / max(sum(w.cpu_seconds for w in windows), 1e-9)
     return watts * median([w.cpu_per_iteration for w in windows])
 
@@ -56,9 +65,18 @@ def _flags(request: BlockRequest, trial: Trial, spread: Optional[float]) -> List
         "nonfinite_loss": any(_finite(loss) is None for loss in trial.losses),
         "loaded": request.setup.threads == 1 and wall > LOADED_WALL_PER_CPU * cpu,
         "noisy": spread is not None and spread > NOISY_SPREAD,
+        "throttled": slowed_down(trial.yardsticks),
         "short": sum(w.iterations for w in trial.targets) < request.iterations,
     }
     return [flag for flag, doubted in doubts.items() if doubted]
+
+
+def slowed_down(yardsticks: List[Window]) -> bool:
+    """The same step costs clearly more CPU time in the second half than in the first: the clock fell on the way."""
+    if len(yardsticks) < YARDSTICKS_TO_TELL:
+        return False
+    costs, half = [w.cpu_per_iteration for w in yardsticks], len(yardsticks) // 2
+    return median(costs[-half:]) > THROTTLED * median(costs[:half])
 
 
 def _finite(loss: float) -> Optional[float]:

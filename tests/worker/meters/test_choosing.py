@@ -66,7 +66,7 @@ def test_what_is_asked_for_and_not_there_is_never_replaced(monkeypatch, asked):
 
 def test_an_unknown_name_is_answered_with_the_known_ones(monkeypatch):
     monkeypatch.setenv("AMPERE_METER", "rapl")
-    with pytest.raises(WorkerError, match="powercap, hwmon, battery, cpu-time"):
+    with pytest.raises(WorkerError, match="powercap, hwmon, battery, zeus, cpu-time"):
         chosen()
 
 

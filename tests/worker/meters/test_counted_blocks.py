@@ -36,13 +36,15 @@ def test_joules_are_the_counters(metered, subject_of, pairing):
     if pairing == "plain":
         assert block["yardstick_joules"] is None
     else:
-        assert block["yardstick_joules"] / block["yardstick_seconds"] == pytest.approx(WATTS, rel=0.3)
+        watts = block["yardstick_joules"] / block["yardstick_seconds"]  # of CPU time: more where the machine is shared
+        assert 0.7 * WATTS < watts < 3 * WATTS
 
 
 def test_the_yardstick_is_counted_too(metered):
     worker, _ = metered
     alone = worker.ask("yardstick", seconds=0.2)["result"]
     assert alone["joules"] / alone["seconds"] == pytest.approx(WATTS, rel=0.3)
+    assert alone["watts_idle"] == pytest.approx(WATTS, rel=0.3)
 
 
 def test_a_stage_is_too_short_for_a_counter(metered, layers_subject, examples):

@@ -49,6 +49,9 @@ def _run(
                 f"{units.seconds(total.seconds)}"
             ),
         )
+    if estimate.net_joules is not None:
+        rest = f"{estimate.watts_idle:.3g} W at rest"
+        yield "net of idle", f"{units.joules(estimate.net_joules)} per iteration; the meter reads {rest}"
     if total is not None and total.battery_share is not None:
         yield "battery", f"{units.percent(total.battery_share)} of {options.battery}"
     elif battery:

@@ -3,10 +3,12 @@
 from typing import Any, Dict
 
 from ..errors import bad_request
+from .checking import at_rest
 from .choosing import choose_meter
 from .cpu_time import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from .listing import counters
 from .meter import METER_FAILED, Meter, meter_failed
+from .outside import load
 
 
 def watts_of(request: Dict[str, Any]) -> float:
@@ -24,8 +26,10 @@ __all__ = [
     "METER_FAILED",
     "CpuTimeMeter",
     "Meter",
+    "at_rest",
     "choose_meter",
     "counters",
+    "load",
     "meter_failed",
     "watts_in",
     "watts_of",

@@ -17,6 +17,7 @@ UPDATES_IN_WINDOW = 5
 WATCHED_UPDATES = 20
 WATCH_SECONDS_AT_LEAST, WATCH_SECONDS_AT_MOST = 0.1, 5.0
 LEAST_RISE = 1.02
+LEAST_REST_SECONDS, REST_UPDATES = 0.1, 10
 HASHED = bytes(200000)
 
 
@@ -45,6 +46,16 @@ def advances(meter: Meter) -> bool:
     meter.start()
     busy(max(0.02, min(0.1, UPDATES_IN_WINDOW * meter.update_seconds)))
     return meter.stop() > 0
+
+
+def at_rest(meter: Meter) -> Tuple[float, Tuple[float, float]]:
+    """Watts while nothing is trained, and the span in which they were read."""
+    seconds = max(LEAST_REST_SECONDS, REST_UPDATES * meter.update_seconds)
+    began = time.perf_counter()
+    meter.start()
+    time.sleep(seconds)
+    joules, ended = meter.stop(), time.perf_counter()
+    return joules / (ended - began), (began, ended)
 
 
 def busy(seconds: float) -> None:

@@ -8,14 +8,16 @@ from functools import lru_cache
 from typing import Dict, List, NamedTuple, Optional
 
 from ..errors import WorkerError, bad_request
-from . import battery, hwmon, powercap
+from . import battery, hwmon, powercap, zeus
 from .checking import advances
 from .cpu_time import NAME as MODELLED
 from .cpu_time import CpuTimeMeter
 from .meter import Finder, Meter, meter_failed
+from .outside import outside
 
-BUILT_IN: Dict[str, Finder] = {powercap.NAME: powercap.find, hwmon.NAME: hwmon.find, battery.NAME: battery.find}
-ONLY_WHEN_ASKED = (battery.NAME,)  # its windows take a minute each, and a plug would change the meter
+BUILT_IN: Dict[str, Finder] = {m.NAME: m.find for m in (powercap, hwmon, battery, zeus)}
+# Windows of a battery take a minute each; what zeus finds may be a graphics card that nothing is trained on.
+ONLY_WHEN_ASKED = (battery.NAME, zeus.NAME)
 QUICK_SECONDS = 1.0  # a slower one shows nothing in a moment; 0 J of a block are refused anyway
 GROUP = "ampere.meters"
 
@@ -28,9 +30,9 @@ class Found(NamedTuple):
     problem: Optional[str] = None
 
 
-def choose_meter(watts_per_core: float) -> Meter:
+def choose_meter(watts_per_core: float, name: Optional[str] = None) -> Meter:
     """The same one as long as the process lives."""
-    counter = _counter(os.environ.get("AMPERE_METER") or "", sysfs())
+    counter = _counter(name or os.environ.get("AMPERE_METER") or "", sysfs())
     return counter or CpuTimeMeter(watts_per_core)
 
 
@@ -53,6 +55,8 @@ def _counter(name: str, root: str) -> Optional[Meter]:
     if name == MODELLED:
         return None
     known = finders()
+    if outside(name):
+        return outside(name)
     if name:
         return _asked(name, known, root)
     usable = (_usable(known[name], root) for name in known if name not in ONLY_WHEN_ASKED)

@@ -35,7 +35,7 @@ class SampledMeter:
         if self._problem:
             raise self._problem
         self._take()
-        return sum((t1 - t0) * (w0 + w1) / 2 for (t0, w0), (t1, w1) in zip(self._samples, self._samples[1:]))
+        return joules_under(self._samples)
 
     def reading(self) -> float:
         """Watts just now."""
@@ -57,3 +57,8 @@ class SampledMeter:
         if self._thread:
             self._thread.join()
         self._thread = None
+
+
+def joules_under(samples: List[Tuple[float, float]]) -> float:
+    """Of seconds and watts."""
+    return sum((t1 - t0) * (w0 + w1) / 2 for (t0, w0), (t1, w1) in zip(samples, samples[1:]))

@@ -1,0 +1,153 @@
+"""A bench meter as a device's meter: the device works by a pattern, and its log shows when that was.
+
+pattern found in the log -> clocks aligned -> a block's windows by the device's clock -> joules of the same spans there
+      ^__________________ again every few minutes, since clocks drift __________________|
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ...errors import MeterError
+from .log import Log
+from .spec import PREFIX, LogSpec
+
+if TYPE_CHECKING:
+    from .aligning import Clocks
+
+SAMPLES_IN_WINDOW = 60
+LEAST_WINDOW_SECONDS = 0.1
+ROWS_IN_PART, LEAST_PART_SECONDS = 4, 0.2  # of the pattern
+ALIGNED_FOR_SECONDS = 180.0
+PATIENCE_SECONDS = 20.0  # for rows that a meter keeps back before it writes them
+PATIENT_ROWS = 5
+LOOK_SECONDS = 0.05
+SAME_SECONDS = 1e-3
+ATTEMPTS = 3
+
+Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+class LoggedMeter:
+    def __init__(self, spec: LogSpec) -> None:
+        self._log = Log(spec)
+        self._clocks: Clocks | None = None
+        self._wait(lambda: self._log.interval is not None, f"{spec.path} does not grow: start the meter's recording")
+        self.interval = self._log.interval or 0.0
+        if not self.interval > 0:
+            raise MeterError(f"{spec.path} has rows of the same time: name its time column and unit")
+        self.window_seconds = max(LEAST_WINDOW_SECONDS, SAMPLES_IN_WINDOW * self.interval)
+
+    @property
+    def for_worker(self) -> str:
+        """What a worker is told of it."""
+        return f"outside:{self.window_seconds:g}"
+
+    def describe(self) -> dict[str, Any]:
+        path, every = self._log.spec.path, self.interval
+        scope = f"all that the meter feeds, {path.name}, a row every {every:.3g} s"
+        return {"name": "log", "measured": True, "scope": scope, "window_seconds": self.window_seconds}
+
+    def around(self, request: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
+        """Asks, and adds the joules of the windows that it tells of; once more where the log failed."""
+        measures = request["do"] in ("block", "yardstick")
+        for left in reversed(range(ATTEMPTS if measures else 1)):
+            if measures:
+                self.align(ask)
+            try:
+                return self.told(ask(request))
+            except MeterError:
+                if not left:
+                    raise
+        raise AssertionError
+
+    def told(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """A worker's answer with the joules of its windows, and this meter in the place of `outside`."""
+        filled, spans = {**answer}, answer.get("windows") or {}
+        if "meter" in answer:
+            filled["meter"] = self.describe()
+        if "target" in spans:
+            filled["joules"] = self._watts(spans["target"]) * answer["cpu_seconds"]
+            filled["yardstick_joules"] = None
+            if spans["yardstick"]:
+                filled["yardstick_joules"] = self._watts(spans["yardstick"]) * answer["yardstick_seconds"]
+        elif "yardstick" in spans:
+            filled["joules"] = self._watts(spans["yardstick"]) * answer["cpu_seconds"]
+            began, ended = spans["rest"]
+            filled["watts_idle"] = self._watts([(began, ended, ended - began)])
+        return filled
+
+    def align(self, ask: Ask) -> None:
+        """Where it was not done lately: makes the device work by the pattern, and looks for that in the log."""
+        from .aligning import PATTERN, Clocks, place_of
+
+        self._clocks = self._clocks or Clocks()
+        now = ask({"do": "load", "pattern": [0], "seconds": 1e-3})["ends"][-1]
+        if self._clocks.latest is not None and now - self._clocks.latest < ALIGNED_FOR_SECONDS:
+            return
+        part = max(LEAST_PART_SECONDS, ROWS_IN_PART * self.interval)
+        row = max(0, self._log.advance() - len(PATTERN) * ROWS_IN_PART)
+        done = ask({"do": "load", "pattern": list(PATTERN), "seconds": part})
+        until, likeness = time.monotonic() + PATIENCE_SECONDS + len(PATTERN) * part, 0.0
+        while time.monotonic() < until:
+            self._log.advance()
+            place = place_of(*self._log.since(row), done["ends"], done["began"])
+            if place and place.sure:
+                self._clocks.add(done["began"], place.began)
+                return
+            likeness = place.likeness if place else 0.0
+            time.sleep(max(LOOK_SECONDS, part))
+        raise MeterError(
+            f"the load of the device is not seen in {self._log.spec.path} (correlation {likeness:.2f}): does this "
+            "meter feed the device, is its recording written at once, and is the device quiet?"
+        )
+
+    def _watts(self, spans: Sequence[Sequence[float]]) -> float:
+        """Joules a second of CPU time, as the worker's own meters tell them."""
+        assert self._clocks is not None
+        places = [(self._clocks.in_log(began), self._clocks.in_log(ended)) for began, ended, _ in spans]
+        last = max(ended for _, ended in places)
+        self._wait(lambda: self._log.latest > last, f"{self._log.spec.path} stopped growing: the meter is gone")
+        watts = [self._log.mean_watts(*place) for place in _joined(places)]
+        seconds = [ended - began for began, ended in _joined(places)]
+        joules = sum(w * s for w, s in zip(watts, seconds, strict=True)) / self._clocks.rate
+        if not joules > 0:
+            raise MeterError(f"{self._log.spec.path} tells {joules:.3g} J of training: check its columns and units")
+        return joules / sum(cpu for _, _, cpu in spans)
+
+    def _wait(self, done: Callable[[], bool], otherwise: str) -> None:
+        """As long as it grows."""
+        patience = max(PATIENCE_SECONDS, PATIENT_ROWS * (self._log.interval or 0.0))
+        until, rows = time.monotonic() + patience, self._log.advance()
+        while not done():
+            if time.monotonic() > until:
+                raise MeterError(otherwise)
+            time.sleep(LOOK_SECONDS)
+            if (now := self._log.advance()) > rows:
+                until, rows = time.monotonic() + patience, now
+
+
+def _joined(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Windows that follow each other at once, as one: steps of the yardstick are shorter than a row."""
+    joined = [places[0]]
+    for began, ended in places[1:]:
+        if began - joined[-1][1] < SAME_SECONDS:
+            joined[-1] = joined[-1][0], ended
+        else:
+            joined.append((began, ended))
+    return joined
+
+
+def logged_meter() -> LoggedMeter | None:
+    """The one that AMPERE_METER names, if it names a log."""
+    asked = os.environ.get("AMPERE_METER", "")
+    return _opened(asked) if asked.startswith(PREFIX) else None
+
+
+@lru_cache(maxsize=4)
+def _opened(asked: str) -> LoggedMeter:
+    return LoggedMeter(LogSpec.parse(asked))

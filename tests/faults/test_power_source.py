@@ -1,0 +1,78 @@
+"""Mains plugged in or out in the middle of a window: no joules of it, and the source is part of the identity."""
+
+import os
+import time
+
+import pytest
+from tests.sysfs_tree import add_battery, put
+
+from ampere.devices.fingerprint import fingerprint
+from ampere.worker import block, surroundings
+from ampere.worker.errors import WorkerError
+from ampere.worker.machine import hello
+from ampere.worker.meters import battery
+
+
+def test_a_plug_in_the_middle_of_a_window_spoils_it(tmp_path):
+    add_battery(tmp_path, power_now=7_000_000)
+    put(tmp_path / "class/power_supply/AC/type", "Mains")
+    put(tmp_path / "class/power_supply/AC/online", 0)
+    meter = battery.find(str(tmp_path))
+    meter.start()
+    put(tmp_path / "class/power_supply/AC/online", 1)
+    time.sleep(0.4)
+    put(tmp_path / "class/power_supply/AC/online", 0)
+    with pytest.raises(WorkerError, match="AC feeds the device"):
+        meter.stop()
+
+
+@pytest.fixture(name="plug")
+def a_laptop(tmp_path, monkeypatch):
+    monkeypatch.setenv("AMPERE_SYSFS", str(tmp_path))
+    monkeypatch.setenv("AMPERE_METER", "cpu-time")
+    add_battery(tmp_path, power_now=7_000_000)
+    put(tmp_path / "class/power_supply/AC/type", "Mains")
+
+    def plug(online):
+        put(tmp_path / "class/power_supply/AC/online", online)
+
+    plug(0)
+    return plug
+
+
+def test_the_source_is_part_of_the_identity_but_not_of_its_name(plug):
+    unplugged = fingerprint(hello({}))
+    plug(1)
+    plugged = fingerprint(hello({}))
+    assert (unplugged["power_source"], plugged["power_source"]) == ("battery", "mains")
+    assert unplugged["id"] == plugged["id"]
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_with_another_meter_the_block_is_flagged(plug, monkeypatch, before):
+    plug(before)
+
+    def trained(request):
+        plug(1 - before)
+        return {"flags": []}
+
+    monkeypatch.setattr(block, "_isolated", trained)
+    request = {"subject": {"factory": "a:b"}}
+    assert block.block(request)["flags"] == ["source_switched"]
+    monkeypatch.setattr(block, "_isolated", lambda request: {"flags": []})
+    assert block.block(request)["flags"] == []
+
+
+def test_what_is_around_is_told_where_it_can_be_read(tmp_path, monkeypatch):
+    monkeypatch.setenv("AMPERE_SYSFS", str(tmp_path))
+    assert not {"celsius", "clock_mhz", "battery_percent"} & set(surroundings.conditions())
+    put(tmp_path / "class/thermal/thermal_zone0/temp", 41500)
+    put(tmp_path / "class/thermal/thermal_zone1/temp", 55000)
+    put(tmp_path / "class/thermal/cooling_device0/temp", 99000)
+    put(tmp_path / "devices/system/cpu/cpufreq/policy0/scaling_cur_freq", 1_800_000)
+    put(tmp_path / "devices/system/cpu/cpufreq/policy0/scaling_governor", "schedutil")
+    put(tmp_path / "class/power_supply/BAT0/capacity", 83)
+    found = surroundings.conditions()
+    assert (found["celsius"], found["clock_mhz"], found["battery_percent"]) == (55.0, 1800.0, 83.0)
+    assert surroundings.governor() == "schedutil"
+    assert found["load_1min"] == pytest.approx(os.getloadavg()[0], abs=1.0)

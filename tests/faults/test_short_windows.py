@@ -1,0 +1,52 @@
+"""Windows too short for a meter, 0 J, and sensors that look only part of the time."""
+
+from random import Random
+
+import pytest
+from tests.sysfs_tree import add_battery, add_rail, add_zone
+
+from ampere.worker.block import _refuse_nothing
+from ampere.worker.errors import WorkerError
+from ampere.worker.measuring import Window, plan_for_counter
+from ampere.worker.meters import CpuTimeMeter, battery, hwmon, powercap
+from ampere.worker.meters.sampling import joules_under
+
+
+def test_0_joules_are_never_a_result():
+    with pytest.raises(WorkerError, match=r"told 0 J of 0\.5 s of training"):
+        _refuse_nothing(CpuTimeMeter(), [Window(10, 0.5, 0.5, 0.0, 0)])
+
+
+def test_windows_hold_60_samples_or_100_updates(tmp_path):
+    add_zone(tmp_path, "intel-rapl:0", "package-0")
+    add_rail(tmp_path, "hwmon0", 1, "VDD_IN", 5000, 1000)
+    add_battery(tmp_path, power_now=5_000_000)
+    for find, least in ((powercap.find, 100), (hwmon.find, 60), (battery.find, 60)):
+        meter = find(str(tmp_path))
+        assert meter.describe()["window_seconds"] >= least * meter.update_seconds
+
+
+@pytest.mark.parametrize("step_seconds", [0.0001, 0.003, 0.5, 7.0])
+def test_blocks_are_as_long_as_windows_must_be(step_seconds):
+    plan = plan_for_counter(8, step_seconds, 0.002, 6.0)
+    assert sum(plan.targets) * step_seconds >= 6.0
+    assert (len(plan.targets) + 1) * plan.yardsticks * 0.002 >= 6.0
+
+
+@pytest.mark.parametrize("period", [0.0037, 0.0121, 0.0473, 0.0999])
+def test_a_sensor_that_looks_a_quarter_of_the_time_is_off_by_3_percent_at_most(period):
+    """Simulated: it tells, every 100 ms, the mean power of the last 25 ms; steps draw 30 W and 8 W in turn."""
+    rng, found = Random(1), []
+    for _ in range(50):
+        phase = rng.uniform(0, 1)
+        samples = [(t, _mean_watts(t - 0.025, t, period, phase)) for t in (i * 0.1 for i in range(61))]
+        found.append(joules_under(samples) / 6.0)
+    assert sum(found) / len(found) == pytest.approx(0.6 * 30 + 0.4 * 8, rel=0.03)
+
+
+def _mean_watts(began, ended, period, phase):
+    def joules(t):
+        steps, rest = divmod(t + phase * period, period)
+        return steps * period * (0.6 * 30 + 0.4 * 8) + min(rest, 0.6 * period) * 30 + max(rest - 0.6 * period, 0) * 8
+
+    return (joules(ended) - joules(began)) / (ended - began)
