@@ -32,7 +32,7 @@ def an_mnn():
 
 @pytest.mark.parametrize("family", ["lenet5", "cnn5", "har", "resnet"])
 def test_families_train_with_all_their_parameters(mnn, family):
-    experiment = built_by("mnn", SpaceSource(FAMILIES[family])).original()
+    experiment = built_by("local", "mnn", SpaceSource(FAMILIES[family])).original()
     training = mnn.build(experiment.subject, MNN)
     training.step()
     first = training.last_loss()
@@ -45,7 +45,7 @@ def test_families_train_with_all_their_parameters(mnn, family):
 @pytest.mark.parametrize(("family", "lacks"), [("lstm", "no lstm"), ("transformer", "embedding .no embedding")])
 def test_other_families_are_refused_layer_by_layer(family, lacks):
     with pytest.raises(ModelError, match=lacks):
-        built_by("mnn", SpaceSource(FAMILIES[family]))
+        built_by("local", "mnn", SpaceSource(FAMILIES[family]))
 
 
 def test_what_it_would_silently_not_train_is_refused_by_name(mnn):
