@@ -26,7 +26,7 @@ LEVELS = (
     ("estimation", "baselines"),
     ("profiling",),
     ("fitting", "conformance", "drift"),
-    ("surrogate", "devices", "models", "tracing", "profiles", "yardstick"),
+    ("surrogate", "devices", "models", "tracing", "jax_tracing", "profiles", "yardstick"),
     ("worker",),
     ("network",),
     ("errors", "units"),
@@ -171,7 +171,7 @@ def test_torch_is_imported_late(path):
 @EVERY_FILE
 def test_other_runtimes_are_imported_where_they_train(path):
     libraries = {i.module.split(".")[0] for i in imports_of(path)} & {"jax", "flax", "optax", "MNN"}
-    own = label(path).startswith("worker/runtimes/")
+    own = label(path).startswith(("worker/runtimes/", "jax_tracing/"))
     assert own or not libraries
 
 

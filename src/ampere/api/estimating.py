@@ -12,6 +12,7 @@ from ampere.devices.opening import LOCAL
 from ampere.errors import ProfileError, UsageError
 from ampere.estimation import Estimate, Estimator, joules_in
 from ampere.fitting import sharing_in
+from ampere.models.flax_models import refuse_flax
 from ampere.models.loading import LoadedModel
 from ampere.network import Network
 from ampere.network.setup import ALLOCATORS
@@ -79,6 +80,7 @@ def prune(
     """
     from ampere.pruning.pruning import prune as prune_model
 
+    refuse_flax(model, "pruned")
     return prune_model(
         model,
         example_input,

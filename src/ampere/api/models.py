@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ampere.errors import UsageError
+from ampere.models.flax_models import is_flax
 from ampere.models.loading import LoadedModel, find_space, load_model, need_torch
 from ampere.network import Network
 from ampere.profiling.sources import Source, SpaceSource, source_of
 
-if TYPE_CHECKING:
-    from torch import nn
 
-
-def trace(model: nn.Module, inputs: Any, *, loss: Callable[[Any], Any] | None = None, name: str = "") -> Network:
+def trace(model: Any, inputs: Any, *, loss: Callable[[Any], Any] | None = None, name: str = "") -> Network:
     """The layers of one training step of a model, without training it and without touching it."""
+    if is_flax(model):
+        from ampere.jax_tracing import trace as trace_flax
+
+        if loss is not None:
+            raise UsageError("a flax model is traced with its usual loss: leave out loss")
+        return trace_flax(model, inputs, name=name)
     from ampere.tracing import trace as trace_model
 
     return trace_model(model, inputs, loss=loss, name=name)

@@ -26,13 +26,14 @@ def asked(options: Namespace) -> str | LoadedModel | Network:
 
 def asked_model(options: Namespace) -> str | LoadedModel:
     """A plain family stays a name: it is built later, while workers start. A user's code is run at once."""
-    from ampere.models.loading import find_space, load_model, need_torch
+    from ampere.models.loading import find_space, load_model, need_a_library, need_torch
 
     if options.model.endswith(".json"):
         raise UsageError(f"{options.model} is a network file, which cannot be trained: name the model itself")
     if ":" not in options.model:
         find_space(options.model)
-    need_torch()
+        need_torch()
+    need_a_library()
     if ":" not in options.model and not options.input and not options.batch:
         return str(options.model)
     changed = {"batch": options.batch} if options.batch else {}

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.errors import ModelError, RuntimeMissingError, UsageError
 
+from .flax_models import arrays_from_text, checked_arrays, is_flax
 from .general import SPACES
 from .space import Space
 from .user_code import find_function, guarded, is_file
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
     Inputs = tuple[Any, ...] | dict[str, Any]
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 class LoadedModel:
     """A model, what it is called with, and how to make it again."""
 
-    model: nn.Module
+    model: Any  # a torch.nn.Module, or a flax.nnx.Module
     inputs: Inputs  # positional ones as a tuple, named ones as a dict
     name: str
     factory: str
@@ -36,9 +37,10 @@ class LoadedModel:
 
 def load_model(spec: str, /, input: str | None = None, **arguments: Any) -> LoadedModel:
     """A family by name, or what a function of the user's returns; `arguments` go to the function that builds it."""
-    need_torch()
     if ":" not in spec:
+        need_torch()
         return load_from_space(find_space(spec), input, arguments)
+    need_a_library()
     source, _, function_name = spec.rpartition(":")
     function, folder = find_function(source, function_name)
     with guarded(f"{function_name} in {source}", folder):
@@ -74,24 +76,37 @@ def find_space(name: str) -> Space:
     raise UsageError(f"there is no model {name!r}: {hint} A model of your own is file.py:function")
 
 
+def need_a_library() -> None:
+    """A model of the user's is written with PyTorch, or with flax."""
+    if importlib.util.find_spec("flax") is None:
+        need_torch()
+
+
 def need_torch() -> None:
     if importlib.util.find_spec("torch") is None:
         raise RuntimeMissingError("PyTorch is not installed: pip install 'ampere-energy[torch]'")
 
 
-def _model_and_inputs(built: Any, spec: str, input: str | None) -> tuple[nn.Module, Inputs]:
+def _model_and_inputs(built: Any, spec: str, input: str | None) -> tuple[Any, Inputs]:
+    model, example = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+    flax = is_flax(model)
+    if not flax:
+        _need_module(model, spec)
+    if input is not None:
+        example = arrays_from_text(input) if flax else _inputs_from_text(input)
+    if example is None:
+        raise ModelError(f"{spec} does not tell its input: give --input 10x1x28x28, or return (module, example inputs)")
+    return model, checked_arrays(example, spec) if flax else _checked(example, spec)
+
+
+def _need_module(model: Any, spec: str) -> None:
+    need_torch()
     from torch import nn
 
-    model, example = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     if not isinstance(model, nn.Module):
         raise ModelError(
             f"{spec} returned {type(model).__name__}, not a model: return a torch.nn.Module or (module, example inputs)"
         )
-    if input is not None:
-        example = _inputs_from_text(input)
-    if example is None:
-        raise ModelError(f"{spec} does not tell its input: give --input 10x1x28x28, or return (module, example inputs)")
-    return model, _checked(example, spec)
 
 
 def _inputs_from_text(text: str) -> Any:

@@ -6,6 +6,8 @@ from random import Random
 from typing import Any, Protocol
 
 from ampere.devices.subjects import traced
+from ampere.errors import ModelError
+from ampere.models.flax_models import is_flax
 from ampere.models.loading import LoadedModel
 from ampere.models.space import Space
 from ampere.network import Layer, Network
@@ -116,10 +118,26 @@ def _narrowed(layer: Layer, factors: dict[int, float], before: int, after: int) 
     return layer.with_channels(*rounded)
 
 
+def _flax_source(loaded: LoadedModel) -> Source:
+    """Built from its layers in every runtime, also in JAX: what is measured is one and the same description."""
+    from ampere.jax_tracing import trace
+
+    network = trace(loaded.model, loaded.inputs, name=loaded.name)
+    strangers = sorted({layer.name for layer in network.layers if layer.kind == "opaque"})
+    if strangers:
+        raise ModelError(
+            f"{', '.join(strangers)} of {loaded.name} cannot be trained from a description of layers: "
+            "estimate it with a profile that is there (--no-profiling), which names what it leaves open"
+        )
+    return ModelSource(loaded.name, network, {"layers": network.to_json()})
+
+
 def source_of(loaded: LoadedModel) -> Source:
     """A family's space where the model is the family's own; else the model and its narrower likes."""
     if loaded.space is not None and dict(loaded.arguments) == dict(loaded.space.default):
         return SpaceSource(loaded.space)
+    if is_flax(loaded.model):
+        return _flax_source(loaded)
     from ampere.tracing import trace
     from ampere.worker.runtimes.torch_inputs import specs_of
 

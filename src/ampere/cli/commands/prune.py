@@ -101,10 +101,13 @@ def run(options: Namespace) -> None:
 
 
 def _loaded(options: Namespace) -> LoadedModel:
+    from ampere.models.flax_models import refuse_flax
     from ampere.models.loading import load_model
 
     model = asked_model(options)
-    return load_model(model) if isinstance(model, str) else model
+    loaded = load_model(model) if isinstance(model, str) else model
+    refuse_flax(loaded.model, "pruned")
+    return loaded
 
 
 def _confidence(text: str) -> float:

@@ -1,0 +1,117 @@
+"""From equations to layers: each begins with a parameter or a product, and what follows is its tail."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .classes import FREE, LOOP, PRODUCT, UNKNOWN
+from .drafts import Draft, draft_of
+from .equations import Equation
+from .modules import NORMS, attention_draft, norm_draft
+from .scopes import Calls
+
+BIASED = ("conv", "conv_grouped", "linear")
+
+
+@dataclass
+class Group:
+    """The equations of one layer: its own, and its tail's. `draft` is None where no kind knows it."""
+
+    path: str
+    own: list[Equation]
+    draft: Draft | None
+    tail: list[list[Equation]] = field(default_factory=list)  # each of them one operation
+
+    @property
+    def owners(self) -> set[str]:
+        return set().union(*(equation.owners for equation in self.own))
+
+
+class Grouping:
+    def __init__(self, equations: list[Equation], calls: Calls) -> None:
+        self.calls = calls
+        self.attentions = _attentions(equations, calls)
+        self.groups = [Group("", [], None)]
+        for equation in equations:
+            self._add(equation)
+
+    def found(self) -> list[Group]:
+        return self.groups if self.groups[0].tail else self.groups[1:]
+
+    def _add(self, equation: Equation) -> None:
+        last, module = self.groups[-1], self._module(equation)
+        inside = bool(last.own) and last.path == equation.path
+        if inside and (isinstance(module, NORMS) or self._in_attention(equation, last)):
+            last.own.append(equation)
+        elif equation.op_class == FREE or _is_bookkeeping(equation):
+            return
+        elif isinstance(module, NORMS):
+            draft = norm_draft(module, self.calls[equation.path][1], equation)
+            self.groups.append(Group(equation.path, [equation], draft))
+        elif equation in self.attentions:
+            self.groups.append(Group(equation.path, [equation], self.attentions[equation]))
+        elif inside and _is_bias(equation, last):
+            assert last.draft is not None
+            last.draft.config["bias"] = True
+            last.own.append(equation)
+        else:
+            self._begin_or_follow(equation, last)
+
+    def _begin_or_follow(self, equation: Equation, last: Group) -> None:
+        draft = draft_of(equation)
+        strange = equation.op_class in (LOOP, UNKNOWN) and (equation.grad or equation.flops or equation.owners)
+        if draft is not None or equation.op_class == PRODUCT or strange:
+            self.groups.append(Group(equation.path, [equation], draft))
+        elif last.tail and _continues(equation, last.tail[-1]):
+            last.tail[-1].append(equation)
+        else:
+            last.tail.append([equation])
+
+    def _module(self, equation: Equation) -> Any:
+        return self.calls[equation.path][0] if equation.path in self.calls else None
+
+    def _in_attention(self, equation: Equation, last: Group) -> bool:
+        """Until its second product is there."""
+        if last.draft is None or last.draft.kind != "attention":
+            return False
+        return sum(e.op_class == PRODUCT for e in last.own) < 2
+
+
+def _attentions(equations: list[Equation], calls: Calls) -> dict[Equation, Draft]:
+    """The first product of each attention."""
+    found: dict[Equation, Draft] = {}
+    for path, (module, _) in calls.items():
+        products = [e for e in equations if e.path == path and e.op_class == PRODUCT and not e.owners]
+        draft = attention_draft(module, products)
+        if draft is not None:
+            found[products[0]] = draft
+    return found
+
+
+def _is_bias(equation: Equation, last: Group) -> bool:
+    """A parameter that is added at once, in the same module."""
+    if last.draft is None or last.draft.kind not in BIASED or last.draft.config["bias"] or last.tail:
+        return False
+    owned = [value for value in equation.inputs if value.owners]
+    return equation.name == "add" and len(owned) == 1 and owned[0].size == last.draft.channels_out
+
+
+def _is_bookkeeping(equation: Equation) -> bool:
+    """A number that is counted up, such as the draws of a dropout."""
+    return not equation.grad and not equation.owners and all(value.size <= 1 for value in equation.outputs)
+
+
+def _continues(equation: Equation, operation: list[Equation]) -> bool:
+    """Elementwise equations that together are a function of the same tensors are one operation; so is a mean."""
+    classes = {e.op_class for e in operation}
+    if (
+        equation.op_class != "elementwise"
+        or equation.path != operation[0].path
+        or not classes <= {"elementwise", "reduce"}
+    ):
+        return False
+    if "reduce" in classes:
+        return len(operation) == 1 and {id(v) for v in equation.inputs if v.shape} == {id(operation[0].outputs[0])}
+    known = {id(value) for e in operation for value in (*e.inputs, *e.outputs)}
+    return all(id(value) in known for value in equation.inputs if value.shape)

@@ -1,0 +1,77 @@
+"""A model as a function of its parameters, and the equations of its training step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from ampere.errors import ModelError
+
+from .equations import Equation, Value, flattened, value_of
+from .scopes import Calls, named_calls
+
+LONGEST_MESSAGE = 300
+
+
+class Step:
+    """The model as a function of its parameters; a copy, in training mode."""
+
+    def __init__(self, model: nnx.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
+        parts: Any = nnx.split(model, nnx.Param, ...)
+        self._definition, self._parameters, self._rest = parts
+        self._positional, self._named, self._kind = positional, named, type(model).__name__
+        leaves = jax.tree_util.tree_flatten_with_path(self._parameters)[0]
+        self.sizes = {_name(path): int(leaf.size) for path, leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)}
+        if not self.sizes:
+            raise ModelError("the model has no nnx.Param to train")
+        self.calls: Calls = {}
+        self.output: Value = Value((), True)
+
+    def run(self, parameters: Any, rest: Any, positional: Any, named: Any) -> Any:
+        model: Any = nnx.merge(self._definition, parameters, rest, copy=True)
+        model.train()
+        with named_calls(model) as calls:
+            output = model(*positional, **named)
+        self.calls = calls
+        tensors = [x for x in jax.tree_util.tree_leaves(output) if jnp.issubdtype(x.dtype, jnp.floating)]
+        if not tensors:
+            raise ModelError("the model returns no array of floating-point numbers: there is nothing to train towards")
+        self.output = value_of(tensors[0])
+        return tensors
+
+    def loss(self, *arguments: Any) -> Any:
+        return sum(jnp.mean(jnp.square(tensor)) for tensor in self.run(*arguments))
+
+    def equations(self, function: Any) -> list[Equation]:
+        arguments = (self._parameters, self._rest, self._positional, self._named)
+        try:
+            closed = jax.make_jaxpr(function)(*arguments)
+        except ModelError:
+            raise
+        except Exception as problem:
+            raise _explained(self._kind, problem) from problem
+        return flattened(closed, [self._input(path, leaf) for path, leaf in _leaves(arguments)])
+
+    def _input(self, path: Any, leaf: Any) -> Value:
+        value, name = value_of(leaf), _name(path[1:])
+        if path[0].idx == 0 and name in self.sizes:
+            value.grad, value.owners = True, frozenset((name,))
+        return value
+
+
+def _explained(kind: str, problem: Exception) -> ModelError:
+    line = next(iter(str(problem).strip().splitlines()), "")[:LONGEST_MESSAGE]
+    return ModelError(f"{kind} raised {type(problem).__name__}: {line}: call it on its input in Python by itself first")
+
+
+def _leaves(arguments: Any) -> list[Any]:
+    return list(jax.tree_util.tree_flatten_with_path(arguments)[0])
+
+
+def _name(path: Any) -> str:
+    """`layers.0.kernel` of a parameter's place among the others."""
+    keys = [getattr(key, "key", getattr(key, "idx", None)) for key in path]
+    return ".".join(str(key) for key in keys if key is not None)

@@ -1,0 +1,113 @@
+"""One description of layers for all: models of one library, estimated with what was learnt of another."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ampere import load_model, prune
+from ampere.api import network_of
+from ampere.errors import ModelError
+from ampere.profiles.profile import Profile
+from ampere.worker.runtimes.table import installed
+
+CLASSIFIERS = {
+    "flax_model.py": """
+import jax.numpy as jnp
+from flax import nnx
+
+class Classifier(nnx.Module):
+    def __init__(self, rngs):
+        self.conv = nnx.Conv(1, 8, (5, 5), rngs=rngs)
+        self.head = nnx.Linear(8 * 14 * 14, 10, rngs=rngs)
+
+    def __call__(self, x):
+        x = nnx.max_pool(nnx.relu(self.conv(x)), (2, 2), (2, 2))
+        return self.head(x.reshape(x.shape[0], -1))
+
+def build():
+    return Classifier(nnx.Rngs(0)), jnp.zeros((10, 28, 28, 1))
+
+def inputless():
+    return Classifier(nnx.Rngs(0))
+
+def without_array():
+    return Classifier(nnx.Rngs(0)), "a picture"
+""",
+    "torch_model.py": """
+import torch
+from torch import nn
+
+def build():
+    layers = [nn.Conv2d(1, 8, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8 * 14 * 14, 10)]
+    return nn.Sequential(*layers), torch.zeros(10, 1, 28, 28)
+""",
+}
+
+
+@pytest.fixture(scope="module", name="place")
+def a_place(tmp_path_factory):
+    """Two files with the same model, and a profile of a few real seconds of MNN."""
+    missing = {"jax", "mnn"} - set(installed())
+    if missing:
+        pytest.skip(f"{', '.join(sorted(missing))} not installed: pip install 'ampere-energy[jax,mnn]'")
+    folder = tmp_path_factory.mktemp("runtimes")
+    for name, text in CLASSIFIERS.items():
+        (folder / name).write_text(text)
+    made = ampere(folder, "profile", "lenet5", "--runtime", "mnn", "--seconds", 2, "--out", "mnn.json")
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+def ampere(folder, *words):
+    command = [sys.executable, "-m", "ampere", *map(str, words)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=90)
+
+
+def estimated(place, model):
+    ran = ampere(place, "estimate", model, "--runtime", "mnn", "--profile", "mnn.json", "--json")
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def test_a_torch_model_and_the_same_in_flax_cost_the_same_in_mnn(place):
+    torch, flax = estimated(place, "torch_model.py:build"), estimated(place, "flax_model.py:build")
+    assert torch["joules_per_iteration"] > 0
+    assert flax["joules_per_iteration"] == pytest.approx(torch["joules_per_iteration"], rel=0.05)
+    assert [layer["kind"] for layer in flax["layers"]] == [layer["kind"] for layer in torch["layers"]]
+    assert not flax["unprofiled"]
+
+
+def test_a_profile_of_one_runtime_is_not_taken_for_another(place):
+    ran = ampere(place, "estimate", "torch_model.py:build", "--runtime", "jax", "--profile", "mnn.json")
+    assert ran.returncode != 0
+    assert "mnn" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(("function", "says"), [("inputless", "--input"), ("without_array", "no array as input")])
+def test_a_flax_model_without_input_is_refused(place, function, says):
+    with pytest.raises(ModelError, match=says):
+        load_model(f"{place}/flax_model.py:{function}")
+
+
+def test_a_flax_model_is_given_its_input_in_words(place):
+    network = network_of(load_model(f"{place}/flax_model.py:inputless", "10x28x28x1"))
+    assert [layer.kind for layer in network.layers] == ["conv", "linear"]
+
+
+def test_a_flax_model_is_not_pruned(place):
+    loaded = load_model(f"{place}/flax_model.py:build")
+    with pytest.raises(ModelError, match="only PyTorch models"):
+        prune(loaded.model, loaded.inputs, 0.5, Profile.load(place / "mnn.json"))
+
+
+def test_the_example_on_the_page_is_traced(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "RUNTIMES.md").read_text()
+    (tmp_path / "model.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
+    network = network_of(load_model(f"{tmp_path}/model.py:build", batch=4))
+    assert [(layer.name, layer.kind) for layer in network.layers] == [("conv", "conv"), ("head", "linear")]
+    assert network.batch == 4

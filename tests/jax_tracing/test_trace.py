@@ -1,0 +1,149 @@
+"""A flax model and the same model in PyTorch are the same network."""
+
+import pytest
+
+pytest.importorskip("flax", reason="JAX is not installed: pip install 'ampere-energy[jax]'")
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from tests.jax_tracing.zoo import PAIRS, Cnn5, Lenet5, rngs
+
+from ampere.errors import ModelError
+from ampere.jax_tracing import trace
+from ampere.network import Network, work
+from ampere.tracing import trace as trace_torch
+
+
+@pytest.fixture(params=sorted(PAIRS), name="pair", scope="module")
+def a_pair(request):
+    (flax_model, flax_input), (torch_model, torch_input) = PAIRS[request.param]()
+    return trace(flax_model, (flax_input,)), trace_torch(torch_model, (torch_input,))
+
+
+def test_the_layers_are_those_of_the_same_model_in_torch(pair):
+    ours, theirs = ([(x.kind, x.channels_in, x.channels_out) for x in net.layers] for net in pair)
+    assert ours == theirs
+
+
+def test_parameters_are_the_same_layer_by_layer(pair):
+    ours, theirs = ([(work(x).parameters, work(x).parameter_tensors) for x in net.layers] for net in pair)
+    assert ours == theirs
+
+
+def test_flops_of_forward_and_backward_are_the_same(pair):
+    ours, theirs = (sum(work(layer).flops for layer in net.layers) for net in pair)
+    assert ours == pytest.approx(theirs, rel=0.01)
+    for mine, its in zip(pair[0].layers, pair[1].layers, strict=True):
+        assert work(mine).flops == pytest.approx(work(its).flops, rel=0.01)
+
+
+def test_sizes_and_gradients_are_the_same(pair):
+    for mine, its in zip(pair[0].layers, pair[1].layers, strict=True):
+        assert (mine.trainable, mine.input_grad) == (its.trainable, its.input_grad)
+        if mine.kind.startswith("conv"):
+            assert mine.config == its.config
+
+
+def test_it_says_nothing_where_all_is_known_and_can_be_stored(pair):
+    assert pair[0].notes == ()
+    assert Network.from_json(pair[0].to_json()) == pair[0]
+
+
+def test_layers_are_named_by_their_modules():
+    network = trace(Cnn5([4, 4, 4, 4], rngs()), (jnp.zeros((2, 28, 28, 1)),))
+    assert [layer.name for layer in network.layers] == [*(f"convs.{i}" for i in range(4)), "head"]
+
+
+def test_the_model_is_left_as_it_was():
+    model = Lenet5(rngs())
+    before, call = jax.tree_util.tree_leaves(nnx.state(model)), Lenet5.__call__
+    trace(model, (jnp.zeros((2, 28, 28, 1)),))
+    assert Lenet5.__call__ is call
+    assert all((a == b).all() for a, b in zip(before, jax.tree_util.tree_leaves(nnx.state(model)), strict=True))
+
+
+class Recurrent(nnx.Module):
+    def __init__(self, rngs):
+        self.memory = nnx.RNN(nnx.LSTMCell(4, 6, rngs=rngs), rngs=rngs)
+        self.head = nnx.Linear(6, 3, rngs=rngs)
+
+    def __call__(self, x):
+        return self.head(self.memory(x)[:, -1])
+
+
+def test_what_no_kind_knows_is_a_named_layer_with_its_work():
+    """Seven steps of four gates: forward, weights, and all but the first state's gradient."""
+    network = trace(Recurrent(rngs()), (jnp.zeros((2, 7, 4)),))
+    memory = next(layer for layer in network.layers if layer.kind == "opaque")
+    products = 2 * 2 * 4 * 6 * (7 * (4 + 6) * 2 + 7 * 6)
+    assert memory.name.startswith("memory")
+    assert work(memory).parameters == 4 * (4 * 6 + 6 * 6 + 6)
+    assert work(memory).flops == pytest.approx(products, rel=0.05)
+
+
+class Odd(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(8, 8, rngs=rngs)
+
+    def __call__(self, x):
+        y = self.first(x)
+        return jnp.linalg.cholesky(y @ y.T + 10 * jnp.eye(len(y))).sum(axis=1, keepdims=True)
+
+
+def test_an_operation_of_no_class_is_told():
+    network = trace(Odd(rngs()), (jnp.zeros((4, 8)),))
+    assert any("cholesky" in note for note in network.notes)
+    assert any(layer.kind == "opaque" and "cholesky" in layer.name for layer in network.layers)
+
+
+class Twice(nnx.Module):
+    def __init__(self, rngs):
+        self.same = nnx.Linear(8, 8, rngs=rngs)
+
+    def __call__(self, x):
+        return self.same(nnx.relu(self.same(x)))
+
+
+def test_a_shared_module_runs_twice_and_is_updated_once():
+    network = trace(Twice(rngs()), (jnp.zeros((4, 8)),))
+    assert [layer.kind for layer in network.layers] == ["linear", "linear"]
+    assert [work(layer).parameters for layer in network.layers] == [72, 0]
+
+
+class Strided(nnx.Module):
+    def __init__(self, rngs):
+        self.down = nnx.Conv(3, 8, (3, 3), strides=2, use_bias=False, rngs=rngs)
+        self.norm = nnx.BatchNorm(8, rngs=rngs)
+        self.deep = nnx.Conv(8, 8, (3, 3), feature_group_count=8, rngs=rngs)
+        self.group = nnx.GroupNorm(8, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return self.group(self.deep(nnx.relu(self.norm(self.down(x)))))
+
+
+def test_norms_strides_and_groups_have_their_kinds():
+    network = trace(Strided(rngs()), (jnp.zeros((2, 16, 16, 3)),))
+    assert [layer.kind for layer in network.layers] == ["conv", "norm_batch", "conv_grouped", "norm_layer"]
+    assert [work(layer).parameters for layer in network.layers] == [216, 16, 80, 16]
+    assert network.layers[0].config["stride"] == (2, 2)
+
+
+class Untrainable(nnx.Module):
+    def __call__(self, x):
+        return x
+
+
+class Broken(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(8, 8, rngs=rngs)
+
+    def __call__(self, x):
+        return self.first(x[:, :3])
+
+
+@pytest.mark.parametrize(("model", "says"), [(Untrainable(), "no nnx.Param"), (Broken(rngs()), "Broken")])
+def test_models_that_cannot_be_traced_are_refused_in_one_line(model, says):
+    with pytest.raises(ModelError, match=says) as refused:
+        trace(model, (jnp.zeros((4, 8)),))
+    assert "\n" not in str(refused.value)
