@@ -6,8 +6,10 @@ pytest.importorskip("flax", reason="JAX is not installed: pip install 'ampere-en
 
 import jax
 import jax.numpy as jnp
+import torch
 from flax import nnx
 from tests.jax_tracing.zoo import PAIRS, Cnn5, Lenet5, rngs
+from torch import nn
 
 from ampere.errors import ModelError
 from ampere.jax_tracing import trace
@@ -63,23 +65,46 @@ def test_the_model_is_left_as_it_was():
     assert all((a == b).all() for a, b in zip(before, jax.tree_util.tree_leaves(nnx.state(model)), strict=True))
 
 
-class Recurrent(nnx.Module):
+class Looping(nnx.Module):
+    """A recurrent layer by hand."""
+
     def __init__(self, rngs):
-        self.memory = nnx.RNN(nnx.LSTMCell(4, 6, rngs=rngs), rngs=rngs)
+        self.gate = nnx.Linear(6, 6, rngs=rngs)
         self.head = nnx.Linear(6, 3, rngs=rngs)
 
     def __call__(self, x):
-        return self.head(self.memory(x)[:, -1])
+        kernel = self.gate.kernel[...]
+        state, _ = jax.lax.scan(lambda h, row: (jnp.tanh(h @ kernel + row), None), x[:, 0], jnp.swapaxes(x, 0, 1))
+        return self.head(state)
 
 
 def test_what_no_kind_knows_is_a_named_layer_with_its_work():
-    """Seven steps of four gates: forward, weights, and all but the first state's gradient."""
-    network = trace(Recurrent(rngs()), (jnp.zeros((2, 7, 4)),))
-    memory = next(layer for layer in network.layers if layer.kind == "opaque")
-    products = 2 * 2 * 4 * 6 * (7 * (4 + 6) * 2 + 7 * 6)
-    assert memory.name.startswith("memory")
-    assert work(memory).parameters == 4 * (4 * 6 + 6 * 6 + 6)
-    assert work(memory).flops == pytest.approx(products, rel=0.05)
+    """Seven steps: forward, the weights, and the state that each reads but the first."""
+    network = trace(Looping(rngs()), (jnp.zeros((2, 7, 6)),))
+    loop = next(layer for layer in network.layers if layer.kind == "opaque")
+    assert loop.name == "scan"
+    assert work(loop).parameters == 36
+    assert 7 * 2 * 2 * 6 * 6 * 2 < work(loop).flops <= 7 * 2 * 2 * 6 * 6 * 3
+    assert any("gate.bias" in note for note in network.notes)
+
+
+@pytest.mark.parametrize(
+    ("cell", "kind", "torch_kind"),
+    [(nnx.LSTMCell, "lstm", nn.LSTM), (nnx.GRUCell, "gru", nn.GRU), (nnx.SimpleCell, "rnn", nn.RNN)],
+)
+def test_recurrent_layers_do_the_work_of_those_of_torch(cell, kind, torch_kind):
+    ours = trace(nnx.RNN(cell(4, 6, rngs=rngs()), rngs=rngs()), (jnp.zeros((2, 7, 4)),))
+    theirs = trace_torch(torch_kind(4, 6, batch_first=True), (torch.zeros(2, 7, 4),))
+    (mine,), its = ours.layers, theirs.layers[0]
+    assert (mine.kind, mine.channels_in, mine.channels_out) == (kind, 4, 6)
+    assert work(mine).flops == pytest.approx(work(its).flops, rel=0.01)
+
+
+def test_a_transposed_convolution_has_the_sizes_of_torch():
+    ours = trace(nnx.ConvTranspose(4, 6, (3, 3), strides=2, padding="VALID", rngs=rngs()), (jnp.zeros((2, 5, 5, 4)),))
+    theirs = trace_torch(nn.ConvTranspose2d(4, 6, 3, stride=2), (torch.zeros(2, 4, 5, 5),))
+    assert ours.layers[0].config == theirs.layers[0].config
+    assert work(ours.layers[0]).flops == pytest.approx(work(theirs.layers[0]).flops, rel=0.01)
 
 
 class Odd(nnx.Module):

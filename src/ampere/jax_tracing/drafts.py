@@ -30,11 +30,12 @@ def draft_of(equation: Equation) -> Draft | None:
 def _convolution(equation: Equation) -> Draft | None:
     x, kernel = equation.inputs[:2]
     p, numbers = equation.parameters, equation.parameters["dimension_numbers"]
-    if kernel.owners is None or p["batch_group_count"] != 1 or any(d != 1 for d in p["lhs_dilation"]):
+    if kernel.owners is None or p["batch_group_count"] != 1:
         return None
     of_x, of_kernel = numbers.lhs_spec, numbers.rhs_spec
     channels_in, channels_out = x.shape[of_x[1]], kernel.shape[of_kernel[0]]
     groups = int(p["feature_group_count"])
+    transposed = any(d != 1 for d in p["lhs_dilation"])
     config: dict[str, Any] = {
         "batch": x.shape[of_x[0]],
         "size_in": tuple(x.shape[i] for i in of_x[2:]),
@@ -45,8 +46,22 @@ def _convolution(equation: Equation) -> Draft | None:
         "groups": 0 if groups > 1 and groups == channels_in else groups,
         "bias": False,
     }
-    kind = "conv" if groups == 1 else "conv_grouped"
+    if transposed:
+        config.update(_enlarging(equation))
+    kind = "conv_transposed" if transposed else "conv" if groups == 1 else "conv_grouped"
     return Draft(kind, config, channels_in, channels_out, x.grad, set(kernel.owners))
+
+
+def _enlarging(equation: Equation) -> dict[str, Any]:
+    """A transposed convolution's sizes in PyTorch's words: its stride is how far JAX pulls the input apart."""
+    stride, padding, more = [], [], []
+    for place, (_, _, size, reach, _, result) in enumerate(_windows(equation)):
+        pulled = int(equation.parameters["lhs_dilation"][place])
+        cut = (size - 1) * pulled + reach + 1 - result  # what padding takes away, less what is added at the end
+        stride.append(pulled)
+        padding.append((cut + 1) // 2)
+        more.append(cut % 2)
+    return {"stride": tuple(stride), "padding": tuple(padding), "output_padding": tuple(more)}
 
 
 def _windows(equation: Equation) -> Iterator[tuple[int, int, int, int, int, int]]:

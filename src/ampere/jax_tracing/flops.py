@@ -35,8 +35,9 @@ def _dot(equation: Any) -> int:
 
 
 def _convolution(equation: Any) -> int:
-    numbers = equation.params["dimension_numbers"]
-    kernel = equation.invars[1].aval.shape
+    numbers, (x, kernel) = equation.params["dimension_numbers"], (v.aval.shape for v in equation.invars)
+    if any(d != 1 for d in equation.params["lhs_dilation"]):  # each value that is there meets the kernel once
+        places = prod(kernel[i] for i in numbers.rhs_spec[2:])
+        return int(2 * prod(x) * places * kernel[numbers.rhs_spec[0]] // equation.params["feature_group_count"])
     window = prod(kernel[i] for i in numbers.rhs_spec[1:])  # channels of a group, then places
-    dilated = prod(equation.params["lhs_dilation"])
-    return int(2 * prod(equation.outvars[0].aval.shape) * window // dilated)
+    return int(2 * prod(equation.outvars[0].aval.shape) * window)

@@ -8,10 +8,10 @@ from typing import Any
 from .classes import FREE, LOOP, PRODUCT, UNKNOWN
 from .drafts import Draft, draft_of
 from .equations import Equation
-from .modules import NORMS, attention_draft, norm_draft
+from .modules import NORMS, attention_draft, norm_draft, recurrent_draft
 from .scopes import Calls
 
-BIASED = ("conv", "conv_grouped", "linear")
+BIASED = ("conv", "conv_grouped", "conv_transposed", "linear")
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Grouping:
             self._begin_or_follow(equation, last)
 
     def _begin_or_follow(self, equation: Equation, last: Group) -> None:
-        draft = draft_of(equation)
+        draft = self._loop(equation) if equation.op_class == LOOP else draft_of(equation)
         strange = equation.op_class in (LOOP, UNKNOWN) and (equation.grad or equation.flops or equation.owners)
         if draft is not None or equation.op_class == PRODUCT or strange:
             self.groups.append(Group(equation.path, [equation], draft))
@@ -67,6 +67,10 @@ class Grouping:
             last.tail[-1].append(equation)
         else:
             last.tail.append([equation])
+
+    def _loop(self, equation: Equation) -> Draft | None:
+        called = self.calls.get(equation.path)
+        return recurrent_draft(*called, equation) if called else None
 
     def _module(self, equation: Equation) -> Any:
         return self.calls[equation.path][0] if equation.path in self.calls else None

@@ -1,4 +1,4 @@
-"""Modules of flax that are one layer, though their jaxpr has many equations: norms, and attention."""
+"""Modules of flax that are one layer, though their jaxpr has many equations: norms, attention, recurrent ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .drafts import Draft
 from .equations import Equation
 
 NORMS = (nnx.BatchNorm, nnx.LayerNorm, nnx.RMSNorm, nnx.GroupNorm)
+CELLS = ((nnx.LSTMCell, "lstm"), (nnx.OptimizedLSTMCell, "lstm"), (nnx.GRUCell, "gru"), (nnx.SimpleCell, "rnn"))
 
 
 def norm_draft(module: Any, shapes: tuple[Any, ...], first: Equation) -> Draft | None:
@@ -41,6 +42,18 @@ def attention_draft(module: Any, products: list[Equation]) -> Draft | None:
         config["dropout"] = True
     head_values = mixed[1] * mixed[3] // scores[1] if scores[1] in (mixed[1], mixed[3]) else mixed[3]
     return Draft("attention", config, scores[2], head_values, any(value.grad for value in products[0].inputs))
+
+
+def recurrent_draft(module: Any, shapes: tuple[Any, ...], loop: Equation) -> Draft | None:
+    """Of a cell that a loop carries along a sequence; its own initial state has no gradient."""
+    cell: Any = module.cell if isinstance(module, nnx.RNN) else None
+    kind = next((kind for known, kind in CELLS if isinstance(cell, known)), None)
+    if kind is None or not shapes or len(shapes[0] or ()) != 3:
+        return None
+    batch, length, channels = shapes[0] if not module.time_major else (shapes[0][1], shapes[0][0], shapes[0][2])
+    config = {"batch": batch, "length": length, "layers": 1, "directions": 1, "bias": True}
+    grad = any(value.grad and value.owners is None for value in loop.inputs)
+    return Draft(kind, config, channels, int(cell.hidden_features), grad)
 
 
 def _sizes(product: Equation) -> tuple[int, int, int, int]:

@@ -9,7 +9,7 @@ from ampere.network import Layer
 from .classes import PRODUCT, UNKNOWN
 from .equations import Equation
 
-WITH_WEIGHTS = ("conv", "conv_grouped", "linear")
+WITH_WEIGHTS = ("conv", "conv_grouped", "conv_transposed", "linear")
 FACTORS = {"matmul": 1, "attention": 2}  # products of activations in forward
 
 

@@ -37,9 +37,9 @@ def named_calls(model: nnx.Module) -> Iterator[Calls]:
     def scoped(original: Any) -> Any:
         def call(self: Any, *args: Any, **named: Any) -> Any:
             path = paths.get(id(self), "")
+            calls.setdefault(path, (self, tuple(getattr(a, "shape", None) for a in args)))
             if not path:
                 return original(self, *args, **named)
-            calls.setdefault(path, (self, tuple(getattr(a, "shape", None) for a in args)))
             with jax.named_scope(MARK + path):
                 return original(self, *args, **named)
 
