@@ -6,7 +6,7 @@ from ampere.profiles.profile import Observation
 
 from .experiment import Experiment
 
-LAYERS_BESIDES = 3  # what is compiled with every network, told in layers: the loss, the update, the program itself
+LAYERS_BESIDES = 0.3  # what is compiled with every network, told in layers: the loss, and the program itself
 FIRST_GUESS = 0.25  # seconds a layer
 
 

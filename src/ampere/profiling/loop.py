@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from ampere.surrogate.learning import calibrated, learn
 from .campaigns.campaign import Bench, Goal, Progress
 from .compiling import Compiling
 from .experiment import Experiment, slices
+from .manner import FAMILY, manner_of
 from .merging import merged
 from .observing import block_seconds
 from .planner import expected_error, plan
@@ -38,26 +38,6 @@ LEAST_BATCH = 0.02  # of the budget: less is not worth stopping to think for
 LAST_FIT_SHARE = 0.02
 FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
-
-
-class Manner(NamedTuple):
-    repeated: float  # share of what is trained that is trained twice
-    drawn: float  # share of a batch for whole networks as they come, instead of planned experiments
-    networks: int  # sampled before each batch, at most
-    sampling: float  # share of the budget that this may take, each time
-    plain: float = 0.0  # share of a batch for some of them as a user's own loop would train them
-    pieces: float = 0.0  # share of a batch for pieces of these networks, so that their layers are told apart
-
-
-# One more network teaches more than one more round; only as many repeats are needed as tell the noise. In a whole
-# space networks differ more, so that there are hardly enough of them.
-FAMILY = Manner(repeated=0.25, drawn=0.4, networks=32, sampling=0.012, plain=0.35)
-SPACE = Manner(repeated=0.1, drawn=0.7, networks=200, sampling=0.015, plain=0.1)
-SPACE_FROM_SECONDS = 40.0
-# A slow counter makes every block dear, so hardly anything is trained twice.
-FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
-# Compiling makes every new shape dear and every further round cheap: all are trained twice.
-COMPILED = Manner(repeated=1.0, drawn=0.65, networks=16, sampling=0.01)
 
 
 @dataclass
@@ -96,11 +76,7 @@ class Profiling:
         """`began` is when the bench's clock started: starting the device counts."""
         error = float("inf")
         self._patience = FITTING_SHARE * goal.seconds if self._bench.clock is time.monotonic else float("inf")
-        self._manner = FAMILY if goal.seconds < SPACE_FROM_SECONDS else SPACE
-        if self._bench.meter.window_seconds:
-            self._manner = FEW_BLOCKS
-        elif self._bench.compiles:
-            self._manner = COMPILED
+        self._manner = manner_of(goal.seconds, self._bench.meter, self._bench.compiles)
         for batch in range(2 * BATCHES_TO_TARGET):
             elapsed = self._bench.clock() - began
             training_ends = goal.seconds - self._ending_seconds(goal)
