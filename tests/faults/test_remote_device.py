@@ -12,7 +12,6 @@ import pytest
 from tests.listening import OURS, listening
 from tests.sshd import command_of, descendants, left_behind, server, workers
 
-import ampere
 from ampere.devices import Block, LocalDevice, VariantFailed
 from ampere.devices.address import Address
 from ampere.devices.conversation import MISSED_BEATS
@@ -20,10 +19,13 @@ from ampere.devices.limits import MOST_WATTS, impossible
 from ampere.devices.ssh import SshDevice
 from ampere.devices.tcp import TcpDevice
 from ampere.devices.tcp_address import TcpAddress
-from ampere.network import Layer, Network
+from ampere.network import Layer, Meter, Network, TrainingSetup
+from ampere.profiling.campaigns.campaign import Bench
+from ampere.profiling.experiment import of_layers
 
 MUTANT = Path(__file__).parents[1] / "conformance" / "mutant.py"
-LAYERS = {"layers": Network((Layer("linear", {"lead": (8,), "bias": True}, 16, 8),), 8).to_json()}
+LAYER = Layer("linear", {"lead": (8,), "bias": True}, 16, 8)
+LAYERS = {"layers": Network((LAYER,), 8).to_json()}
 LONG = {"iterations": 100_000, "warmup": 1, "seconds_limit": 1.0}
 BEAT = 0.4
 SLACK = 1.5  # seconds: a worker is ended, and the machine may be busy
@@ -94,14 +96,19 @@ def test_a_lie_is_asked_about_once_more_and_then_left_out():
         assert device.hello()["protocol"] == 1
 
 
-def test_no_lie_reaches_a_profile(tmp_path, monkeypatch):
-    monkeypatch.setattr(Liar, "habit", "lies-sometimes")
-    monkeypatch.setattr("ampere.devices.opening.LocalDevice", Liar)
-    made = ampere.profile("lenet5", seconds=6, out=tmp_path / "profile.json")
-    kept = [o.measurement for o in made.profile.observations]
-    assert len(kept) > 3
-    assert all(0 < m.joules < MOST_WATTS * m.seconds for m in kept)
+def test_no_lie_reaches_what_is_recorded(monkeypatch):
+    monkeypatch.setattr(Liar, "habit", "lies-sometimes")  # every fourth time
+    recorded = []
+    with Liar() as device:
+        meter, nominal = Meter(**device.hello()["meter"]), device.yardstick(0.1).cpu_seconds
+        bench = Bench(None, {"tuned": device}, TrainingSetup(), meter, nominal, recorded.append)
+        for _ in range(9):
+            bench.observe(of_layers([LAYER], 8), 1e-3)
+        assert device.restarts == 0
+    assert len(recorded) == 9
+    kept = [observation.measurement for observation in recorded]
     assert all(m.joules == pytest.approx(5.0 * m.cpu_seconds, rel=0.2) for m in kept)
+    assert all(0 < m.joules < MOST_WATTS * m.seconds for m in kept)
 
 
 TRUE = Block(
