@@ -7,10 +7,10 @@ import sys
 import pytest
 from tests.layer_examples import EXAMPLES, conv
 
-from ampere.errors import ModelError
+from ampere.errors import ModelError, UsageError
 from ampere.models import FAMILIES
 from ampere.network import Layer, Network, TrainingSetup, work
-from ampere.profiling.abilities import built_by
+from ampere.profiling.abilities import built_by, check_setup
 from ampere.profiling.sources import SpaceSource
 from ampere.worker.errors import WorkerError
 from ampere.worker.runtimes import description_of, find_runtime
@@ -46,6 +46,12 @@ def test_families_train_with_all_their_parameters(mnn, family):
 def test_other_families_are_refused_layer_by_layer(family, lacks):
     with pytest.raises(ModelError, match=lacks):
         built_by("local", "mnn", SpaceSource(FAMILIES[family]))
+
+
+@pytest.mark.parametrize("lacking", [{"dtype": "bfloat16"}, {"optimizer": "adamw"}])
+def test_types_and_optimisers_that_it_lacks_are_refused(lacking):
+    with pytest.raises(UsageError, match=f"mnn has no {next(iter(lacking.values()))}"):
+        check_setup("local", TrainingSetup(runtime="mnn", **lacking))
 
 
 def test_what_it_would_silently_not_train_is_refused_by_name(mnn):
