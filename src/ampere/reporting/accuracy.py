@@ -12,6 +12,7 @@ from ampere.surrogate.additive import Additive
 from . import naming, scatter
 from .origin import beneath
 from .record import Chart, Section, Table
+from .scales import tick
 from .validation_file import Validated
 
 LOOKS = {
@@ -116,6 +117,6 @@ def _chart(key: str, title: str, caption: str, series: list[scatter.Series]) -> 
         key,
         title,
         caption,
-        lambda width: scatter.draw(series, width, unit, lambda v: f"{v / scale:.3g}"),
+        lambda width: scatter.draw(series, width, unit, lambda v: tick(v / scale)),
         Table(("series", ">measured", ">estimated", ">error"), rows),
     )

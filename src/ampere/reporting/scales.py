@@ -67,3 +67,8 @@ def around(values: Iterable[float], margin: float = 1.15) -> tuple[float, float]
 
 def whole(value: float) -> str:
     return f"{value:,.10g}"
+
+
+def tick(value: float) -> str:
+    """Three digits, and never a power of ten."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

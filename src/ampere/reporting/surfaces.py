@@ -15,7 +15,7 @@ from ampere.profiles.profile import Observation, Profile
 from . import curve, heatmap, naming
 from .origin import beneath
 from .record import Chart, Section, Table
-from .scales import whole
+from .scales import tick, whole
 
 FEWEST = 3  # places of a surface that must have been seen for it to be shown
 CELLS, FINEST, STEPS = 2_600, 40, 64  # cells of all heat maps together, of one side, and of a line
@@ -119,7 +119,7 @@ def _heatmap(name: str, title: str, known: Known, estimator: Estimator, side: in
         title,
         "Colour: what the layer is learnt to cost in a training step. White points were trained alone, black ones as "
         f"a part of a network. {beneath(estimator.meter)}",
-        lambda width: heatmap.draw(surface, width, unit, lambda v: f"{v / scale:.3g}"),
+        lambda width: heatmap.draw(surface, width, unit, lambda v: tick(v / scale)),
         Table((">channels in", ">channels out", ">learnt", "how it was seen"), tuple(row for *_, row in told)),
     )
 
@@ -153,12 +153,12 @@ def _curve(name: str, title: str, known: Known, estimator: Estimator) -> Chart:
         seen,
         fixed,
     )
-    scale, unit = units.joules_unit(max(line.values))
+    scale, unit = units.joules_unit(max(line.highs))
     return Chart(
         f"surface-{name}",
         title,
         "Line: what the layer is learnt to cost in a training step, with its 90 % band. Short strokes: sizes that were "
         f"trained within networks; points: alone, less the step and the loss. {beneath(estimator.meter)}",
-        lambda width: curve.draw(line, width, unit, lambda v: f"{v / scale:.3g}"),
+        lambda width: curve.draw(line, width, unit, lambda v: tick(v / scale)),
         Table((">channels in", ">channels out", ">learnt", "how it was seen"), tuple(row for *_, row in told)),
     )
