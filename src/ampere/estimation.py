@@ -12,11 +12,11 @@ import numpy as np
 from ampere.devices.opening import allocator_on
 from ampere.drift import Condition, followed, in_reference
 from ampere.errors import UsageError
-from ampere.fitting import Surrogate, condition_doubt, counted, fit, in_joules
+from ampere.fitting import Surrogate, condition_doubt, counted, fit, in_joules, partly_counted, power_of
 from ampere.network import Layer, Meter, Network
 from ampere.network.kinds import USUAL_WIDTH
 from ampere.profiles.profile import Observation, Profile
-from ampere.surrogate.additive import Additive
+from ampere.surrogate.additive import Additive, Answer
 from ampere.surrogate.features import Array, layer_position
 from ampere.surrogate.sequential import Sequential
 from ampere.surrogate.totals import Totals
@@ -101,6 +101,7 @@ class Estimator:
     def _fit(self, profile: Profile) -> None:
         self.model: Surrogate = fit(profile)  # of seconds
         self._joules_model = fit(in_joules(profile)) if counted(profile.observations) else None
+        self._power = power_of(profile.observations) if partly_counted(profile.observations) else None
 
     def _learn_from_runs(self, profile: Profile) -> None:
         conditions = followed(profile.runs, self._in_reference)
@@ -156,7 +157,7 @@ class Estimator:
         return Estimate(
             network=network.name,
             joules=answer.seconds * joules,
-            stddev=hypot(answer.stddev, answer.seconds * hypot(self.condition_doubt, present.stddev)) * joules,
+            stddev=hypot(answer.stddev, answer.seconds * self._shared_doubt(network, step, present)) * joules,
             seconds=step.seconds * self._wall * condition,
             by_layer=tuple(shares),
             unprofiled=unprofiled,
@@ -166,6 +167,11 @@ class Estimator:
             condition=condition,
             watts_idle=self.profile.watts_idle,
         )
+
+    def _shared_doubt(self, network: Network, step: Answer, present: Condition) -> float:
+        """Relative, of every estimate: about the condition, and what few windows of a slow counter leave open."""
+        power = self._power.watts([network], np.array([step.seconds]))[1][0] if self._power else 0.0
+        return hypot(self.condition_doubt, present.stddev, float(power))
 
     def _doubts(self, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
         unprofiled, extrapolated = [], []

@@ -16,6 +16,7 @@ from ampere.profiles.profile import Observation, Profile
 from ampere.surrogate.additive import Additive, Answer, Data
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import learn
+from ampere.surrogate.power import Power
 from ampere.surrogate.sequential import Sequential
 from ampere.yardstick import Sharing, conditions_of, corrected, in_reference, sharing_of
 
@@ -23,6 +24,7 @@ TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # of one round around the med
 PRIOR_ROUNDS = 3.0  # how many rounds' worth of belief the typical spread has against a measurement's own
 FLAGGED = 4.0  # a flagged measurement's variance counts this many times
 FEWEST_TOLD, MOST_TOLD = 8, 160  # measurements that tell what part of a slowdown networks share
+WATTS_DOUBT = "watts_doubt"  # relative, of the power that joules were computed with
 VARIANT_DOUBT = 0.02  # a variant is wired a little differently from the network it stands for
 
 
@@ -78,12 +80,13 @@ def _noise(observation: Observation, typical: float) -> float:
     own = measurement.spread or 0.0
     single = (PRIOR_ROUNDS * typical**2 + (rounds - 1) * own**2) / (PRIOR_ROUNDS + rounds - 1)
     variance = single / rounds * (FLAGGED if measurement.flags else 1.0)
+    variance += measurement.conditions.get(WATTS_DOUBT, 0.0) ** 2
     return variance + (VARIANT_DOUBT**2 if observation.purpose in ("layer", "variant") else 0.0)
 
 
 def counted(observations: Sequence[Observation]) -> bool:
-    """Whether a counter read their joules. These are learnt for themselves: power differs between layers."""
-    return bool(observations) and all(o.measurement.joules_rounds for o in observations)
+    """Whether a counter read joules. These are learnt for themselves: power differs between layers."""
+    return any(o.measurement.joules_rounds for o in observations)
 
 
 def in_joules(profile: Profile) -> Profile:
@@ -94,7 +97,42 @@ def in_joules(profile: Profile) -> Profile:
 
 
 def told_in_joules(observations: Sequence[Observation], unit: float) -> tuple[Observation, ...]:
-    return tuple(replace(o, measurement=_in_joules(o.measurement, unit)) for o in observations)
+    """What a slow counter was not asked about is told at the power of networks that do alike, with its doubt."""
+    return tuple(replace(o, measurement=_in_joules(o.measurement, unit)) for o in with_joules(observations))
+
+
+def with_joules(observations: Sequence[Observation]) -> tuple[Observation, ...]:
+    read = [bool(o.measurement.joules_rounds) for o in observations]
+    if all(read):
+        return tuple(observations)
+    seconds = np.array([o.measurement.cpu_seconds for o in observations])
+    watts, doubts = power_of(observations).watts([o.network for o in observations], seconds)
+    return tuple(
+        o if there else replace(o, measurement=_at_power(o.measurement, float(w), float(d)))
+        for o, there, w, d in zip(observations, read, watts, doubts, strict=True)
+    )
+
+
+def power_of(observations: Sequence[Observation]) -> Power:
+    """Learnt from those whose joules were read."""
+    seconds = np.array([o.measurement.cpu_seconds for o in observations])
+    watts = np.array([o.measurement.joules for o in observations]) / seconds
+    read = np.array([bool(o.measurement.joules_rounds) for o in observations])
+    whole = np.array([o.purpose == "network" for o in observations])
+    return Power([o.network for o in observations], seconds, watts, read, whole)
+
+
+def partly_counted(observations: Sequence[Observation]) -> bool:
+    """A slow counter is asked about some networks only."""
+    return counted(observations) and not all(o.measurement.joules_rounds for o in observations)
+
+
+def _at_power(measurement: Measurement, watts: float, doubt: float) -> Measurement:
+    """Its rounds tell the spread of its time."""
+    m = measurement
+    joules = watts * m.cpu_seconds
+    rounds = tuple(joules * r / m.ratio for r in m.rounds)
+    return replace(m, joules=joules, joules_rounds=rounds, conditions={**m.conditions, WATTS_DOUBT: doubt})
 
 
 def _in_joules(measurement: Measurement, unit: float) -> Measurement:

@@ -18,7 +18,7 @@ class Block:
     seconds: float
     cpu_seconds: float
     yardstick_seconds: float | None
-    joules: float
+    joules: float | None  # None where only time was asked for
     iterations: int
     page_faults: float
     parameters: int

@@ -44,8 +44,12 @@ class Device(Protocol):
         isolation: str = "inline",
         stage: str = "step",
         seconds_limit: float = 60.0,
+        count: bool = True,
     ) -> Block:
-        """Trains the subject beside the yardstick, and tells what an iteration or one stage of it costs."""
+        """Trains the subject beside the yardstick, and tells what an iteration or one stage of it costs.
+
+        Without `count` only time is told, in windows as short as time needs: a slow counter is not asked.
+        """
 
     def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
         """The nominal cost of that runtime's own reference step."""

@@ -22,8 +22,8 @@ def impossible(block: Block, cores: int, waited_seconds: float) -> str | None:
         return f"{block.iterations} iterations of {block.seconds:g} s each"
     if block.cpu_seconds > MEDIANS * cores * block.seconds + SLACK_SECONDS / block.iterations:
         return f"{block.cpu_seconds:g} CPU seconds in {block.seconds:g} s on {cores} cores"
-    told = block.joules is not None  # else the host reads the meter itself
-    if told and (block.joules > MOST_WATTS * block.seconds or (block.cpu_seconds and not block.joules)):
+    # Without joules the host reads the meter itself, or only time was asked for.
+    if block.joules is not None and not 0 < block.joules <= MOST_WATTS * block.seconds and block.cpu_seconds:
         return f"{block.joules:g} J in {block.seconds:g} s"
     if block.elapsed > 1.1 * waited_seconds + SLACK_SECONDS:
         return f"{block.elapsed:g} s of work while the host waited {waited_seconds:g} s"

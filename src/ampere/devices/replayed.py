@@ -80,6 +80,7 @@ class ReplayedDevice:
         isolation: str = "inline",
         stage: str = "step",
         seconds_limit: float = 60.0,
+        count: bool = True,
     ) -> Block:
         network = self._recorded_network(subject, stage)
         if setup is not None and setup != self.recorded.setup:
@@ -116,6 +117,13 @@ class ReplayedDevice:
             return as_it_is
         return network_of(subject)
 
+    def _joules(self, m: Measurement, index: int, scale: float) -> float | None:
+        """None of a round that was only timed; those came first."""
+        if not self.recorded.yardstick_joules:
+            return m.joules * scale
+        counted = index - len(m.rounds) + len(m.joules_rounds)
+        return m.joules_rounds[counted] if counted >= 0 else None
+
     def _block(self, network: Network, m: Measurement, index: int) -> Block:
         """One round as it was, so that what is made of it is what was recorded."""
         scale, nominal = m.rounds[index] / m.ratio, self.recorded.yardstick_seconds
@@ -128,7 +136,7 @@ class ReplayedDevice:
             seconds=m.seconds * scale,
             cpu_seconds=m.cpu_seconds * scale,
             yardstick_seconds=None if plain else beside,
-            joules=m.joules_rounds[index] if m.joules_rounds else m.joules * scale,
+            joules=self._joules(m, index, scale),
             iterations=steps,
             page_faults=m.conditions.get("page_faults", 0.0),
             parameters=int(sum(work(layer).parameters for layer in network.layers)),

@@ -75,6 +75,7 @@ class WorkerDevice(ABC):
         isolation: str = "inline",
         stage: str = "step",
         seconds_limit: float = DEFAULT_SECONDS_LIMIT,
+        count: bool = True,
     ) -> Block:
         setup = setup or TrainingSetup()
         self._use_threads(setup.threads)
@@ -89,6 +90,7 @@ class WorkerDevice(ABC):
             "stage": stage,
             "seconds_limit": seconds_limit,
             "compile_limit": self.compile_limit,
+            **({} if count else {"count": False}),
         }
         patience = 3 * seconds_limit + self._grace + self.compile_limit
         for _ in range(ATTEMPTS):

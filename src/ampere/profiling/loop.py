@@ -75,9 +75,8 @@ class Profiling:
 
     def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Outcome:
         """`began` is when the bench's clock started: starting the device counts."""
-        error = float("inf")
         self._patience = FITTING_SHARE * goal.seconds if self._bench.clock is time.monotonic else float("inf")
-        self._manner = manner_of(goal.seconds, self._bench.meter, self._bench.compiles)
+        self._manner = manner_of(goal.seconds, self._bench.window_seconds, self._bench.compiles)
         for batch in range(2 * BATCHES_TO_TARGET):
             elapsed = self._bench.clock() - began
             training_ends = goal.seconds - self._ending_seconds(goal)
@@ -94,6 +93,9 @@ class Profiling:
             report = Progress(elapsed, goal.seconds, len(self._seen), error, "")
             self._train(chosen, began + training_ends, report, on_progress, began)
         self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
         joules = self._learn_joules() if counted(self._seen) else None
         error = expected_error(joules or self._model, self._targets) if self._targets else float("inf")
         return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused, joules)
@@ -174,7 +176,7 @@ class Profiling:
         return [e for e in found if _size(e) < self._too_large and self._bench.offers(e)]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
-        window, rounds = self._bench.meter.window_seconds, 1 if experiment.system else 1 + self._manner.repeated
+        window, rounds = self._bench.window_seconds, 1 if experiment.system else 1 + self._manner.repeated
         trained = rounds * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
         return trained + self._compiling.seconds(experiment)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ampere.network import Meter
-
 
 class Manner(NamedTuple):
     repeated: float  # share of what is trained that is trained twice
@@ -28,8 +26,8 @@ FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=
 COMPILED = Manner(repeated=1.0, drawn=0.45, networks=16, sampling=0.01, plain=0.1, pieces=0.2)
 
 
-def manner_of(seconds: float, meter: Meter, compiles: bool) -> Manner:
-    if meter.window_seconds:
+def manner_of(seconds: float, window_seconds: float, compiles: bool) -> Manner:
+    if window_seconds:
         return FEW_BLOCKS
     if compiles:
         return COMPILED

@@ -43,6 +43,7 @@ def _median(measurements: list[Measurement]) -> Measurement:
         rounds=rounds,
         yardsticks=tuple(y for m in measurements for y in m.yardsticks),
         flags=kept,
+        meter=next((m.meter for m in measurements if m.joules_rounds), first.meter),
         conditions={**measurements[-1].conditions, **_compiling(measurements)},
         joules_rounds=counted,
     )

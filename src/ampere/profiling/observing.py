@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ampere.devices.block import Block
@@ -44,14 +45,17 @@ def request(
     step_seconds: float,
     thorough: bool = False,
     protocol: str = "yardstick",
+    count: bool = True,
 ) -> dict[str, Any]:
     """`thorough` is for what is held against estimates: blocks twice as long. A loop by the clock trains
     twice as many steps, which takes as long as steps with a yardstick beside each.
     """
     iterations, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
-    how = PLAIN if experiment.system else QUIET
+    how: dict[str, Any] = dict(PLAIN if experiment.system else QUIET)
     if experiment.stage != "step":
         how = {**how, "stage": experiment.stage}
+    if not count:
+        how = {**how, "count": False}
     if protocol == "wallclock":
         iterations, how = 2 * iterations, {**how, "pairing": "plain"}
     return {"subject": experiment.subject, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
@@ -74,9 +78,11 @@ def observation(
     if not (math.isfinite(block.ratio) and block.ratio > 0 and block.cpu_seconds > 0):
         return None
     cpu_seconds = block.ratio * yardstick_seconds
-    joules, counted = cpu_seconds * block.joules / block.cpu_seconds, False
-    if yardstick_joules and block.yardstick_joules:
+    joules, counted = cpu_seconds * (block.joules or 0.0) / block.cpu_seconds, False
+    if yardstick_joules and block.yardstick_joules and block.joules:
         joules, counted = block.joules / block.yardstick_joules * yardstick_joules, True
+    if block.joules is None and yardstick_joules:
+        joules, meter = cpu_seconds * yardstick_joules / yardstick_seconds, timed_only(meter)
     conditions: Mapping[str, float] = {
         **block.conditions,
         "page_faults": block.page_faults,
@@ -104,15 +110,20 @@ def compiling(block: Block) -> dict[str, float]:
     return {"compile_seconds": block.compile_seconds} if block.compile_seconds else {}
 
 
+def timed_only(meter: Meter) -> Meter:
+    """Where joules come from that nobody read: the power of the yardstick."""
+    return replace(meter, measured=False, scope=f"time at the yardstick's power; {meter.scope}", window_seconds=0.0)
+
+
 def _by_the_clock(
     experiment: Experiment, block: Block, meter: Meter, yardstick_seconds: float, counted: bool
 ) -> Observation | None:
     """A plain loop as fast or slow as the machine just was: its cost is the wall's seconds, its joules the meter's."""
-    if not (math.isfinite(block.seconds) and block.seconds > 0 and block.cpu_seconds > 0 and block.joules > 0):
+    if not (math.isfinite(block.seconds) and block.seconds > 0 and block.cpu_seconds > 0 and (block.joules or 0.0) > 0):
         return None
     ratio = block.seconds / yardstick_seconds
     measurement = Measurement(
-        joules=block.joules,
+        joules=block.joules or 0.0,
         seconds=block.seconds,
         cpu_seconds=block.cpu_seconds,
         ratio=ratio,
@@ -122,6 +133,6 @@ def _by_the_clock(
         allocator=experiment.allocator,
         conditions={**block.conditions, "page_faults": block.page_faults, "wallclock": 1.0, **compiling(block)},
         flags=tuple(block.flags),
-        joules_rounds=(block.joules,) if counted else (),
+        joules_rounds=(block.joules or 0.0,) if counted else (),
     )
     return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)

@@ -34,12 +34,13 @@ from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
 from .experiment import Experiment
 from .merging import merged
 from .recorded import RecordedSource
+from .slow_meters import SLOW_SECONDS
 from .sources import Source
 
 YARDSTICK_SECONDS = 0.4
 USUAL_SECONDS = 15.0
 USUAL_COMPILING = 60.0  # with a runtime that compiles every new shape
-USUAL_BLOCKS = 100  # with a counter so slow that its windows decide how long a block takes
+USUAL_BLOCKS, FEW_BLOCKS = 100, 12  # with a counter whose windows decide how long a block takes, or a slow one
 USUAL_AT_MOST = 1000.0  # seconds
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
 
@@ -59,7 +60,8 @@ class Made:
 def usual_seconds(meter: Meter, compiles: bool = False) -> float:
     """How long to profile where nobody says it."""
     least = USUAL_COMPILING if compiles else USUAL_SECONDS
-    return min(least + USUAL_BLOCKS * 2 * meter.window_seconds, USUAL_AT_MOST)
+    blocks = FEW_BLOCKS if meter.window_seconds >= SLOW_SECONDS else USUAL_BLOCKS
+    return min(least + (blocks + 1) * 2 * meter.window_seconds, USUAL_AT_MOST)
 
 
 class Starting:

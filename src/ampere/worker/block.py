@@ -61,7 +61,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
     with compiling_at_most(request.compile_limit) if compiles else contextlib.nullcontext():
         target = runtime.build(request.subject, request.setup)
     built = time.monotonic()
-    meter = choose_meter(request.watts_per_core)
+    meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()
     counter_seconds = _counter_seconds(meter, request)
     beside = 0.0
     if request.pairing != "plain":
@@ -137,10 +137,10 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     deadline, windows = time.monotonic() + max(seconds, 2 * counter_seconds), [window(step, 1, clock)]
     while time.monotonic() < deadline or len(windows) < YARDSTICKS_AT_LEAST:
         windows.append(window(step, 1, clock))
-    joules = meter.stop() / len(windows)
-    if counter_seconds and joules <= 0:
+    total, cpu, wall = meter.stop(), [w.cpu_seconds for w in windows], [w.seconds for w in windows]
+    if counter_seconds and total <= 0:
         raise meter_failed(f"{meter.describe()['name']} told 0 J of training: ampere devices --check")
-    cpu, wall = [w.cpu_seconds for w in windows], [w.seconds for w in windows]
+    joules = total / max(sum(cpu), 1e-9) * median(cpu)  # at the cost of the median step, as its seconds are
     return {
         "cpu_seconds": median(cpu),
         "seconds": median(wall),

@@ -24,6 +24,7 @@ class BlockRequest(NamedTuple):
     watts_per_core: float
     compile_limit: float = LIMIT_SECONDS
     stage: str = STEP  # what is timed: the whole step, or one stage of it
+    counting: bool = True  # else a slow counter is not asked, and only time is told
 
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> "BlockRequest":
@@ -38,6 +39,7 @@ class BlockRequest(NamedTuple):
             watts_per_core=watts_of(record),
             compile_limit=seconds_of(record, "compile_limit", LIMIT_SECONDS),
             stage=_stage(record),
+            counting=bool(record.get("count", True)),
         )
 
 

@@ -33,7 +33,7 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
         "seconds": median([w.seconds / w.iterations for w in targets]),
         "cpu_seconds": cpu_seconds,
         "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]) if yardsticks else None,
-        "joules": _joules(targets),
+        "joules": _joules(targets) if request.counting else None,
         "yardstick_joules": _joules(yardsticks) if trial.counted and yardsticks else None,
         "windows": {"target": spans(targets), "yardstick": spans(yardsticks)} if _joules(targets) is None else None,
         "iterations": iterations,

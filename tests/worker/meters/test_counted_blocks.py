@@ -32,7 +32,7 @@ def test_windows_are_as_long_as_the_counter_needs():
 def test_joules_are_the_counters(metered, subject_of, pairing):
     worker, _ = metered
     block = worker.block(subject_of("mlp"), pairing=pairing)["result"]
-    assert block["joules"] / block["seconds"] == pytest.approx(WATTS, rel=0.3)
+    assert 0.6 * WATTS < block["joules"] / block["cpu_seconds"] < 3 * WATTS  # more where the machine is shared
     if pairing == "plain":
         assert block["yardstick_joules"] is None
     else:
@@ -40,10 +40,17 @@ def test_joules_are_the_counters(metered, subject_of, pairing):
         assert 0.7 * WATTS < watts < 3 * WATTS
 
 
+def test_where_only_time_is_asked_for_the_counter_is_left_alone(metered, subject_of):
+    worker, _ = metered
+    block = worker.block(subject_of("mlp"), count=False)["result"]
+    assert (block["joules"], block["yardstick_joules"]) == (None, None)
+    assert block["ratio"] > 0
+
+
 def test_the_yardstick_is_counted_too(metered):
     worker, _ = metered
     alone = worker.ask("yardstick", seconds=0.2)["result"]
-    assert alone["joules"] / alone["seconds"] == pytest.approx(WATTS, rel=0.3)
+    assert 0.7 * WATTS < alone["joules"] / alone["cpu_seconds"] < 3 * WATTS  # more where the machine is shared
     assert alone["watts_idle"] == pytest.approx(WATTS, rel=0.3)
 
 

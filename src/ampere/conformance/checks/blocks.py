@@ -92,8 +92,9 @@ def parameters(candidate: Candidate) -> None:
 
 def dearer(candidate: Candidate) -> None:
     small, large = (block(candidate, subject=subject(linear(*sizes)))[0] for sizes in (SMALL, LARGE))
-    if large.cpu_seconds < DEARER * small.cpu_seconds or large.joules < DEARER * small.joules:
-        raise Broken(f"2000 times the work costs {large.joules / small.joules:.2g} times the joules")
+    times = (large.joules or 0.0) / (small.joules or 1.0)
+    if large.cpu_seconds < DEARER * small.cpu_seconds or times < DEARER:
+        raise Broken(f"2000 times the work costs {times:.2g} times the joules")
 
 
 def limit(candidate: Candidate) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from statistics import median
@@ -75,6 +76,7 @@ class SimulatedDevice:
         isolation: str = "inline",
         stage: str = "step",
         seconds_limit: float = 60.0,
+        count: bool = True,
     ) -> Block:
         """Windows are as long as the counter needs, whatever the pairing; "plain" leaves out the yardstick."""
         began, setup = self.clock(), setup or TrainingSetup()
@@ -83,15 +85,17 @@ class SimulatedDevice:
         target, yardstick = self._cost(network, setup, stage), self._cost(YARDSTICK, TrainingSetup())
         self._body.now += BUILD_SECONDS
         self._body.train(target, warmup)
-        steps = self._steps(target, PAIRS, math.ceil(iterations / PAIRS))
+        window = self.part.counter.window_seconds if count else 0.0
+        steps = _steps(target, window / PAIRS, math.ceil(iterations / PAIRS))
         if pairing == "plain":
             return self._block(network, [self._body.train(target, steps) for _ in range(PAIRS)], None, began)
-        beside = self._steps(yardstick, PAIRS + 1, LEAST_YARDSTICKS)
+        beside = _steps(yardstick, window / (PAIRS + 1), LEAST_YARDSTICKS)
         yardsticks, targets = [self._body.train(yardstick, beside)], []
         for _ in range(PAIRS):
             targets.append(self._body.train(target, steps))
             yardsticks.append(self._body.train(yardstick, beside))
-        return self._block(network, targets, yardsticks, began)
+        told = self._block(network, targets, yardsticks, began)
+        return told if count else replace(told, joules=None, yardstick_joules=None)
 
     def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
         """Its nominal cost; a slow counter is watched for as long as it needs, whatever the seconds."""
@@ -105,7 +109,7 @@ class SimulatedDevice:
             cpu_seconds_p10=each[2],
             seconds_p10=each[2],
             steps=sum(w.steps for w in windows),
-            joules=self._read(windows),
+            joules=self._read(windows) * median(each) * sum(w.steps for w in windows) / sum(w.seconds for w in windows),
         )
 
     def close(self) -> None:
@@ -124,9 +128,6 @@ class SimulatedDevice:
         if stage == "step":
             return lru_cache(lambda clock: truth_of(self.part, network, setup, clock).total)
         return lru_cache(lambda clock: stage_of(self.part, network, setup, stage, clock))
-
-    def _steps(self, cost: Callable[[float], Cost], windows: int, least: int) -> int:
-        return max(least, math.ceil(self.part.counter.window_seconds / windows / cost(1.0).seconds))
 
     def _read(self, windows: list[Window]) -> float:
         """Joules a step."""
@@ -163,6 +164,10 @@ class SimulatedDevice:
                 "smaller channels or batches fit",
                 out_of_memory=True,
             )
+
+
+def _steps(cost: Callable[[float], Cost], seconds: float, least: int) -> int:
+    return max(least, math.ceil(seconds / cost(1.0).seconds))
 
 
 def meter_of(part: Part) -> Meter:

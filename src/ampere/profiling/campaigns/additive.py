@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from ampere.surrogate.hyperparameters import Hyperparameters
 
-from ..loop import Profiling
+from ..loop import Outcome, Profiling
+from ..slow_meters import SLOW_SECONDS, profiled_slowly
 from .campaign import Bench, Campaign, Gathered, Task
 
 
 def gather(bench: Bench, task: Task) -> Gathered:
     hyper = Hyperparameters.from_json(task.fit) if task.fit else Hyperparameters(vector_width=bench.vector_width)
-    outcome = Profiling(bench, task.known, hyper, task.seed).run(task.goal, task.began, task.on_progress)
+    slow = bench.meter.window_seconds >= SLOW_SECONDS
+    outcome = (profiled_slowly if slow else profiled)(bench, task, hyper)
     return Gathered(
         outcome.observations,
         outcome.model.hyper.to_json(),
@@ -19,6 +21,10 @@ def gather(bench: Bench, task: Task) -> Gathered:
         tuple(outcome.refused),
         outcome.joules_model.hyper.to_json() if outcome.joules_model else {},
     )
+
+
+def profiled(bench: Bench, task: Task, hyper: Hyperparameters) -> Outcome:
+    return Profiling(bench, task.known, hyper, task.seed).run(task.goal, task.began, task.on_progress)
 
 
 CAMPAIGN = Campaign(gather, ("tuned", "system"))

@@ -69,10 +69,16 @@ class Bench:
     vector_width: int = USUAL_WIDTH  # as far as the device says
     compiles: bool = False  # whether the runtime compiles every new shape
     offers: Callable[[Experiment], bool] = lambda _: True  # a replayed device has only what was recorded
+    count: bool = True  # else only time is asked for, and a slow counter is left alone
+
+    @property
+    def window_seconds(self) -> float:
+        """What a block waits for."""
+        return self.meter.window_seconds if self.count else 0.0
 
     def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:
         """`step_seconds` is a guess. None where the block has no usable figure; VariantDied, VariantFailed."""
-        asked = request(experiment, self.setup, step_seconds, protocol=self.protocol)
+        asked = request(experiment, self.setup, step_seconds, protocol=self.protocol, count=self.count)
         block = self.trainers[experiment.allocator].block(**asked)
         seen = observation(experiment, block, self.meter, self.yardstick_seconds, self.yardstick_joules)
         if seen is not None:

@@ -1,0 +1,108 @@
+"""Profiling with a slow counter: time from many short blocks, power from few long windows.
+
+| short blocks, only timed ......... | long window | long window | long window ...    until the target or the end
+  what a step takes, layer by layer    watts of networks that do unlike things a second
+
+Power varies far less between networks than time does (surrogate/power.py), so that a handful of windows tells it; what
+they leave open is carried along as doubt of the joules of everything that was only timed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from ampere.devices import VariantDied, VariantFailed
+from ampere.fitting import counted, power_of
+from ampere.network import Network
+from ampere.profiles.profile import Observation
+from ampere.surrogate.hyperparameters import Hyperparameters
+
+from .campaigns.campaign import Bench, Goal, Progress, Task
+from .experiment import Experiment
+from .loop import Outcome, Profiling
+from .merging import merged
+from .observing import block_seconds
+
+SLOW_SECONDS = 2.0  # of a window: below, reading joules of every block takes no longer than its time does
+TIMED_SECONDS, TIMED_SHARE, TIMED_AT_MOST = 15.0, 0.1, 40.0
+WINDOWS_AT_LEAST, WINDOWS_AT_MOST = 2, 200
+
+
+class TimedFirst(Profiling):
+    """A run on a bench that only tells time; the power of what it trained can be read afterwards on another."""
+
+    def __init__(self, bench: Bench, seen: tuple[Observation, ...], hyper: Hyperparameters, seed: int) -> None:
+        super().__init__(replace(bench, count=False), seen, hyper, seed)
+        self._trained: dict[Network, Experiment] = {}
+
+    @property
+    def quiet(self) -> tuple[Observation, ...]:
+        return merged(o for o in self._seen if o.measurement.allocator == "tuned")
+
+    def next(self) -> Experiment | None:
+        """The network whose power would tell most about that of all the others."""
+        observations = self.quiet
+        open_ = np.array([_open(o) and o.network in self._trained for o in observations])
+        if not np.any(open_):
+            return None
+        gains = np.where(open_, power_of(observations).gains(), -np.inf)
+        return self._trained[observations[int(np.argmax(gains))].network]
+
+    def cost(self, bench: Bench, experiment: Experiment) -> float:
+        step = self._model.answer(experiment.network).seconds
+        return block_seconds(experiment.allocator, step, bench.yardstick_seconds, bench.meter.window_seconds)
+
+    def read_power(self, bench: Bench, experiment: Experiment) -> None:
+        del self._trained[experiment.network]  # once is enough
+        try:
+            seen = bench.observe(experiment, self._model.answer(experiment.network).seconds)
+        except (VariantDied, VariantFailed) as error:
+            self._refuse(experiment, error)
+        else:
+            self._seen += [seen] if seen else []
+
+    def outcome(self) -> Outcome:
+        """What is expected of joules: the error of time, and that of power."""
+        outcome, observations = super().outcome(), self.quiet
+        if not counted(observations):
+            return outcome
+        seconds = np.array([o.measurement.cpu_seconds for o in observations])
+        _, doubts = power_of(observations).watts([o.network for o in observations], seconds)
+        error = float(np.hypot(outcome.expected_error, np.sqrt(2 / np.pi) * np.mean(doubts)))
+        return replace(outcome, expected_error=error)
+
+    def _observe(self, experiment: Experiment, chosen: list[Experiment]) -> None:
+        before = len(self._seen)
+        super()._observe(experiment, chosen)
+        if len(self._seen) > before and not experiment.system:
+            self._trained.setdefault(experiment.network, experiment)
+
+
+def profiled_slowly(bench: Bench, task: Task, hyper: Hyperparameters) -> Outcome:
+    goal, run = task.goal, TimedFirst(bench, task.known, hyper, task.seed)
+    seconds = min(max(TIMED_SECONDS, TIMED_SHARE * goal.seconds), TIMED_AT_MOST)
+    run.run(Goal(seconds, goal.target / 2), bench.clock(), _within(task, bench.clock() - task.began))
+    for number in range(WINDOWS_AT_MOST):
+        experiment, spent = run.next(), bench.clock() - task.began
+        enough = number >= WINDOWS_AT_LEAST
+        if experiment is None or (enough and spent + run.cost(bench, experiment) > goal.seconds):
+            break
+        if goal.target and enough and run.outcome().expected_error < goal.target:
+            break
+        doing = f"power of {experiment.purpose} of {len(experiment.network.layers)} layers"
+        task.on_progress(Progress(spent, goal.seconds, len(run.quiet), None, doing))
+        run.read_power(bench, experiment)
+    return run.outcome()
+
+
+def _within(task: Task, before: float) -> Callable[[Progress], None]:
+    """Progress of the first part, told as that of the whole."""
+    return lambda now: task.on_progress(replace(now, elapsed=now.elapsed + before, seconds=task.goal.seconds))
+
+
+def _open(observation: Observation) -> bool:
+    """Whole networks are what users ask about; what their pieces draw lies beside it."""
+    return observation.purpose == "network" and not observation.measurement.joules_rounds
