@@ -23,7 +23,7 @@ from ampere.network import Meter
 from ampere.profiling.sources import SpaceSource
 
 DEVICE = "xavier"
-RUNS, BLOCKS, BLOCK_SECONDS = 100, 40, 0.25
+RUNS, BLOCKS, BLOCK_SECONDS = 100, 30, 0.2
 DRIFT, DRIFTING_RUNS = 0.25, 30
 
 
