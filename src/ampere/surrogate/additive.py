@@ -30,7 +30,7 @@ from .evidence import Evidence
 from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gp import kernel
 from .hyperparameters import Hyperparameters
-from .physics import device_speed, fit_prices
+from .physics import device_speed, fit_prices, settle_prices
 from .stack import Stack, covariance, scale, whole_covariance
 
 PRICE_DOUBT = 0.25  # relative, for quantities that were measured
@@ -86,18 +86,28 @@ class Additive:
 
     def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
         self.data, self.hyper = data, hyper
-        rows = np.array([network_features(n, hyper.vector_width).row for n in data.networks]).reshape(
-            len(data), len(STEP)
-        )
-        self.prices = fit_prices(rows, data.costs) if prices is None else prices
-        self.stack = Stack(data.networks, data.system, self.prices, hyper.vector_width)
-        self.doubt = self._price_doubt()
         self._median = float(np.median(data.costs)) if len(data) else 0.0
+        self.stack = self._stacked(prices)
+        self.prices = self.stack.prices
+        self.doubt = self._price_doubt()
         self._careful = CAREFUL * float(np.median(data.noise)) if len(data) else 0.0
         self._residual = data.costs - self.stack.physics
         self._condition()
         self._known: dict[Layer, Known] = {}
         self.step = self._ask_step()
+
+    def _stacked(self, prices: Array | None) -> Stack:
+        """Prices that are not given are fitted twice: roughly, then with what layers deviate from these as weight."""
+        data, width = self.data, self.hyper.vector_width
+        if prices is not None or len(data) == 0:
+            return Stack(data.networks, data.system, PRIOR_PRICES if prices is None else prices, width)
+        rows = np.array([network_features(n, width).row for n in data.networks])
+        rough = Stack(data.networks, data.system, fit_prices(rows, data.costs), width)
+        left_over = covariance(rough, rough, np.zeros(len(STEP)), self.hyper) + np.diag(self._noise())
+        root = cholesky(left_over, lower=True)
+        return rough.priced(
+            settle_prices(rows, data.costs, lambda x: solve_triangular(root, x, lower=True, check_finite=False))
+        )
 
     def _price_doubt(self) -> Array:
         measured = np.any(self.stack.rows > 0, axis=0)
@@ -107,8 +117,10 @@ class Additive:
 
     def _noisy(self) -> Array:
         """Covariance of what was measured."""
-        variance = (self.data.noise + self.unrepeatable(self.data.costs)) * self.data.costs**2
-        return covariance(self.stack, self.stack, self.doubt, self.hyper) + np.diag(variance)
+        return covariance(self.stack, self.stack, self.doubt, self.hyper) + np.diag(self._noise())
+
+    def _noise(self) -> Array:
+        return np.asarray((self.data.noise + self.unrepeatable(self.data.costs)) * self.data.costs**2)
 
     def unrepeatable(self, costs: Any) -> Any:
         """Relative variance that no number of repeats removes: more of it where a measurement is short."""

@@ -17,8 +17,10 @@ FEWEST = 4  # measurements, below which there is nothing to learn hyperparameter
 OUTLIER = 3.0  # standard deviations beyond which a measurement's noise is taken to be larger than it says
 FOLDS = 8
 WIDTH_BELIEF = 3.0  # how much more likely, in nats, the vector width is that was believed before
+NOISY = 0.1  # grain that a search begins with: less noise is soon found, but noise once taken for signal stays so
 SEARCHED_ON = 160  # measurements, at most, in the search for hyperparameters: its cost grows with their cube
 JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated on
+LEARNT_ANEW = 50  # measurements, up to which hyperparameters too are found without each fold: few are fitted too well
 CALIBRATED_FROM = 16  # measurements, below which the intervals are left as they are
 
 
@@ -34,31 +36,43 @@ def learn(
         return Additive(data, hyper)
     if evaluations:
         some = _spread_out(data, SEARCHED_ON)
-        best = max(
-            (Additive(some, replace(hyper, vector_width=w)) for w in VECTOR_WIDTHS),
-            key=lambda model: (
-                model.evidence(model.hyper)[0] + WIDTH_BELIEF * (model.hyper.vector_width == hyper.vector_width)
-            ),
-        )
-        # A wild measurement must not pass for the noise of all: it is doubted before the search too.
-        best = Additive(_doubting_outliers(some, best.hyper), best.hyper)
-        coordinates = {kind: positions.shape[1] for kind, positions in best.stack.positions.items()}
-        hyper = most_probable(best.evidence, coordinates, best.hyper, evaluations, seconds)
+        if start is None:
+            hyper = replace(hyper, grain=NOISY)
+        hyper = _searched(some, _with_likeliest_width(some, hyper), evaluations, seconds)
     return Additive(_doubting_outliers(data, hyper), hyper)
+
+
+def _with_likeliest_width(data: Data, hyper: Hyperparameters) -> Hyperparameters:
+    best = max(
+        (Additive(data, replace(hyper, vector_width=w)) for w in VECTOR_WIDTHS),
+        key=lambda model: (
+            model.evidence(model.hyper)[0] + WIDTH_BELIEF * (model.hyper.vector_width == hyper.vector_width)
+        ),
+    )
+    return best.hyper
+
+
+def _searched(data: Data, hyper: Hyperparameters, evaluations: int, seconds: float) -> Hyperparameters:
+    """A wild measurement must not pass for the noise of all: it is doubted before."""
+    model = Additive(_doubting_outliers(data, hyper), hyper)
+    coordinates = {kind: positions.shape[1] for kind, positions in model.stack.positions.items()}
+    return most_probable(model.evidence, coordinates, hyper, evaluations, seconds)
 
 
 def calibrated(model: Additive, judged: Array) -> Additive:
     """The same model with intervals scaled so that they cover held-out measurements as often as they say.
 
-    Prices and posterior are made anew without each fold; `judged` says which measurements are like what
-    will be asked for.
+    Prices and posterior are made anew without each fold, of few measurements hyperparameters too. `judged` says which
+    measurements are like what will be asked for.
     """
     data, scores = model.data, np.full(len(model.data), np.nan)
     if np.sum(judged) < CALIBRATED_FROM:
         return model
     for fold in range(FOLDS):
         held_out = np.arange(len(data)) % FOLDS == fold
-        scores[held_out] = _scores(Additive(data.only(~held_out), model.hyper), data.only(held_out))
+        rest = data.only(~held_out)
+        without = learn(rest) if len(data) <= LEARNT_ANEW else Additive(rest, model.hyper)
+        scores[held_out] = _scores(without, data.only(held_out))
         if np.sum(judged & ~np.isnan(scores)) >= JUDGED_ON:
             break
     judged = judged & ~np.isnan(scores)
@@ -77,7 +91,8 @@ def _spread_out(data: Data, most: int) -> Data:
 def _scores(model: Additive, data: Data) -> Array:
     """How many standard deviations each measurement is from what the model says of it."""
     means, posterior = model.joint(data.networks, data.system)
-    variance = np.diag(posterior) + (data.noise + model.unrepeatable(data.costs)) * data.costs**2
+    noise = np.minimum(data.noise, np.median(model.data.noise))  # an outlier that was doubted is still to be covered
+    variance = np.diag(posterior) + (noise + model.unrepeatable(data.costs)) * data.costs**2
     return np.abs(data.costs - means) / np.sqrt(np.maximum(variance, 1e-300))
 
 
