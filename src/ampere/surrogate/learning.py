@@ -36,7 +36,7 @@ def learn(
         return Additive(data, hyper)
     if evaluations:
         some = _spread_out(data, SEARCHED_ON)
-        if start is None:
+        if hyper == Hyperparameters():  # nothing was learnt yet
             hyper = replace(hyper, grain=NOISY)
         hyper = _searched(some, _with_likeliest_width(some, hyper), evaluations, seconds)
     return Additive(_doubting_outliers(data, hyper), hyper)
