@@ -28,7 +28,6 @@ from .experiment import Experiment, slices
 from .manner import FAMILY, manner_of
 from .merging import merged
 from .observing import block_seconds
-from .ordering import edges_in_turn
 from .planner import expected_error, plan
 
 ROUNDS = 2
@@ -131,8 +130,7 @@ class Profiling:
         started = time.monotonic()
         self._sample(self._bench.clock() + self._manner.sampling * goal.seconds)
         pieces = [p for whole in self._pool[-self._manner.networks :] for p in slices(whole.network, self._rng, 1)]
-        pool = edges_in_turn(self._pool, self._seen)[::-1] if self._manner.edges else self._pool
-        drawn, used = self._drawn(pool, self._manner.drawn * seconds)
+        drawn, used = self._drawn(self._pool, self._manner.drawn * seconds)
         if "system" in self._bench.trainers:
             told, spent = self._drawn([e.under("system") for e in self._pool], self._manner.plain * seconds)
             drawn, used = [*drawn, *told], used + spent

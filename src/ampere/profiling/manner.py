@@ -12,7 +12,6 @@ class Manner(NamedTuple):
     sampling: float  # share of the budget that this may take, each time
     plain: float = 0.0  # share of a batch for some of them as a user's own loop would train them
     pieces: float = 0.0  # share of a batch for pieces of these networks, so that their layers are told apart
-    edges: bool = False  # whether networks with the narrowest layers come early
 
 
 # One more network teaches more than one more round; only as many repeats are needed as tell the noise. In a whole
@@ -20,8 +19,8 @@ class Manner(NamedTuple):
 FAMILY = Manner(repeated=0.25, drawn=0.4, networks=32, sampling=0.012, plain=0.35)
 SPACE = Manner(repeated=0.1, drawn=0.7, networks=200, sampling=0.015, plain=0.1)
 SPACE_FROM_SECONDS = 40.0
-# A slow counter makes every block dear: hardly anything is trained twice, and few networks are narrow by chance.
-FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4, edges=True)
+# A slow counter makes every block dear, so hardly anything is trained twice.
+FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
 # Compiling makes every new shape dear, each of its layers about as much, and every further round cheap.
 COMPILED = Manner(repeated=1.0, drawn=0.45, networks=16, sampling=0.01, plain=0.1, pieces=0.2)
 
