@@ -96,6 +96,7 @@ def test_recurrent_layers_do_the_work_of_those_of_torch(cell, kind, torch_kind):
     ours = trace(nnx.RNN(cell(4, 6, rngs=rngs()), rngs=rngs()), (jnp.zeros((2, 7, 4)),))
     theirs = trace_torch(torch_kind(4, 6, batch_first=True), (torch.zeros(2, 7, 4),))
     (mine,), its = ours.layers, theirs.layers[0]
+    assert ours.notes == ()
     assert (mine.kind, mine.channels_in, mine.channels_out) == (kind, 4, 6)
     assert work(mine).flops == pytest.approx(work(its).flops, rel=0.01)
 
@@ -152,6 +153,24 @@ def test_norms_strides_and_groups_have_their_kinds():
     assert [layer.kind for layer in network.layers] == ["conv", "norm_batch", "conv_grouped", "norm_layer"]
     assert [work(layer).parameters for layer in network.layers] == [216, 16, 80, 16]
     assert network.layers[0].config["stride"] == (2, 2)
+
+
+class Flagged(nnx.Module):
+    """Called with a flag, a constant that nobody trains, and a product of its own."""
+
+    def __init__(self, rngs):
+        self.kernel = nnx.Param(jnp.ones((8, 4)))
+
+    def __call__(self, x, *, wide):
+        mask = jnp.triu(jnp.ones((8, 4))) if wide else 1.0
+        return x @ (self.kernel[...] * mask)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_flags_stay_as_they_are_and_constants_are_no_layers(wide):
+    network = trace(Flagged(rngs()), {"x": jnp.zeros((5, 8)), "wide": wide})
+    assert [(layer.kind, layer.channels_in, layer.channels_out) for layer in network.layers] == [("linear", 8, 4)]
+    assert (network.batch, network.notes) == (5, ())
 
 
 class Untrainable(nnx.Module):

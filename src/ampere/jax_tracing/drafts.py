@@ -30,7 +30,7 @@ def draft_of(equation: Equation) -> Draft | None:
 def _convolution(equation: Equation) -> Draft | None:
     x, kernel = equation.inputs[:2]
     p, numbers = equation.parameters, equation.parameters["dimension_numbers"]
-    if kernel.owners is None or p["batch_group_count"] != 1:
+    if not kernel.owners or p["batch_group_count"] != 1:
         return None
     of_x, of_kernel = numbers.lhs_spec, numbers.rhs_spec
     channels_in, channels_out = x.shape[of_x[1]], kernel.shape[of_kernel[0]]
@@ -87,9 +87,9 @@ def _product(equation: Equation) -> Draft:
     batch = prod(left.shape[i] for i in batch_left)
     rows = left.size // max(1, inner * batch)
     last = right.size // max(1, inner * batch)
-    if right.owners is not None and not batch_right:
+    if right.owners and not batch_right:
         return Draft("linear", {"lead": (rows,), "bias": False}, inner, last, left.grad, set(right.owners))
-    if left.owners is not None and not batch_left:
+    if left.owners and not batch_left:
         return Draft("linear", {"lead": (last,), "bias": False}, inner, rows, right.grad, set(left.owners))
     config: dict[str, Any] = {"batch": batch, "rows": rows}
     if left.grad != right.grad:
@@ -99,7 +99,7 @@ def _product(equation: Equation) -> Draft:
 
 def _lookup(equation: Equation) -> Draft | None:
     table, out = equation.inputs[0], equation.outputs[0]
-    if table.owners is None or len(table.shape) != 2 or not out.shape or out.shape[-1] != table.shape[1]:
+    if not table.owners or len(table.shape) != 2 or not out.shape or out.shape[-1] != table.shape[1]:
         return None
     return Draft("embedding", {"lead": out.shape[:-1]}, *table.shape, False, set(table.owners))
 

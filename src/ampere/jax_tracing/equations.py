@@ -68,9 +68,16 @@ def value_of(aval: Any) -> Value:
     return Value(shape, dtype is not None and jax.numpy.issubdtype(dtype, jax.numpy.floating))
 
 
+def constant_of(aval: Any) -> Value:
+    """Neither data nor a parameter is in it."""
+    value = value_of(aval)
+    value.owners = frozenset()
+    return value
+
+
 def flattened(closed: Any, inputs: list[Value]) -> list[Equation]:
     """All equations of a closed jaxpr on these inputs, in order."""
-    constants = [value_of(variable.aval) for variable in closed.jaxpr.constvars]
+    constants = [constant_of(variable.aval) for variable in closed.jaxpr.constvars]
     reader = _Reader()
     return list(reader.read(closed.jaxpr, [*constants, *inputs], ""))
 
@@ -84,7 +91,7 @@ class _Reader:
         known = dict(zip([*jaxpr.constvars, *jaxpr.invars], given, strict=True))
 
         def look(variable: Any) -> Value:
-            return value_of(variable.aval) if isinstance(variable, core.Literal) else known[variable]
+            return constant_of(variable.aval) if isinstance(variable, core.Literal) else known[variable]
 
         for equation in jaxpr.eqns:
             inputs = [look(variable) for variable in equation.invars]
@@ -112,14 +119,13 @@ class _Reader:
 
     def _open(self, body: Any, inputs: list[Value], stack: str) -> Iterator[Equation]:
         jaxpr = getattr(body, "jaxpr", body)
-        constants = [value_of(variable.aval) for variable in jaxpr.constvars]
+        constants = [constant_of(variable.aval) for variable in jaxpr.constvars]
         yield from self.read(jaxpr, [*constants, *inputs], stack)
 
 
 def _followed(output: Value, name: str, inputs: list[Value]) -> Value:
     """Gradients and ownership go on from what is read to what is made."""
     output.grad = output.floating and name != "stop_gradient" and any(value.grad for value in inputs)
-    tensors = [value for value in inputs if value.shape or value.owners is not None]
-    if tensors and all(value.owners is not None for value in tensors):
-        output.owners = frozenset().union(*(value.owners or () for value in tensors))
+    if all(value.owners is not None for value in inputs):
+        output.owners = frozenset().union(*(value.owners or () for value in inputs))
     return output

@@ -11,6 +11,7 @@ from .equations import Equation
 from .modules import NORMS, attention_draft, norm_draft, recurrent_draft
 from .scopes import Calls
 
+AVERAGED = ("reduce", "pool")  # a sum that is divided is one operation
 BIASED = ("conv", "conv_grouped", "conv_transposed", "linear")
 
 
@@ -108,14 +109,10 @@ def _is_bookkeeping(equation: Equation) -> bool:
 
 def _continues(equation: Equation, operation: list[Equation]) -> bool:
     """Elementwise equations that together are a function of the same tensors are one operation; so is a mean."""
-    classes = {e.op_class for e in operation}
-    if (
-        equation.op_class != "elementwise"
-        or equation.path != operation[0].path
-        or not classes <= {"elementwise", "reduce"}
-    ):
+    if equation.op_class != "elementwise" or equation.path != operation[0].path:
         return False
-    if "reduce" in classes:
-        return len(operation) == 1 and {id(v) for v in equation.inputs if v.shape} == {id(operation[0].outputs[0])}
+    read = {id(value) for value in equation.inputs if value.shape}
+    if operation[0].op_class in AVERAGED:
+        return len(operation) == 1 and read == {id(operation[0].outputs[0])}
     known = {id(value) for e in operation for value in (*e.inputs, *e.outputs)}
-    return all(id(value) in known for value in equation.inputs if value.shape)
+    return operation[0].op_class == "elementwise" and read <= known

@@ -11,17 +11,19 @@ from flax import nnx
 from ampere.network import KINDS, Layer, TailOp, work
 from ampere.network.layer import TAIL_CLASSES
 
-from .classes import LOOKUP
+from .classes import LOOKUP, LOOP, PRODUCT, UNKNOWN
 from .equations import Equation
 from .grouping import Group
 from .scopes import Calls
+
+ATTRIBUTES = ("kernel", "bias", "scale", "embedding")  # what flax calls the parameters of its own modules
 
 
 class Layers:
     """`backward` are the equations of the backward pass, by the path of the module that they belong to."""
 
     def __init__(self, batch: int, sizes: Mapping[str, int], backward: Mapping[str, list[Equation]]) -> None:
-        self.batch, self._sizes, self._backward = batch, sizes, backward
+        self.batch, self._sizes, self._backward = batch, sizes, dict(backward)
         self.counted: set[str] = set()
 
     def build(self, groups: list[Group], calls: Calls) -> list[Layer]:
@@ -59,7 +61,7 @@ class Layers:
     def _opaque(self, group: Group, values: int, tensors: int) -> Layer:
         """Its equations as they are, forward and backward."""
         first, last = group.own[0], group.own[-1]
-        every = [*group.own, *self._backward.get(group.path, ())]
+        every = [*group.own, *self._backward_of(group)]
         shape_in = next((v.shape for v in first.inputs if v.shape and v.owners is None), (1,))
         shape_out = last.outputs[0].shape or (1,)
         config: dict[str, Any] = {
@@ -79,6 +81,13 @@ class Layers:
         name = group.path or first.name
         return Layer("opaque", config, shape_in[-1], shape_out[-1], (), name, tensors > 0, grad)
 
+    def _backward_of(self, group: Group) -> list[Equation]:
+        """Each equation is somebody's once; in the model's own scope there are also those of tails."""
+        there = self._backward.get(group.path, [])
+        own = [e for e in there if group.path or e.op_class in (PRODUCT, LOOP, UNKNOWN)]
+        self._backward[group.path] = [e for e in there if e not in own]
+        return own
+
 
 def _agrees(layer: Layer, forward: int) -> bool:
     """The forward FLOPs of the jaxpr are those of the kind."""
@@ -88,7 +97,9 @@ def _agrees(layer: Layer, forward: int) -> bool:
 
 
 def _module_of(owners: set[str]) -> str:
-    return min(owners, default="")
+    name = min(owners, default="")
+    module, _, attribute = name.rpartition(".")
+    return module if module and attribute in ATTRIBUTES else name
 
 
 def tail_of(operation: list[Equation], calls: Calls) -> list[TailOp]:

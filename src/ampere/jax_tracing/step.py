@@ -22,7 +22,8 @@ class Step:
     def __init__(self, model: nnx.Module, positional: tuple[Any, ...], named: dict[str, Any]) -> None:
         parts: Any = nnx.split(model, nnx.Param, ...)
         self._definition, self._parameters, self._rest = parts
-        self._positional, self._named, self._kind = positional, named, type(model).__name__
+        self._kind = type(model).__name__
+        self._given, self._order = jax.tree_util.tree_flatten((positional, named))
         leaves = jax.tree_util.tree_flatten_with_path(self._parameters)[0]
         self.sizes = {_name(path): int(leaf.size) for path, leaf in leaves if jnp.issubdtype(leaf.dtype, jnp.floating)}
         if not self.sizes:
@@ -30,9 +31,17 @@ class Step:
         self.calls: Calls = {}
         self.output: Value = Value((), True)
 
-    def run(self, parameters: Any, rest: Any, positional: Any, named: Any) -> Any:
+    @property
+    def arrays(self) -> list[Any]:
+        """Of what the model is called with; flags and numbers stay as they are."""
+        return [value for value in self._given if hasattr(value, "shape")]
+
+    def run(self, parameters: Any, rest: Any, arrays: list[Any]) -> Any:
         model: Any = nnx.merge(self._definition, parameters, rest, copy=True)
         model.train()
+        traced = iter(arrays)
+        given = [next(traced) if hasattr(value, "shape") else value for value in self._given]
+        positional, named = jax.tree_util.tree_unflatten(self._order, given)
         with named_calls(model) as calls:
             output = model(*positional, **named)
         self.calls = calls
@@ -46,7 +55,7 @@ class Step:
         return sum(jnp.mean(jnp.square(tensor)) for tensor in self.run(*arguments))
 
     def equations(self, function: Any) -> list[Equation]:
-        arguments = (self._parameters, self._rest, self._positional, self._named)
+        arguments = (self._parameters, self._rest, self.arrays)
         try:
             closed = jax.make_jaxpr(function)(*arguments)
         except ModelError:

@@ -28,14 +28,15 @@ def trace(model: nnx.Module, inputs: Any, *, name: str = "") -> Network:
     for equation in step.equations(jax.grad(step.loss)):
         if equation.backward:
             backward[equation.path].append(equation)
-    batch = next((int(x.shape[0]) for x in (*positional, *named.values()) if getattr(x, "shape", ())), 1)
+    batch = next((int(x.shape[0]) for x in step.arrays if x.shape), 1)
     layers = Layers(batch, step.sizes, backward)
-    built = layers.build(Grouping(forward, step.calls).found(), step.calls)
+    groups = Grouping(forward, step.calls).found()
+    built = layers.build(groups, step.calls)
     if not built:
         raise ModelError("the model computes nothing that could be trained")
     idle = sorted(set(step.sizes) - layers.counted)
     network = (*built[:-1], _with_loss(built[-1], step.output))
-    return Network(network, batch, name, notes_of(built, forward, backward, idle))
+    return Network(network, batch, name, notes_of([group.path for group in groups], built, forward, backward, idle))
 
 
 def _with_loss(last: Layer, output: Value) -> Layer:
