@@ -144,7 +144,8 @@ def table(options: argparse.Namespace) -> None:
     for family in options.families:
         for runtime in options.runtimes:
             show(row(options.folder, family, runtime))
-    parts = [path for what in ("validation", "side-by-side") for path in sorted(options.folder.glob(f"*-{what}.json"))]
+    kept = ("*-validation.json", "*-side-by-side.json", "stacks-*.json")
+    parts = [path for pattern in kept for path in sorted(options.folder.glob(pattern))]
     keep(options.folder.with_suffix(".json"), {path.stem: json.loads(path.read_text()) for path in parts})
 
 

@@ -27,3 +27,16 @@ def test_a_compiler_that_fails_is_told_and_the_worker_goes_on(start_worker, laye
     assert error["message"].startswith("torch.compile failed: ")
     assert "--runtime torch" in error["message"]
     assert "result" in worker.block(layers_subject(conv()))
+
+
+@pytest.mark.parametrize("what", ["layers", "factory"])
+def test_what_is_trained_was_compiled(layers_subject, subject_of, what):
+    from torch._dynamo.utils import counters
+
+    from ampere.network import TrainingSetup
+    from ampere.worker.runtimes import find_runtime
+
+    runtime, before = find_runtime("torch-compile"), counters["stats"]["unique_graphs"]
+    runtime.prepare(1)
+    runtime.build(layers_subject(conv()) if what == "layers" else subject_of("mlp"), TrainingSetup("torch-compile"))
+    assert counters["stats"]["unique_graphs"] > before

@@ -79,8 +79,8 @@ class TorchCompileRuntime(TorchRuntime):
             chain = build_chain(network, dtype)
             chain.forward = torch.compile(chain.forward, dynamic=False)  # type: ignore[method-assign]
             return chain, chain.loss, chain.trained
-        model, loss_of = build_from_factory(subject, dtype)
-        model.compile(dynamic=False)
+        # Not model.compile(): of modules that are PyTorch's own, as Sequential, it compiles nothing and says nothing.
+        model, loss_of = build_from_factory(subject, dtype, lambda made: torch.compile(made, dynamic=False))
         return model, loss_of, trainable(model)
 
 

@@ -18,7 +18,9 @@ from .torch_loss import training_loss
 Arguments = Tuple[List[Any], Dict[str, Any]]
 
 
-def build_from_factory(subject: Dict[str, Any], dtype: torch.dtype) -> Tuple[nn.Module, Callable[[], Tensor]]:
+def build_from_factory(
+    subject: Dict[str, Any], dtype: torch.dtype, made_ready: Callable[[nn.Module], Any] = lambda model: model
+) -> Tuple[nn.Module, Callable[[], Tensor]]:
     """The model, or the part of it at `path`, and its loss on the inputs of the request or of the factory."""
     made = find_factory(str(subject["factory"]))(**(subject.get("arguments") or {}))
     model, example = made if isinstance(made, tuple) else (made, None)
@@ -28,7 +30,8 @@ def build_from_factory(subject: Dict[str, Any], dtype: torch.dtype) -> Tuple[nn.
         model, example = model.get_submodule(subject["path"]), None
     model = model.to(dtype).train()
     positional, named = _arguments(subject, example, dtype)
-    return model, lambda: training_loss(model(*positional, **named))
+    ready = made_ready(model)
+    return model, lambda: training_loss(ready(*positional, **named))
 
 
 def find_factory(reference: str) -> Callable[..., Any]:
