@@ -60,7 +60,7 @@ def main() -> None:
     for row in reached:
         at = {way: "never" if row[way] is None else f"{row[way]:.0f} s" for way in WAYS}
         told = f"power {at['power']}, energy {at['energy']}, {row['times']}"
-        print(f"{row['meter']}, error below {row['goal']:.0%}: {told}")
+        print(f"{row['meter']}, error below {row['goal']:.1%}: {told}")
     if options.out:
         options.out.write_text(json.dumps({"seeds": options.seeds, "rows": rows, "reached": reached}, indent=1))
 
