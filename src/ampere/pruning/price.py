@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
 from ampere.estimation import Estimator
-from ampere.network import Network, work
+from ampere.network import Layer, Network, work
 from ampere.surrogate.features import Array
 
 from .response import Response, Widths
@@ -53,7 +54,12 @@ class Flops:
 
 
 def flops_of(network: Network) -> float:
-    return float(sum(work(layer).flops for layer in network.layers))
+    return float(sum(map(_flops, network.layers)))
+
+
+@lru_cache(maxsize=65536)
+def _flops(layer: Layer) -> float:
+    return float(work(layer).flops)
 
 
 class Priced:

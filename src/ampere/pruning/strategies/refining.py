@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from ampere.surrogate.features import Array
 
 from ..response import Widths
@@ -45,7 +47,7 @@ def refined(problem: Problem, kept: list[Array], widths: Widths) -> Widths:
 
 def _exchanged(problem: Problem, moves: list[Move], widths: Widths, beyond: float, priced: int) -> Widths | None:
     room = beyond * problem.budget / problem.cost(widths)
-    return _first_that_fits(problem, _exchanges(moves, widths, room)[:priced])
+    return _first_that_fits(problem, _exchanges(moves, widths, room, priced))
 
 
 def _first_that_fits(problem: Problem, candidates: list[Widths]) -> Widths | None:
@@ -57,20 +59,22 @@ def _first_that_fits(problem: Problem, candidates: list[Widths]) -> Widths | Non
     return None
 
 
-def _exchanges(moves: list[Move], widths: Widths, room: float) -> list[Widths]:
-    """Those whose cost should not grow by more than a factor, the one that gains most first."""
-    less = [NOTHING, *(move for move in moves if move.gain <= 0)]
-    pairs = [
-        (a.gain + b.gain, a, b)
-        for a in moves
-        if a.gain > 0
-        for b in less
-        if b.group != a.group and a.gain + b.gain > LEAST_GAIN and a.factor * b.factor <= room
-    ]
-    return [
-        changed(changed(widths, a.group, a.width), b.group, b.width) if b is not NOTHING else changed(widths, *a[2:])
-        for _, a, b in sorted(pairs, reverse=True)
-    ]
+def _exchanges(moves: list[Move], widths: Widths, room: float, most: int) -> list[Widths]:
+    """Those whose cost should not grow by more than a factor, the ones that gain most first."""
+    more, less = [m for m in moves if m.gain > 0], [NOTHING, *(m for m in moves if m.gain <= 0)]
+    (gain_a, factor_a, group_a, _), (gain_b, factor_b, group_b, _) = (
+        np.array(x).reshape(-1, 4).T for x in (more, less)
+    )
+    gains = np.add.outer(gain_a, gain_b)
+    fits = np.multiply.outer(factor_a, factor_b) <= room
+    places = np.flatnonzero(fits & (gains > LEAST_GAIN) & np.not_equal.outer(group_a, group_b))
+    best = places[np.argsort(-gains.ravel()[places], kind="stable")][:most]
+    return [_both(widths, more[place // len(less)], less[place % len(less)]) for place in best.tolist()]
+
+
+def _both(widths: Widths, a: Move, b: Move) -> Widths:
+    one = changed(widths, a.group, a.width)
+    return one if b is NOTHING else changed(one, b.group, b.width)
 
 
 def _moves(problem: Problem, kept: list[Array], widths: Widths) -> list[Move]:
