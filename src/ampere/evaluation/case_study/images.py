@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SIZE = 28  # pixels a side, as the 5-layer CNN takes them
-TRAINED, TESTED = 12_000, 4_000
+TRAINED, TESTED = 12_000, 2_000
 
 Pixels = NDArray[np.float32]  # (images, SIZE, SIZE)
 Labels = NDArray[np.int64]  # 0 or 1

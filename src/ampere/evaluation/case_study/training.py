@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 RATE = 0.1
-LOOKS, LOOKED_AT = 20, 500  # tests on the way, and of how many images; the last one is of all
+LOOKS, LOOKED_AT = 20, 200  # tests on the way, and of how many images; the last one is of all
 AT_ONCE = 250
 
 

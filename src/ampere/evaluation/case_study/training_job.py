@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..lab import Lab
 
 KIND, FORMAT = "case_training", 1
-ITERATION_SECONDS, TEST_SECONDS = 0.02, 12.0  # of all three models
+ITERATION_SECONDS, TEST_SECONDS = 0.03, 10.0  # of all three models
 
 
 @dataclass(frozen=True)
