@@ -35,7 +35,7 @@ def on_inputs(inputs: Any) -> ShortTraining:
                 value = training_loss(model(**inputs) if isinstance(inputs, dict) else model(*inputs))
                 value.backward()
                 optimizer.step()
-                loss = float(value)
+                loss = float(value.detach())
         return loss
 
     return train
