@@ -12,7 +12,9 @@ from typing import Any
 from ..errors import DeviceError, MeterError
 from ..network import TrainingSetup
 from ..worker.compiling import LIMIT_SECONDS, TOO_LONG
+from ..worker.errors import WorkerError
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
+from ..worker.runtimes import description_of
 from .answers import as_error, check_version, compiled_too_long, greeting, read_answer
 from .block import Block, Yardstick
 from .conversation import BEAT_SECONDS, MISSED_BEATS, Conversation, WorkerGone
@@ -92,7 +94,8 @@ class WorkerDevice(ABC):
             "compile_limit": self.compile_limit,
             **({} if count else {"count": False}),
         }
-        patience = 3 * seconds_limit + self._grace + self.compile_limit
+        compiling = self.compile_limit if _may_compile(setup.runtime) else 0.0
+        patience = 3 * seconds_limit + self._grace + compiling
         for _ in range(ATTEMPTS):
             began = time.monotonic()
             block = Block.from_json(self._result(request, patience))
@@ -193,3 +196,10 @@ class WorkerDevice(ABC):
         if threads != self._threads:
             self.close()
             self._threads = threads
+
+
+def _may_compile(runtime: str) -> bool:
+    try:
+        return description_of(runtime).compiles
+    except WorkerError:  # a device's own, of which nothing is known here
+        return True

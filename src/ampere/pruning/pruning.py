@@ -105,7 +105,7 @@ def _within(
     progress: Progress,
 ) -> tuple[Chosen, nn.Module, Network]:
     """Chosen by arithmetic, judged by a trace of the narrowed model itself; again where arithmetic was off."""
-    aim, most = allowed, 0.0
+    aim, most, least = allowed, 0.0, float("inf")
     found: tuple[Chosen, nn.Module, Network] | None = None
     for done in range(TRIES):
         progress(done, TRIES, "choosing widths")
@@ -117,6 +117,7 @@ def _within(
         pruned = without(prunable.model, prunable.groups, removed)
         network = trace(pruned, inputs, name=name)
         exact, said = cost.price.of(network), cost(_left(prunable, chosen))
+        least = min(least, exact)
         if most < exact <= allowed:
             found, most = (chosen, pruned, network), exact
         if exact <= allowed and said <= (1 + NEAR) * exact:
@@ -124,7 +125,11 @@ def _within(
         aim = 0.999 * allowed * said / exact
     if found:
         return found
-    raise ModelError(f"{strategy} finds no widths that meet the budget: give a larger one, or try --strategy energy")
+    seen = f" surely enough: the least that it found is {units.joules(least)}" if least < float("inf") else ""
+    raise ModelError(
+        f"{strategy} finds no widths that meet the budget of {units.joules(allowed)} an iteration{seen}; "
+        "give more, or a lower confidence, or profile this very model"
+    )
 
 
 def _left(prunable: Prunable, chosen: Chosen) -> Widths:
