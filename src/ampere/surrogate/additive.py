@@ -30,7 +30,7 @@ from .evidence import Evidence
 from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gp import kernel
 from .hyperparameters import Hyperparameters
-from .physics import device_speed, fit_prices, settle_prices
+from .physics import device_speed, fit_prices
 from .stack import Stack, covariance, scale, whole_covariance
 
 PRICE_DOUBT = 0.25  # relative, for quantities that were measured
@@ -97,17 +97,11 @@ class Additive:
         self.step = self._ask_step()
 
     def _stacked(self, prices: Array | None) -> Stack:
-        """Prices that are not given are fitted twice: roughly, then with what layers deviate from these as weight."""
         data, width = self.data, self.hyper.vector_width
-        if prices is not None or len(data) == 0:
-            return Stack(data.networks, data.system, PRIOR_PRICES if prices is None else prices, width)
-        rows = np.array([network_features(n, width).row for n in data.networks])
-        rough = Stack(data.networks, data.system, fit_prices(rows, data.costs), width)
-        left_over = covariance(rough, rough, np.zeros(len(STEP)), self.hyper) + np.diag(self._noise())
-        root = cholesky(left_over, lower=True)
-        return rough.priced(
-            settle_prices(rows, data.costs, lambda x: solve_triangular(root, x, lower=True, check_finite=False))
-        )
+        if prices is None and len(data):
+            rows = np.array([network_features(n, width).row for n in data.networks])
+            prices = fit_prices(rows, data.costs)
+        return Stack(data.networks, data.system, PRIOR_PRICES if prices is None else prices, width)
 
     def _price_doubt(self) -> Array:
         measured = np.any(self.stack.rows > 0, axis=0)

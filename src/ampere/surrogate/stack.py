@@ -9,7 +9,6 @@ physics  (networks,)              rows . prices
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -46,12 +45,6 @@ class Stack:
     def _price(self, prices: Array) -> None:
         self.prices, self.physics = prices, self.rows @ prices
         self.weights = {kind: layers.weights(prices) for kind, layers in self._layers.items()}
-
-    def priced(self, prices: Array) -> Stack:
-        """The same networks at other prices."""
-        other = copy(self)
-        other._price(prices)
-        return other
 
 
 class _Layers:
