@@ -30,7 +30,7 @@ CHECKS = (
     ("formatting", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
     ("types", ["mypy"]),
-    ("tests", ["pytest", "-rs", "-n", "2", "--dist", "loadfile"]),
+    ("tests", ["pytest", "-rs"]),
 )
 
 

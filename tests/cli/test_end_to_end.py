@@ -157,6 +157,6 @@ def test_devices_tells_of_the_machine_and_its_profiles(profiled, here):
     ran = here("devices")
     assert ran.code == 0, ran.err
     for word in ("torch 2.", "cpu-time", "no energy counter", "lenet5", "broken.json", "not a profile"):
-        assert word in ran.out
+        assert word in " ".join(ran.out.split())  # a long path breaks lines anywhere
     record = here("devices", "--json").record
     assert [p["problem"] is None for p in record["profiles"]].count(True) == 1

@@ -57,7 +57,7 @@ def a_place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runtimes")
     for name, text in CLASSIFIERS.items():
         (folder / name).write_text(text)
-    made = ampere(folder, "profile", "lenet5", "--runtime", "mnn", "--seconds", 2, "--out", "mnn.json")
+    made = ampere(folder, "profile", "lenet5", "--runtime", "mnn", "--seconds", 8, "--out", "mnn.json")
     assert made.returncode == 0, made.stderr
     return folder
 

@@ -16,7 +16,7 @@ from .hyperparameters import Hyperparameters
 
 LEARNT = ("residual", "octaves", "waste_octaves", "own", "network", "floor", "grain", "allocator")
 TYPICAL = Hyperparameters()
-PRIOR_WIDTH = {"grain": 3.0}  # of the logarithm: a meter may be anything
+PRIOR_WIDTH = {"grain": 1.5}  # of the logarithm
 USUAL_PRIOR_WIDTH = 0.7  # a factor of two either way is unremarkable
 FARTHEST = 3.0  # from typical, in logarithms
 MOST_OWN = 0.9
