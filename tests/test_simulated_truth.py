@@ -22,7 +22,7 @@ PAPERS_SECONDS = {"xavier": 421, "tx2": 1211, "phone-android": 1688, "phone-ios"
 @pytest.fixture(scope="module", name="networks")
 def unseen_networks():
     source, rng = SpaceSource(find_space("cnn5")), Random("unseen")
-    return [source.sample(rng).network for _ in range(120)]
+    return [source.sample(rng).network for _ in range(30)]
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -71,8 +71,7 @@ def test_what_is_chosen_is_inside_with_the_confidence_and_costs_what_it_is_estim
         assert candidate.stddev == pytest.approx(alone.stddev, rel=0.05)
     joules = [c.joules for c in found.chosen]
     assert joules == sorted(joules, reverse=True)
-    dearest = found.chosen[0]
-    assert dearest.joules + 1.28 * dearest.stddev > 0.9 * found.budget_joules
+    assert joules[0] > 0.8 * found.budget_joules
     assert joules[-1] < 0.5 * found.budget_joules
     assert sum(found.spread[1]) == found.screened
 

@@ -87,21 +87,15 @@ class Additive:
     def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
         self.data, self.hyper = data, hyper
         self._median = float(np.median(data.costs)) if len(data) else 0.0
-        self.stack = self._stacked(prices)
-        self.prices = self.stack.prices
+        rows = np.array([network_features(n, hyper.vector_width).row for n in data.networks])
+        self.prices = fit_prices(rows.reshape(len(data), len(STEP)), data.costs) if prices is None else prices
+        self.stack = Stack(data.networks, data.system, self.prices, hyper.vector_width)
         self.doubt = self._price_doubt()
         self._careful = CAREFUL * float(np.median(data.noise)) if len(data) else 0.0
         self._residual = data.costs - self.stack.physics
         self._condition()
         self._known: dict[Layer, Known] = {}
         self.step = self._ask_step()
-
-    def _stacked(self, prices: Array | None) -> Stack:
-        data, width = self.data, self.hyper.vector_width
-        if prices is None and len(data):
-            rows = np.array([network_features(n, width).row for n in data.networks])
-            prices = fit_prices(rows, data.costs)
-        return Stack(data.networks, data.system, PRIOR_PRICES if prices is None else prices, width)
 
     def _price_doubt(self) -> Array:
         measured = np.any(self.stack.rows > 0, axis=0)

@@ -31,31 +31,22 @@ class Stack:
         self.system = system
         self.rows = np.array([f.row for f in features]).reshape(len(features), len(STEP))
         self.places = np.array([f.position for f in features]).reshape(len(features), 3)
+        self.physics = self.rows @ prices
         slots: dict[str, dict[bytes, int]] = {}
-        found: dict[str, list[tuple[int, int, float, Array]]] = {}
+        entries: dict[str, list[tuple[int, int, float]]] = {}
         for i, f in enumerate(features):
             for layer, count in zip(f.layers, f.counts, strict=True):
                 of_kind = slots.setdefault(group(layer), {})
                 slot = of_kind.setdefault(layer_position(layer, width).tobytes(), len(of_kind))
-                found.setdefault(group(layer), []).append((i, slot, count, layer_row(layer, width)))
+                cost = count * float(layer_row(layer, width) @ prices)
+                entries.setdefault(group(layer), []).append((i, slot, cost))
         self.positions = {k: np.array([np.frombuffer(x) for x in of_kind]) for k, of_kind in slots.items()}
-        self._layers = {k: _Layers(of_kind, (len(features), len(slots[k]))) for k, of_kind in found.items()}
-        self._price(prices)
-
-    def _price(self, prices: Array) -> None:
-        self.prices, self.physics = prices, self.rows @ prices
-        self.weights = {kind: layers.weights(prices) for kind, layers in self._layers.items()}
+        self.weights = {k: _sparse(entries[k], (len(features), len(slots[k]))) for k in slots}
 
 
-class _Layers:
-    """All layers of a kind: in which network, at which position, how often, and what each asks for."""
-
-    def __init__(self, found: list[tuple[int, int, float, Array]], shape: tuple[int, int]) -> None:
-        networks, slots, counts, rows = zip(*found, strict=True)
-        self._places, self._shape, self._asked = (networks, slots), shape, np.array(rows) * np.array(counts)[:, None]
-
-    def weights(self, prices: Array) -> csr_array:
-        return csr_array((self._asked @ prices, self._places), shape=self._shape)
+def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> csr_array:
+    rows, columns, values = zip(*entries, strict=True)
+    return csr_array((values, (rows, columns)), shape=shape)
 
 
 def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:
