@@ -142,6 +142,21 @@ def add_method(parser: _ActionsContainer) -> None:
     )
 
 
+def add_budget(parser: ArgumentParser, of: str, confidence: float, must: str) -> None:
+    """`of` is what a share is of; `must` what the confidence is about."""
+    parser.add_argument(
+        "--budget",
+        metavar="B",
+        required=True,
+        help=f"share of {of} (50%%), joules of an iteration (5mJ), joules of a run with --iterations, "
+        "or share of a battery with --battery and --iterations",
+    )
+    parser.add_argument("--iterations", metavar="N", type=values.count, help="how many iterations the budget is for")
+    parser.add_argument("--battery", metavar="ENERGY", help="what a full battery holds: 15Wh, 54kJ")
+    words = f"with which probability {must}, as far as estimates know themselves (default {confidence:.0%}%)"
+    parser.add_argument("--confidence", metavar="P", type=values.confidence, default=confidence, help=words)
+
+
 def add_seed(parser: _ActionsContainer) -> None:
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of what is chosen at random (default 0)")
 

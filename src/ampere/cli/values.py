@@ -53,3 +53,10 @@ def _positive(digits: str, text: str, wanted: str) -> float:
     if not (math.isfinite(number) and number > 0):
         raise ArgumentTypeError(f"{text!r} is not {wanted}")
     return number
+
+
+def confidence(text: str) -> float:
+    probability = share(text)
+    if probability < 0.5:
+        raise ArgumentTypeError(f"{text!r} is less than an even chance: give one from 50% to 99.9%")
+    return probability

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import options as shared
-from .. import values
 from ..asking import asked_model
 from ..knowing import know
 from ..progress import reporting
@@ -30,28 +29,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere prune har --budget 10% --battery 15Wh --iterations 50000 --strategy magnitude",
     )
     shared.add_model(parser)
-    parser.add_argument(
-        "--budget",
-        metavar="B",
-        required=True,
-        help="share of what an iteration costs now (50%%), joules of one (5mJ), joules of a run with --iterations, "
-        "or share of a battery with --battery and --iterations",
-    )
-    parser.add_argument("--iterations", metavar="N", type=values.count, help="how many iterations the budget is for")
-    parser.add_argument("--battery", metavar="ENERGY", help="what a full battery holds: 15Wh, 54kJ")
+    shared.add_budget(parser, "what an iteration costs now", 0.5, "the budget must hold")
     parser.add_argument(
         "--strategy",
         choices=STRATEGIES,
         default="energy",
         help="energy (default): least importance lost per joule saved; magnitude: smallest weights first; random: any "
         "widths that fit; flops: as energy, but FLOPs stand in for joules, to compare with",
-    )
-    parser.add_argument(
-        "--confidence",
-        metavar="P",
-        type=_confidence,
-        default=0.5,
-        help="with which probability the budget must hold, as far as the estimate knows itself (default 50%%)",
     )
     parser.add_argument(
         "--keep", metavar="LAYER", action="append", default=[], help="leave this layer; may be repeated"
@@ -108,10 +92,3 @@ def _loaded(options: Namespace) -> LoadedModel:
     loaded = load_model(model) if isinstance(model, str) else model
     refuse_flax(loaded.model, "pruned")
     return loaded
-
-
-def _confidence(text: str) -> float:
-    share = values.share(text)
-    if share < 0.5:
-        raise ArgumentTypeError(f"{text!r} is less than an even chance: give one from 50% to 99.9%")
-    return share

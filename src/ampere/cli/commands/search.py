@@ -12,8 +12,9 @@ from ampere.network.setup import OPTIMIZERS
 from .. import options as shared
 from .. import values
 from ..knowing import know, stored
+from ..picture import picture_place
 from ..progress import reporting
-from ..screen import notice, print_json
+from ..screen import print_json
 
 if TYPE_CHECKING:
     from ampere.estimation import Estimator
@@ -32,22 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     spaces = "a family (lenet5 cnn5 har lstm transformer resnet), a general space (cnn transformers recurrent)"
     parser.add_argument("space", metavar="SPACE", help=f"{spaces}, or file.py:function with --vary")
-    parser.add_argument(
-        "--budget",
-        metavar="B",
-        required=True,
-        help="share of the original's joules (50%%), joules of an iteration (5mJ), joules of a run with --iterations, "
-        "or share of a battery with --battery and --iterations",
-    )
-    parser.add_argument("--iterations", metavar="N", type=values.count, help="how many iterations the budget is for")
-    parser.add_argument("--battery", metavar="ENERGY", help="what a full battery holds: 15Wh, 54kJ")
-    parser.add_argument(
-        "--confidence",
-        metavar="P",
-        type=_confidence,
-        default=0.9,
-        help="with which probability a candidate must be inside, as far as its estimate knows (default 90%%)",
-    )
+    shared.add_budget(parser, "the original's joules", 0.9, "a candidate must be inside")
     _add_what_varies(parser)
     _add_training(parser)
     parser.add_argument("--out", metavar="FILE", help="what was found, as JSON (default search-SPACE.json)")
@@ -92,7 +78,8 @@ def run(options: Namespace) -> None:
     vary = dict(read_axis(text) for text in options.vary)
     space_of(options.space, vary, options.batch, options.input, options.seed)  # refused before any profiling
     name = options.space.replace(":", "-").replace("/", "-")
-    out, plot = Path(options.out or f"search-{name}.json"), _plot(options, name)
+    out = Path(options.out or f"search-{name}.json")
+    plot = None if options.no_training else picture_place(options, f"search-{name}.png")
     estimators = _known(options)
     with reporting(f"searching {options.space}", options.quiet) as report:
         found = search(
@@ -142,19 +129,6 @@ def _known(options: Namespace) -> list[Estimator]:
     return [know(model, one).estimator for one in each]
 
 
-def _plot(options: Namespace, name: str) -> Path | None:
-    from ampere.plotting import can_plot, need_matplotlib
-
-    if options.no_plot or options.no_training:
-        return None
-    if options.plot:
-        need_matplotlib()
-    elif not can_plot():
-        notice("no picture: pip install 'ampere-energy[plot]' for one", options.quiet)
-        return None
-    return Path(options.plot or f"search-{name}.png")
-
-
 def _save(found: Found, path: Path) -> None:
     """After every trial, so that a search that is stopped has not been for nothing."""
     from ampere.profiles.storage import storing
@@ -162,13 +136,6 @@ def _save(found: Found, path: Path) -> None:
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n")
-
-
-def _confidence(text: str) -> float:
-    share = values.share(text)
-    if share < 0.5:
-        raise ArgumentTypeError(f"{text!r} is less than an even chance: give one from 50% to 99.9%")
-    return share
 
 
 def _counts(text: str) -> list[int]:

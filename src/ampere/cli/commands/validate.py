@@ -12,6 +12,7 @@ from .. import options as shared
 from .. import values
 from ..asking import asked_model, name_of
 from ..knowing import know
+from ..picture import picture_place
 from ..progress import of_validating, reporting
 from ..rivals import rivals
 from ..screen import notice, print_json
@@ -58,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     model = asked_model(options)
     methods = _methods(options)
-    plot = _plot(options, name_of(model))
+    plot = picture_place(options, f"validate-{name_of(model).replace(':', '-')}.png")
     profile = know(model, options).profile
     others = rivals(model, options, methods or ())
     validation = _validate(model, profile, others, methods, options)
@@ -105,20 +106,6 @@ def _validate(
     if not validation.rows:
         raise DeviceError("no network gave a usable figure: close other programs and try again")
     return validation
-
-
-def _plot(options: Namespace, name: str) -> Path | None:
-    """Where to draw. Whoever asks for a picture hears at once that it cannot be; else it is just left out."""
-    from ampere.plotting import can_plot, need_matplotlib
-
-    if options.no_plot:
-        return None
-    if options.plot:
-        need_matplotlib()
-    elif not can_plot():
-        notice("no picture: pip install 'ampere-energy[plot]' for one", options.quiet)
-        return None
-    return Path(options.plot or f"validate-{name.replace(':', '-')}.png")
 
 
 def _draw(validation: Validation, path: Path, quiet: bool) -> None:
