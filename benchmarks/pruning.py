@@ -2,38 +2,41 @@
 
     python benchmarks/pruning.py [FAMILY...] [--out benchmarks/results/pruning.json]
 
-The family is profiled from nothing, its original measured, and pruned to half of that with the confidence given. Then
-original and result are trained beside each other in shuffled rounds, twice: `share` is of what the original costs,
-`off` how far that is from the budget, `repeat` how far the second measurement of the same two is from the first.
-A family that is in the file already is left alone: a stopped run goes on. One that cannot be met says the least.
+The family is profiled from nothing and pruned to half, as `ampere prune` does it: by the estimate, checked by training
+original and result, corrected. Then both are trained in shuffled rounds, twice, in a worker of their own: `share` is
+of what the original costs, `off` how far that is from the budget, `repeat` how far two measurements of the same are
+apart. A family that cannot be met says the least that was found, and what that measures. A family that is in the file
+already is left alone: a stopped run goes on.
 """
 
 import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
 import ampere
 from ampere.devices import opened
-from ampere.errors import AmpereError
+from ampere.errors import UsageError
 from ampere.estimation import Estimator
-from ampere.fitting import sharing_in
-from ampere.profiles.profile import Observation, Profile
-from ampere.profiling.merging import merged
+from ampere.models.loading import LoadedModel
 from ampere.profiling.sources import source_of
+from ampere.pruning.place import opened_place
+from ampere.pruning.price import Joules, Priced
+from ampere.pruning.pruner import Pruner
 from ampere.pruning.pruning import prune
 from ampere.pruning.rebuilding import experiment_of
+from ampere.pruning.refitting import joules_of
+from ampere.pruning.result import Pruned
+from ampere.pruning.strategies.searching import cheapest
 from ampere.validation import measure_twice
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
-from ampere.yardstick import in_reference
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 SECONDS = {"transformer": 25.0, "resnet": 25.0}
-SHARE, CONFIDENCE, ROUNDS = 0.5, 0.8, 6
+SHARE, CONFIDENCE, ROUNDS, ALLOCATOR = 0.5, 0.8, 15, "tuned"
 
 
 def main() -> None:
@@ -46,12 +49,8 @@ def main() -> None:
     for family in options.families:
         if all(row["family"] != family for row in rows):
             with tempfile.TemporaryDirectory() as folder:
-                try:
-                    rows.append(one(family, Path(folder), options.seed))
-                    show(rows[-1])
-                except AmpereError as error:  # a step of a small model is mostly what no channel changes
-                    rows.append({"family": family, "failed": str(error)})
-                    print(f"{family:12} {error}", flush=True)
+                rows.append(one(family, Path(folder), options.seed))
+            show(rows[-1])
             options.out.parent.mkdir(exist_ok=True)
             options.out.write_text(json.dumps(rows, indent=1))
 
@@ -59,49 +58,63 @@ def main() -> None:
 def one(family: str, folder: Path, seed: int) -> dict[str, object]:
     seconds = SECONDS.get(family, 15.0)
     profile = ampere.profile(family, seconds=seconds, out=folder / "profile.json", seed=seed).profile
-    joules, loaded = joules_in(profile), ampere.load_model(family)
-    original = source_of(loaded).original()
-    with opened("local", DEFAULT_WATTS_PER_CORE, seed + 1) as devices:
-        device = devices["tuned"]
-        ((first, again),) = measure_twice([original], device, profile, seed, lambda done, total: None, ROUNDS // 2)
-        seen = merged([first, again])[0]
-        allowed = SHARE * joules(seen)
-        estimator = Estimator(replace(profile, observations=(*profile.observations, seen)))
+    estimator, loaded = Estimator(profile), ampere.load_model(family)
+    row = {"family": family, "profiling_seconds": profile.profiling_seconds, "meter": profile.meter.to_json()}
+    try:
         began = time.perf_counter()
-        pruned = prune(
-            loaded.model, loaded.inputs, f"{allowed:.9g}J", estimator, confidence=CONFIDENCE, allocator="tuned"
-        )
+        with opened_place(loaded, "local", profile, ALLOCATOR) as place:
+            pruned = prune(
+                loaded.model, loaded.inputs, SHARE, estimator, confidence=CONFIDENCE, allocator=ALLOCATOR, place=place
+            )
         took = time.perf_counter() - began
-        both = [original, experiment_of(pruned, loaded, folder / "pruned.json")]
-        pairs = measure_twice(both, device, profile, seed, lambda done, total: None, ROUNDS)
-    whole, left = ([joules(o) for o in pair] for pair in pairs)
+    except UsageError as error:  # a step of a small model is mostly what no channel changes
+        least = narrowest(loaded, estimator)
+        return {**row, "failed": str(error), **measured(least, loaded, estimator, folder, seed)}
+    return {
+        **row,
+        "pruning_seconds": took,
+        "checked_share": pruned.measured and pruned.measured.share,
+        "checked_doubt": pruned.measured and pruned.measured.share_doubt,
+        **measured(pruned, loaded, estimator, folder, seed),
+    }
+
+
+def measured(pruned: Pruned, loaded: LoadedModel, estimator: Estimator, folder: Path, seed: int) -> dict[str, object]:
+    """In a worker that neither profiled nor pruned."""
+    original = source_of(loaded).original()
+    both = [original, experiment_of(pruned, loaded, original, folder / "pruned.json")]
+    with opened("local", DEFAULT_WATTS_PER_CORE, seed + 2) as devices:
+        pairs = measure_twice(both, devices[ALLOCATOR], estimator.profile, seed, lambda done, total: None, ROUNDS)
+    whole, left = (joules_of(estimator, *(o.measurement for o in pair)) for pair in pairs)
     share = mean(left) / mean(whole)
     return {
-        "family": family,
-        "profiling_seconds": profile.profiling_seconds,
-        "pruning_seconds": took,
         "joules": mean(whole),
         "share": share,
         "off": share / SHARE - 1,
         "repeat": mean(abs(b / a - 1) for a, b in (whole, left)),
-        "estimated_share": pruned.after.joules / (allowed / SHARE),
-        "estimated_stddev": pruned.after.stddev / pruned.after.joules,
+        "shares": [after / before for before, after in zip(whole, left, strict=True)],
         "widths": [width._asdict() for width in pruned.widths],
-        "meter": profile.meter.to_json(),
     }
 
 
-def joules_in(profile: Profile) -> Callable[[Observation], float]:
-    """An iteration's, as it would have been when the device was profiled."""
-    sharing = sharing_in(profile.observations, profile.yardstick_seconds).part
-    return lambda seen: in_reference(seen.measurement, profile.yardstick_seconds, sharing).joules
+def narrowest(loaded: LoadedModel, estimator: Estimator) -> Pruned:
+    """What can be had at the least, as far as the estimate tells."""
+    pruner = Pruner(loaded.model, loaded.inputs, "energy")
+    joules = Joules(estimator, ALLOCATOR, 0.0, pruner.network)
+    response = pruner.prunable.response
+    cost = Priced(response, joules)
+    least = cost(cheapest(response.full, cost.many))
+    return replace(pruner.pruned(joules, 1.001 * least, 0.5), budget_joules=least)
 
 
 def show(row: dict[str, object]) -> None:
+    words = f"{row['family']:12} {row['share']:7.1%} of the energy, repeats to {row['repeat']:.1%}"
+    if "failed" in row:
+        print(f"{words}: {row['failed']}", flush=True)
+        return
     print(
-        f"{row['family']:12} {row['share']:7.1%} of the energy, {row['off']:+.1%} off the budget "
-        f"(estimated {row['estimated_share']:.1%}, +- {row['estimated_stddev']:.1%}), repeats to {row['repeat']:.1%}, "
-        f"pruned in {row['pruning_seconds']:.1f} s after {row['profiling_seconds']:.0f} s of profiling",
+        f"{words}, {row['off']:+.1%} off the budget, pruned and checked in {row['pruning_seconds']:.1f} s after "
+        f"{row['profiling_seconds']:.0f} s of profiling; seen while pruning {row['checked_share']:.1%}",
         flush=True,
     )
 

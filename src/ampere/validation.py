@@ -17,7 +17,7 @@ from ampere.profiles.profile import Observation, Profile
 from ampere.profiling.campaigns.campaign import Trainer
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.merging import merged
-from ampere.profiling.observing import observation, request
+from ampere.profiling.rounds import one_round
 from ampere.profiling.sources import Source
 from ampere.yardstick import in_reference
 
@@ -125,19 +125,13 @@ def measure_twice(
             order = list(range(len(experiments)))
             rng.shuffle(order)
             for i in order:
-                seen[i] += _measured(experiments[i], device, profile, estimator)
+                guess = estimator.model.answer(experiments[i].network).seconds
+                seen[i] += one_round(experiments[i], device, profile, guess)
                 done += 1
                 on_progress(done, total)
         halves.append(seen)
     both = [i for i in range(len(experiments)) if all(half[i] for half in halves)]
     return [(merged(halves[0][i])[0], merged(halves[1][i])[0]) for i in both]
-
-
-def _measured(experiment: Experiment, device: Trainer, profile: Profile, estimator: Estimator) -> list[Observation]:
-    guess = estimator.model.answer(experiment.network).seconds
-    block = device.block(**request(experiment, profile.setup, guess, thorough=True))
-    seen = observation(experiment, block, profile.meter, profile.yardstick_seconds, profile.yardstick_joules)
-    return [] if seen is None else [seen]
 
 
 def compare(

@@ -32,6 +32,7 @@ def test_a_table_shows_each_layer_before_and_after(prune):
     assert "24 - 40" in ran.out
     assert "5: its channels are the model's output" in " ".join(ran.out.split())
     assert "modelled by synthetic, not measured" in ran.out
+    assert "not measured   the profile is of another device" in ran.out
     assert max(map(len, ran.out.splitlines())) <= 120
 
 
@@ -40,6 +41,8 @@ def test_json_tells_the_same(prune):
     assert record["inside_budget"]
     assert 0.4 < record["share"] <= 0.5
     assert [layer["name"] for layer in record["layers"]] == ["0", "2", "5"]
+    assert record["measured"] is None
+    assert "another device" in record["unmeasured"]
 
 
 def test_confidence_is_kept(prune):

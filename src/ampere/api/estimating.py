@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ampere.comparison import Comparison
@@ -25,6 +26,7 @@ from .models import network_of
 if TYPE_CHECKING:
     from torch import nn
 
+    from ampere.pruning.checking import Place
     from ampere.pruning.result import Pruned
 
 
@@ -58,7 +60,7 @@ def compare(
 
 
 def prune(
-    model: nn.Module,
+    model: nn.Module | LoadedModel,
     example_input: Any,
     budget: str | float,
     profile: Profile | Estimator | None = None,
@@ -71,30 +73,43 @@ def prune(
     allocator: str = "system",
     seed: int = 0,
     short_training: Callable[[nn.Module], float] | None = None,
+    check: bool = False,
     device: str = LOCAL,
 ) -> Pruned:
     """A copy of the model with fewer channels, whose training stays inside a budget; the model itself is not changed.
 
     `budget` is a share (0.5 or "50%"), joules of an iteration ("5mJ"), of a run of `iterations`, or of a battery.
     `short_training` takes a candidate of the random strategy and returns its loss after a few of your own steps.
+    `check` trains original and result on the device for some seconds in turn, to see that the budget holds; workers
+    build models themselves, so it needs one that `ampere.load_model` loaded.
     """
+    from ampere.pruning.place import opened_place
     from ampere.pruning.pruning import prune as prune_model
 
-    refuse_flax(model, "pruned")
-    return prune_model(
-        model,
-        example_input,
-        budget,
-        estimator_of(profile, device),
-        strategy,
-        keep=keep,
-        confidence=confidence,
-        iterations=iterations,
-        battery_joules=joules_in(battery) if battery else None,
-        allocator=allocator,
-        seed=seed,
-        short_training=short_training,
-    )
+    module: nn.Module = model.model if isinstance(model, LoadedModel) else model
+    refuse_flax(module, "pruned")
+    estimator = estimator_of(profile, device)
+    at: AbstractContextManager[Place | None] = nullcontext()
+    if check:
+        if not isinstance(model, LoadedModel):
+            raise UsageError("check=True builds the model in a process of its own: give ampere.load_model('...') as it")
+        at = opened_place(model, device, estimator.profile, allocator)
+    with at as place:
+        return prune_model(
+            module,
+            example_input,
+            budget,
+            estimator,
+            strategy,
+            keep=keep,
+            confidence=confidence,
+            iterations=iterations,
+            battery_joules=joules_in(battery) if battery else None,
+            allocator=allocator,
+            seed=seed,
+            short_training=short_training,
+            place=place,
+        )
 
 
 def present_condition(profile: Profile, seconds: float = 1.0, device: str = LOCAL) -> float:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ampere.estimation import Estimator
+from ampere.estimation import Estimate, Estimator
 from ampere.network import Layer, Network, work
 from ampere.surrogate.features import Array
 
@@ -24,20 +24,28 @@ class Price(Protocol):
 
 
 class Joules:
-    """Of an iteration, with so many standard deviations on top; to search, as large a share as of `typical`."""
+    """Of an iteration, with so many standard deviations on top; to search, as large a share as of `typical`.
 
-    def __init__(self, estimator: Estimator, allocator: str, deviations: float, typical: Network) -> None:
-        self._estimator, self._allocator, self._deviations = estimator, allocator, deviations
+    `factor` is what measuring a network like these says of the estimate.
+    """
+
+    def __init__(
+        self, estimator: Estimator, allocator: str, deviations: float, typical: Network, factor: float = 1.0
+    ) -> None:
+        self._estimator, self._allocator, self._deviations, self._factor = estimator, allocator, deviations, factor
         self._totals = estimator.totals(allocator)
-        estimate = estimator.estimate(typical, allocator)
+        estimate = self.estimate(typical)
         self._on_top = 1.0 + deviations * estimate.stddev / estimate.joules
 
+    def estimate(self, network: Network) -> Estimate:
+        return self._estimator.estimate(network, self._allocator)
+
     def of(self, network: Network) -> float:
-        estimate = self._estimator.estimate(network, self._allocator)
-        return estimate.joules + self._deviations * estimate.stddev
+        estimate = self.estimate(network)
+        return self._factor * (estimate.joules + self._deviations * estimate.stddev)
 
     def of_many(self, networks: Sequence[Network]) -> Array:
-        return self._totals(networks) * self._on_top
+        return self._totals(networks) * (self._factor * self._on_top)
 
 
 class Flops:

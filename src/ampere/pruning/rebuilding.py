@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ampere.models.loading import LoadedModel
 from ampere.profiling.experiment import Experiment
 
 from .result import Pruned
@@ -17,12 +18,14 @@ def build(path: str, factory: str, arguments: dict[str, Any]) -> Any:
     """What the factory of the original makes, made into the pruned model that the file describes."""
     from ampere.worker.runtimes.torch_factory import find_factory
 
-    model, inputs = find_factory(factory)(**arguments)
-    return load(path, model), inputs
+    made = find_factory(factory)(**arguments)
+    model, *inputs = made if isinstance(made, tuple) else (made,)
+    return (load(path, model), *inputs)
 
 
-def experiment_of(pruned: Pruned, original: Any, path: Path) -> Experiment:
-    """To be measured: saved at `path`, from the model that was loaded as `original`."""
-    save(pruned, original.model, original.inputs, path)
-    arguments = {"path": str(path), "factory": original.factory, "arguments": dict(original.arguments)}
-    return Experiment(pruned.networks[1], {"factory": FACTORY, "arguments": arguments}, "network")
+def experiment_of(pruned: Pruned, loaded: LoadedModel, original: Experiment, path: Path) -> Experiment:
+    """To be measured: saved at `path`, and trained on the inputs of the original."""
+    save(pruned, loaded.model, loaded.inputs, path)
+    arguments = {"path": str(path), "factory": loaded.factory, "arguments": dict(loaded.arguments)}
+    subject = {**original.subject, "factory": FACTORY, "arguments": arguments}
+    return Experiment(pruned.networks[1], subject, "network", original.allocator)

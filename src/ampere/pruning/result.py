@@ -28,9 +28,25 @@ class Width(NamedTuple):
     after: int
 
 
+class Measured(NamedTuple):
+    """What original and result really cost an iteration, trained in turn."""
+
+    joules_before: float
+    joules_after: float
+    share_doubt: float  # one standard deviation of the share, relative
+    rounds: int
+
+    @property
+    def share(self) -> float:
+        return self.joules_after / self.joules_before
+
+    def to_json(self) -> dict[str, float]:
+        return {**self._asdict(), "share": self.share}
+
+
 @dataclass(frozen=True)
 class Pruned:
-    """A model that trains inside a budget, as far as the estimate tells, and what became of each layer."""
+    """A model that trains inside a budget, as far as was measured or else estimated, and what became of each layer."""
 
     model: nn.Module
     strategy: str
@@ -39,13 +55,15 @@ class Pruned:
     networks: tuple[Network, Network]  # before, after
     before: Estimate
     after: Estimate
-    bound_joules: float  # what the estimate stays below with that confidence
+    bound_joules: float  # what the measurement, or else the estimate, stays below with that confidence
     widths: tuple[Width, ...]
     fixed: tuple[str, ...]  # layers that could not change, each with the reason
+    measured: Measured | None = None  # where original and result were trained to see
 
     @property
     def share(self) -> float:
-        return self.after.joules / self.before.joules
+        """Of the original's energy, measured or else estimated."""
+        return self.measured.share if self.measured else self.after.joules / self.before.joules
 
     @property
     def inside(self) -> bool:
@@ -66,6 +84,7 @@ class Pruned:
             "inside_budget": self.inside,
             "bound_joules": self.bound_joules,
             "share": self.share,
+            "measured": self.measured.to_json() if self.measured else None,
             "before": self.before.to_json(),
             "after": self.after.to_json(),
             "widths": [width._asdict() for width in self.widths],

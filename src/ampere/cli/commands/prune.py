@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     shared.describe(
         parser,
         "The same model with fewer channels, so that an iteration of its training stays inside an energy budget. "
-        "The model is not trained; the result is, by you. The first time, the device is profiled for some seconds.",
+        "The model is not trained; the result is, by you. The first time, the device is profiled for some seconds. "
+        "Original and result are then trained on made-up data for some seconds in turn, to see that the budget holds.",
         "ampere prune cnn5 --budget 50%                               what would go, layer by layer",
         "ampere prune net.py:build --budget 5mJ --confidence 90% --out pruned.json",
         "ampere prune resnet --budget 20kJ --iterations 100000 --out pruned.pt2",
@@ -40,6 +42,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--keep", metavar="LAYER", action="append", default=[], help="leave this layer; may be repeated"
     )
+    parser.add_argument(
+        "--no-check", action="store_true", help="leave it at the estimate: do not measure what the result really costs"
+    )
     parser.add_argument("--out", metavar="FILE", help="save the pruned model: .pt2, or .json with weights beside it")
     shared.add_allocator(parser, "system")
     shared.add_device(parser)
@@ -51,6 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere.estimation import joules_in
+    from ampere.pruning.place import opened_place, why_not
     from ampere.pruning.pruning import prune
     from ampere.pruning.saving import check_place, save
 
@@ -59,7 +65,9 @@ def run(options: Namespace) -> None:
     battery = joules_in(options.battery) if options.battery else None
     loaded = _loaded(options)
     known = know(loaded, options)
-    with reporting("pruning", options.quiet) as report:
+    unmeasured = "as asked" if options.no_check else why_not(options.device, known.profile, known.network)
+    at = opened_place(loaded, options.device, known.profile, options.allocator)
+    with reporting("pruning", options.quiet) as report, nullcontext() if unmeasured else at as place:
         pruned = prune(
             loaded.model,
             loaded.inputs,
@@ -73,15 +81,16 @@ def run(options: Namespace) -> None:
             allocator=options.allocator,
             seed=options.seed,
             name=loaded.name,
+            place=place,
             on_progress=report,
         )
     written = save(pruned, loaded.model, loaded.inputs, Path(options.out)) if options.out else []
     if options.json:
-        print_json({**pruned.to_json(), "written": [str(path) for path in written]})
+        print_json({**pruned.to_json(), "unmeasured": unmeasured, "written": [str(path) for path in written]})
     else:
         from ..views.pruning import show
 
-        show(pruned, written)
+        show(pruned, unmeasured, written)
 
 
 def _loaded(options: Namespace) -> LoadedModel:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ampere import units
-from ampere.pruning.result import Pruned
+from ampere.pruning.result import Measured, Pruned
 
 from ..screen import headline, print_facts, print_table
 from .meter import in_words
@@ -14,18 +14,21 @@ from .meter import in_words
 FIXED_SHOWN = 4
 
 
-def show(pruned: Pruned, written: Sequence[Path]) -> None:
-    before, after = pruned.before, pruned.after
+def show(pruned: Pruned, unmeasured: str, written: Sequence[Path]) -> None:
+    """`unmeasured` says why the result was not trained to see what it costs, where it was not."""
+    before, after = pruned.before.joules, pruned.after.joules
+    if pruned.measured:
+        before, after = pruned.measured.joules_before, pruned.measured.joules_after
     headline(
-        f"{before.network or 'network'}: {units.joules(before.joules)} -> {units.joules(after.joules)} an iteration, "
+        f"{pruned.before.network or 'network'}: {units.joules(before)} -> {units.joules(after)} an iteration, "
         f"{units.percent(pruned.share)} ({pruned.strategy})"
     )
     print()
-    scale, unit = units.joules_unit(before.joules)
+    scale, unit = units.joules_unit(before)
     columns = ["layer", "kind", ">channels", ">pruned", f">{unit}", ">pruned", ">left"]
     print_table(columns, _rows(pruned, scale))
     print()
-    print_facts(_facts(pruned, written))
+    print_facts([*_facts(pruned, unmeasured), *(("written", str(path)) for path in written)])
 
 
 def _rows(pruned: Pruned, scale: float) -> Iterator[tuple[str, ...]]:
@@ -47,13 +50,14 @@ def _channels(channels: tuple[int, int]) -> str:
     return f"{channels[0]:,} - {channels[1]:,}"
 
 
-def _facts(pruned: Pruned, written: Sequence[Path]) -> Iterator[tuple[str, str]]:
+def _facts(pruned: Pruned, unmeasured: str) -> Iterator[tuple[str, str]]:
     sure = f" with {units.percent(pruned.confidence)} confidence" if pruned.confidence > 0.5 else ""
     bound = f"{units.joules(pruned.bound_joules)}{sure}"
     if pruned.inside:
         yield "budget", f"{units.joules(pruned.budget_joules)} an iteration; the pruned model stays below {bound}"
     else:
-        yield "over budget", f"{units.joules(pruned.budget_joules)} an iteration were allowed; the estimate is {bound}"
+        yield "over budget", f"{units.joules(pruned.budget_joules)} an iteration were allowed; it takes {bound}"
+    yield ("measured", _measured(pruned.measured)) if pruned.measured else ("not measured", unmeasured)
     for layer in pruned.fixed[:FIXED_SHOWN]:
         yield "left as it is", layer
     if len(pruned.fixed) > FIXED_SHOWN:
@@ -62,5 +66,8 @@ def _facts(pruned: Pruned, written: Sequence[Path]) -> Iterator[tuple[str, str]]
     if pruned.after.extrapolated:
         yield "extrapolated", ", ".join(pruned.after.extrapolated[:6])
     yield "next", "train it: channels went, and with them accuracy that training brings back"
-    for path in written:
-        yield "written", str(path)
+
+
+def _measured(seen: Measured) -> str:
+    share = f"{100 * seen.share:.1f} % of the original's (+- {100 * seen.share * seen.share_doubt:.1f})"
+    return f"{share}, both trained in turn, {seen.rounds} rounds; the layers above are estimates"

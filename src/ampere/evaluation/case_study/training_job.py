@@ -11,14 +11,14 @@ from ampere.profiles.files import read_document, write_document
 from ..job import Report, file_name
 from .energy_job import EnergyJob
 from .images import name_of, task
-from .subject import BATCH, arguments
+from .subject import BATCH, CHANNELS, arguments
 from .training import train
 
 if TYPE_CHECKING:
     from ..lab import Lab
 
 KIND, FORMAT = "case_training", 1
-ITERATION_SECONDS, TEST_SECONDS = 0.03, 10.0  # of all three models
+ITERATION_SECONDS, TEST_SECONDS = 0.02, 5.0  # of all three models
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class TrainingJob:
 
     @property
     def name(self) -> str:
-        return file_name("case-training", self.device, name_of(self.celeba), f"{self.iterations}i", self.energy.seed)
+        run = f"{CHANNELS[-1]}c", f"{self.iterations}i", self.energy.seed
+        return file_name("case-training", self.device, name_of(self.celeba), *run)
 
     @property
     def seconds(self) -> float:

@@ -1,0 +1,69 @@
+"""Whether original and result can be trained on a device, and how they get there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ampere.devices import allocator_on, check_same_meter, describe, opened
+from ampere.devices.opening import LOCAL
+from ampere.errors import UsageError
+from ampere.models.loading import LoadedModel
+from ampere.network import Network
+from ampere.profiles.profile import Profile
+from ampere.profiling.abilities import known
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.sources import source_of
+from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.worker.runtimes.description import lacking
+
+from .checking import Place
+from .rebuilding import experiment_of
+from .result import Pruned
+
+
+def why_not(device: str, profile: Profile, network: Network) -> str:
+    """Why nothing can be measured there; "" where it can."""
+    if device.startswith("replayed:"):
+        return f"{device} is a recording, which can train nothing new"
+    if describe(device, DEFAULT_WATTS_PER_CORE).identity["id"] != profile.device["id"]:
+        return f"the profile is of another device than {device}, which is not at hand"
+    description = known(device, profile.setup.runtime)
+    if not _by_code(device, profile) and (lacks := lacking(network, description)):
+        return f"{device} cannot build {lacks[0]}"
+    return ""
+
+
+@contextmanager
+def opened_place(loaded: LoadedModel, device: str, profile: Profile, allocator: str) -> Iterator[Place]:
+    """Here a pruned model is built by its own code; elsewhere, original and result from their layers."""
+    original = source_of(loaded).original().under(allocator_on(profile.device, allocator))
+    if reason := why_not(device, profile, original.network):
+        raise UsageError(f"nothing can be measured: {reason}; leave out check=True")
+    check_same_meter(device, profile.meter)
+    watts, numbers = watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, count()
+    with opened(device, watts, 1) as devices, TemporaryDirectory() as folder:
+
+        def by_code(pruned: Pruned) -> Experiment:
+            return experiment_of(pruned, loaded, original, Path(folder) / f"{next(numbers)}.json")
+
+        def by_layers(pruned: Pruned) -> Experiment:
+            return _described(replace(original, network=pruned.networks[1]))
+
+        there = devices[original.allocator]
+        if _by_code(device, profile):
+            yield Place(there, original, by_code, there.clock)
+        else:
+            yield Place(there, _described(original), by_layers, there.clock)
+
+
+def _by_code(device: str, profile: Profile) -> bool:
+    return device == LOCAL and known(device, profile.setup.runtime).factories
+
+
+def _described(experiment: Experiment) -> Experiment:
+    return replace(experiment, subject={"layers": experiment.network.to_json()})

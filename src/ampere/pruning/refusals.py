@@ -1,0 +1,43 @@
+"""What is said of budgets that ask for nothing, or for too much."""
+
+from __future__ import annotations
+
+import difflib
+
+from ampere import units
+from ampere.errors import UsageError
+
+from .price import Priced
+from .probing import Prunable
+from .strategies import STRATEGIES
+from .strategies.searching import cheapest
+
+SHOWN = 6  # widths
+
+
+def check_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        near = difflib.get_close_matches(strategy, STRATEGIES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(STRATEGIES)}"
+        raise UsageError(f"there is no strategy {strategy!r}: {hint}")
+
+
+def refuse_spacious(bound: float, allowed: float) -> None:
+    if bound <= allowed:
+        raise UsageError(
+            f"the budget of {units.joules(allowed)} an iteration already holds: the model costs "
+            f"{units.joules(bound)}; give a smaller one"
+        )
+
+
+def refuse_impossible(prunable: Prunable, cost: Priced, allowed: float, now: float) -> None:
+    """Narrower is not always cheaper, so the least is searched for."""
+    widths = cheapest(prunable.response.full, cost.many)
+    least = cost(widths)
+    if least > allowed:
+        pairs = [f"{g.name}: {w * g.channels_each}" for g, w in zip(prunable.groups, widths, strict=True)]
+        shown = ", ".join(pairs[:SHOWN]) + (" ..." if pairs[SHOWN:] else "")
+        raise UsageError(
+            f"the budget of {units.joules(allowed)} an iteration cannot be met: the least that was found is "
+            f"{units.joules(least)} ({units.percent(least / now)}), at the widths {shown}; give more than that"
+        )
