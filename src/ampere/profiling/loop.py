@@ -21,6 +21,7 @@ from ampere.profiles.profile import Observation
 from ampere.surrogate.additive import Additive
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.surrogate.learning import calibrated, learn
+from ampere.surrogate.totals import Totals
 
 from .campaigns.campaign import Bench, Goal, Progress
 from .compiling import Compiling
@@ -35,7 +36,7 @@ BATCHES, BATCHES_TO_TARGET = 4, 12  # how often a run stops to think; more often
 PLANNED_FROM = 32  # networks: the latest ones are what the planner chooses from
 TARGETS = 6
 LEAST_BATCH = 0.02  # of the budget: less is not worth stopping to think for
-LAST_FIT_SHARE = 0.02
+LAST_FIT_SHARE = 0.03
 FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
 
@@ -146,8 +147,9 @@ class Profiling:
         """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
         drawn: list[Experiment] = []
         used = 0.0
-        for whole in reversed(pool):
-            cost = self._seconds_of(whole, self._model.answer(whole.network, whole.system).seconds)
+        steps = Totals(self._model, bool(pool) and pool[0].system)([whole.network for whole in pool])
+        for whole, step in zip(reversed(pool), reversed(steps), strict=True):
+            cost = self._seconds_of(whole, float(step))
             fits = used + cost <= seconds and _size(whole) < self._too_large
             if fits and all(whole is not other for other in drawn) and self._bench.offers(whole):
                 drawn.append(whole)

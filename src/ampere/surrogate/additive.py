@@ -30,6 +30,7 @@ from .evidence import Evidence
 from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gp import kernel
 from .hyperparameters import Hyperparameters
+from .lone import settled_prices
 from .physics import device_speed, fit_prices
 from .stack import Stack, covariance, scale, whole_covariance
 
@@ -50,6 +51,11 @@ class Data:
 
     def __len__(self) -> int:
         return len(self.networks)
+
+    @property
+    def alone(self) -> bool:
+        """Whether every layer was measured alone, so that none has to be told from others it was measured with."""
+        return len(self) > 0 and all(len(network.layers) == 1 for network in self.networks)
 
     def only(self, chosen: Array) -> Data:
         """The measurements where `chosen` is true."""
@@ -87,8 +93,7 @@ class Additive:
     def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
         self.data, self.hyper = data, hyper
         self._median = float(np.median(data.costs)) if len(data) else 0.0
-        rows = np.array([network_features(n, hyper.vector_width).row for n in data.networks])
-        self.prices = fit_prices(rows.reshape(len(data), len(STEP)), data.costs) if prices is None else prices
+        self.prices = self._fitted_prices() if prices is None else prices
         self.stack = Stack(data.networks, data.system, self.prices, hyper.vector_width)
         self.doubt = self._price_doubt()
         self._careful = CAREFUL * float(np.median(data.noise)) if len(data) else 0.0
@@ -96,6 +101,16 @@ class Additive:
         self._condition()
         self._known: dict[Layer, Known] = {}
         self.step = self._ask_step()
+
+    def _fitted_prices(self) -> Array:
+        data, width = self.data, self.hyper.vector_width
+        rows = np.array([network_features(n, width).row for n in data.networks]).reshape(len(data), len(STEP))
+        prices = fit_prices(rows, data.costs)
+        if not data.alone:
+            return prices
+        rough = Stack(data.networks, data.system, prices, width)
+        left_over = covariance(rough, rough, np.zeros(len(STEP)), self.hyper) + np.diag(self._noise())
+        return settled_prices(rows, data.costs, left_over)
 
     def _price_doubt(self) -> Array:
         measured = np.any(self.stack.rows > 0, axis=0)

@@ -17,6 +17,7 @@ FEWEST = 4  # measurements, below which there is nothing to learn hyperparameter
 OUTLIER = 3.0  # standard deviations beyond which a measurement's noise is taken to be larger than it says
 FOLDS = 8
 WIDTH_BELIEF = 3.0  # how much more likely, in nats, the vector width is that was believed before
+NOISY = 0.1  # grain that a search among lone layers begins with: noise once taken for signal would stay so
 SEARCHED_ON = 160  # measurements, at most, in the search for hyperparameters: its cost grows with their cube
 JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated on
 LEARNT_ANEW = 50  # measurements, up to which hyperparameters too are found without each fold: few are fitted too well
@@ -35,6 +36,8 @@ def learn(
         return Additive(data, hyper)
     if evaluations:
         some = _spread_out(data, SEARCHED_ON)
+        if data.alone and hyper == Hyperparameters():  # nothing was learnt yet
+            hyper = replace(hyper, grain=NOISY)
         hyper = _searched(some, _with_likeliest_width(some, hyper), evaluations, seconds)
     return Additive(_doubting_outliers(data, hyper), hyper)
 

@@ -26,13 +26,17 @@ def device_speed(rows: Array, costs: Array) -> float:
 def fit_prices(rows: Array, costs: Array, weights: Array | None = None) -> Array:
     if len(costs) == 0:
         return PRIOR_PRICES.copy()
-    prior = device_speed(rows, costs) * PRIOR_PRICES
-    used = np.flatnonzero(np.any(rows > 0, axis=0))
     scale = (1.0 if weights is None else np.sqrt(weights)) / (RELATIVE_ERROR * costs)
+    return near_prior(rows * scale[:, None], costs * scale, device_speed(rows, costs) * PRIOR_PRICES, PRICE_FREEDOM)
+
+
+def near_prior(rows: Array, costs: Array, prior: Array, freedom: float) -> Array:
+    """Least squares, never negative, and near the prior as far as rows do not say otherwise."""
+    used = np.flatnonzero(np.any(rows != 0, axis=0))
+    ridge = np.eye(len(used)) / freedom
     # Unknowns are prices in units of their prior, so that the problem is well conditioned.
-    data = rows[:, used] * prior[used] * scale[:, None]
-    ridge = np.eye(len(used)) / PRICE_FREEDOM
-    solution, _ = nnls(np.vstack([data, ridge]), np.concatenate([costs * scale, np.full(len(used), 1 / PRICE_FREEDOM)]))
+    design = np.vstack([rows[:, used] * prior[used], ridge])
+    solution, _ = nnls(design, np.concatenate([costs, np.full(len(used), 1 / freedom)]))
     prices = prior.copy()
     prices[used] = solution * prior[used]
     return prices
