@@ -8,7 +8,7 @@ K       covariance of what rough prices leave over: what layers deviate from phy
 
 beta = argmin_{beta >= 0}  (Phi beta - y)^T K^-1 (Phi beta - y)  +  sum_p ((beta_p - s_p beta0_p) / (s_p beta0_p))^2
 
-Where layers were measured in sums, such prices hide layers from each other (docs/decisions/0012): there, rough ones stay.
+Where layers were measured in sums, such prices hide layers from each other (docs/decisions/0012): rough ones stay.
 """
 
 from __future__ import annotations
