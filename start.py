@@ -30,7 +30,11 @@ CHECKS = (
     ("formatting", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
     ("types", ["mypy"]),
-    ("tests", ["pytest", "-rs"]),
+)
+SEVERAL_AT_A_TIME = "-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder"
+TESTS = (
+    ("tests", ["pytest", "-rs", "-m", "not alone", *SEVERAL_AT_A_TIME.split()]),
+    ("tests of time and power, one at a time", ["pytest", "-rs", "-m", "alone"]),
 )
 
 
@@ -95,11 +99,10 @@ def follow(command: list[str], what: str) -> None:
 
 
 def check(chosen_tests: list[str]) -> int:
-    for what, command in CHECKS:
+    tests = (("tests", ["pytest", "-rs", *chosen_tests]),) if chosen_tests else TESTS
+    for what, command in (*CHECKS, *tests):
         say(f"{what}: {' '.join(command)}")
-        program, *options = command
-        chosen = chosen_tests if what == "tests" else []
-        code = run([str(PYTHON), "-m", program, *options, *chosen], folder=ROOT)
+        code = run([str(PYTHON), "-m", *command], folder=ROOT)
         if code:
             say(f"{what} failed")
             return code

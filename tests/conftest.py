@@ -1,8 +1,18 @@
-"""What one test sets for its whole process, the next must not find."""
+"""What makes a test run the same each time, wherever and after whatever it runs."""
 
+import os
 import sys
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+# The same examples each time, however long one takes on a machine that others use too.
+settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 
 @pytest.fixture(autouse=True)

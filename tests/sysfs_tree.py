@@ -2,10 +2,12 @@
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 RANGE_UJ = 262_143_328_850
+SENSED_SECONDS = 0.1  # whose mean a sensor tells, so that a moment in which others work does not stand for all
 Show = Callable[[float, float], None]  # joules since the start, watts just now
 
 
@@ -89,11 +91,14 @@ class Machine:
 
     def _run(self) -> None:
         wall, cpu = time.monotonic(), self._work()
+        past = deque([(wall, self.joules)])
         while not self._done.wait(0.001):
             now, work = time.monotonic(), self._work()
-            joules = self.idle * (now - wall) + self.busy * max(0.0, work - cpu)
-            self.joules += joules
-            self._show(self.joules, joules / (now - wall))
+            self.joules += self.idle * (now - wall) + self.busy * max(0.0, work - cpu)
+            self._show(self.joules, (self.joules - past[0][1]) / (now - past[0][0]))
+            past.append((now, self.joules))
+            while now - past[0][0] > SENSED_SECONDS:
+                past.popleft()
             wall, cpu = now, work
 
     def _work(self) -> float:

@@ -89,6 +89,16 @@ def test_checks_stop_at_the_first_failure(start, monkeypatch):
     assert ran == ["ruff", "ruff", "mypy"]
 
 
+def test_tests_that_were_chosen_replace_all_others(start, monkeypatch):
+    ran = []
+    monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[2:]) or 0)
+    assert start.main(["test", "tests/models", "-k", "loading"]) == 0
+    assert ran[3:] == [["pytest", "-rs", "tests/models", "-k", "loading"]]
+    ran.clear()
+    assert start.main(["test"]) == 0
+    assert [command[:4] for command in ran[3:]] == [["pytest", "-rs", "-m", mark] for mark in ("not alone", "alone")]
+
+
 def test_arguments_replace_the_first_estimate(start, monkeypatch):
     ran = []
     monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[1:]) or 0)

@@ -37,7 +37,7 @@ class Ampere:
     ) -> None:
         self.home, self.folder, self.python, self.environment = home, folder, python, environment
 
-    def __call__(self, *words: object, seconds: float = 90.0) -> Ran:
+    def __call__(self, *words: object, seconds: float = 180.0) -> Ran:
         process = self.start(*words)
         out, err = process.communicate(timeout=seconds)
         return Ran(process.returncode, out, err)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from tests.sysfs_tree import Machine, add_battery, add_powercap, add_zone
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture(name="ampere_there")
 def on_that_tree(tmp_path):

@@ -9,6 +9,7 @@ from ampere.worker.meters import battery, hwmon, powercap, zeus
 from ampere.worker.meters.conformance import MeterConformance
 from ampere.worker.meters.cpu_time import CpuTimeMeter
 
+pytestmark = pytest.mark.alone
 METERS = {  # how it is found under a folder, and what that folder shows of a machine
     "cpu-time": (lambda root: CpuTimeMeter(), lambda root: lambda joules, watts: None),
     "powercap": (powercap.find, add_powercap),

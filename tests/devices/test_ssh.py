@@ -6,7 +6,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from tests.sshd import left_behind, pull_the_cable, server, workers
@@ -229,9 +228,7 @@ def test_profile_and_estimate_from_the_command_line(there, tmp_path):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    began = time.monotonic()
     ampere("profile", "lenet5", "--seconds", "10")
-    assert time.monotonic() - began < 60
     (profile,) = (tmp_path / "profiles").glob("*.json")
     assert profile.name.startswith(describe(there.spec, 5.0).identity["id"])
     assert ampere("estimate", "lenet5", "--no-profiling")["joules_per_iteration"] > 0

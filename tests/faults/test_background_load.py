@@ -27,6 +27,7 @@ def busy_loop(core):
         loop.wait()
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot keep a process on one core")
 def test_blocks_beside_a_busy_loop_are_flagged():
     """Real ones: two processes share a core, so that the wall's time is twice the CPU's."""

@@ -58,7 +58,7 @@ json.dump({
 
 
 def checked(command: list[str]) -> dict[str, object]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["acknowledged"] > 100
@@ -123,4 +123,4 @@ assert [record["n"] for record in journal.records()] == list(range(n + 1))
 """
     command = [sys.executable, "-c", script, str(tmp_path)]
     command = private_mounts(f"mount -t tmpfs -o size=1m tmpfs {tmp_path}", command)
-    subprocess.run(command, check=True, timeout=30)
+    subprocess.run(command, check=True, timeout=90)

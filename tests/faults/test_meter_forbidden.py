@@ -27,7 +27,7 @@ def without_privileges(root, *words):
     command = [sys.executable, "-m", "ampere", *words]
     give_away = _give_away if os.geteuid() == 0 else None
     return subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=60, preexec_fn=give_away, check=False
+        command, env=environment, capture_output=True, text=True, timeout=90, preexec_fn=give_away, check=False
     )
 
 

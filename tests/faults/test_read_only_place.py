@@ -32,7 +32,7 @@ assert sys.argv[3] == "unprivileged" or Profile.load(folder / "p.json") == profi
 
 
 def refusals(command: list[str]) -> list[str]:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

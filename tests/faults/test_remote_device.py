@@ -58,11 +58,13 @@ def stopped_while_it_trains(device, pid_of):
     return noticed[1] - noticed[0]
 
 
+@pytest.mark.alone
 def test_a_hanging_worker_is_noticed_within_three_beats():
     with LocalDevice() as device:
         assert stopped_while_it_trains(device, lambda: device.worker_pid) < MISSED_BEATS * BEAT + SLACK
 
 
+@pytest.mark.alone
 def test_a_hanging_worker_over_ssh(tmp_path):
     with server(tmp_path) as there:
         with SshDevice(Address.parse(there.spec.partition(":")[2])) as device:
@@ -81,9 +83,10 @@ def test_a_dead_worker_over_tcp_is_done_again():
         assert device.restarts == 1
 
 
+@pytest.mark.alone
 def test_a_long_block_with_signs_of_life_is_no_hanging_one():
     with LocalDevice() as device:
-        device.beat_seconds = 0.1
+        device.beat_seconds = 0.3
         device.block(LAYERS, iterations=2, warmup=1)
         assert device.block(LAYERS, **LONG).elapsed > 3 * device.beat_seconds
         assert device.restarts == 0

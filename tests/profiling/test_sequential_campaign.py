@@ -1,6 +1,5 @@
 """The paper's campaign on a device with known costs, and its variants of every family."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
@@ -162,6 +161,4 @@ def test_every_family_has_variants_whose_layers_feed_each_other(family):
 
 
 def test_the_clock_of_the_bench_ends_it():
-    began = time.monotonic()
-    run(0.2)
-    assert time.monotonic() - began < 5
+    assert 0 < len(run(0.2).observations) <= 20  # every look at that clock takes 0.01 s

@@ -51,7 +51,7 @@ def test_requests_reach_the_worker_and_empty_lines_do_not(tmp_path):
         assert greeted(process)["result"]["protocol"] == 1
         assert len(list(tmp_path.iterdir())) == 1
         process.stdin.close()
-        assert process.wait(5) == 0
+        assert process.wait(30) == 0
         assert process.stdout.read() == b""
     assert list(tmp_path.iterdir()) == []
 
@@ -65,7 +65,7 @@ def test_a_silent_host_is_given_up(tmp_path):
             process.stdin.write(b"\n")
             process.stdin.flush()
         assert process.poll() is None
-        assert process.wait(5) == 0
+        assert process.wait(30) == 0
     assert gone(worker)
     assert list(tmp_path.iterdir()) == []
 
@@ -76,7 +76,7 @@ def test_a_signal_ends_both(tmp_path, number):
         greeted(process)
         worker = worker_of(process)
         process.send_signal(number)
-        assert process.wait(5) == 128 + number
+        assert process.wait(30) == 128 + number
     assert gone(worker)
     assert list(tmp_path.iterdir()) == []
 
@@ -85,7 +85,7 @@ def test_a_killed_worker_is_told_of_at_once(tmp_path):
     with arriving(tmp_path) as process:
         greeted(process)
         os.kill(worker_of(process), signal.SIGKILL)
-        assert process.wait(5) == 128 + signal.SIGKILL
+        assert process.wait(30) == 128 + signal.SIGKILL
         assert process.stderr.read() == b"ended by SIGKILL\n"
     assert list(tmp_path.iterdir()) == []
 
@@ -98,7 +98,7 @@ def test_a_worker_that_ignores_its_hosts_end_is_ended(tmp_path):
         time.sleep(0.2)
         assert process.poll() is None
         process.stdin.close()
-        assert process.wait(5) == 128 + signal.SIGKILL
+        assert process.wait(30) == 128 + signal.SIGKILL
     assert gone(worker)
     assert list(tmp_path.iterdir()) == []
 
@@ -107,14 +107,14 @@ def test_half_a_parcel_is_not_run(tmp_path):
     with arriving(tmp_path) as process:
         process.stdin.write(parcel()[:1000])
         process.stdin.close()
-        assert process.wait(5) == CUT_SHORT
+        assert process.wait(30) == CUT_SHORT
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_python_that_is_too_old_says_so(tmp_path):
     as_if = "import sys; sys.version_info = (3, 7, 5); sys.version = '3.7.5 (old)'\n" + arrival()
     with arriving(tmp_path, program=as_if) as process:
-        assert process.wait(5) == TOO_OLD
+        assert process.wait(30) == TOO_OLD
         assert process.stderr.read() == b"Python 3.7.5\n"
     ast.parse(arrival(), feature_version=(3, 5))
 
@@ -122,5 +122,5 @@ def test_a_python_that_is_too_old_says_so(tmp_path):
 def test_no_place_to_write(tmp_path):
     nowhere = "import tempfile\ndef none(prefix): raise OSError('No space left')\ntempfile.mkdtemp = none\n" + arrival()
     with arriving(tmp_path, program=nowhere) as process:
-        assert process.wait(5) == NO_FOLDER
+        assert process.wait(30) == NO_FOLDER
         assert process.stderr.read() == b"No space left\n"

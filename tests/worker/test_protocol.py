@@ -132,7 +132,7 @@ def test_a_block_stops_at_its_limit(worker, subject_of):
 def test_the_worker_ends_with_its_input():
     lines = "".join(json.dumps({"id": i, "do": "ping"}) + "\n" for i in range(3))
     done = subprocess.run(
-        [sys.executable, "-m", "ampere.worker"], input=lines, capture_output=True, text=True, timeout=20
+        [sys.executable, "-m", "ampere.worker"], input=lines, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [0, 1, 2]

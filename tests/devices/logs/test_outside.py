@@ -10,6 +10,7 @@ from ampere.devices import LocalDevice
 from ampere.devices.logs.outside import _opened
 from ampere.errors import MeterError
 
+pytestmark = pytest.mark.alone
 IDLE, BUSY = 2.0, 20.0
 LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
 

@@ -102,6 +102,7 @@ def test_meters_of_others_are_found_by_their_entry_point(tmp_path, monkeypatch):
         assert next(iter(choosing.finders())) == "bench"
 
 
+@pytest.mark.alone
 def test_a_good_counter_passes_the_check(tmp_path):
     with Machine(add_powercap(tmp_path), idle=3.0, busy=20.0):
         found = check(powercap.find(str(tmp_path)))
@@ -114,6 +115,7 @@ def test_a_good_counter_passes_the_check(tmp_path):
     assert 0.0005 < found["update_seconds"] < 0.05
 
 
+@pytest.mark.alone
 def test_one_that_does_not_rise_under_load_is_rejected(tmp_path):
     with Machine(add_powercap(tmp_path), idle=5.0, busy=0.0):
         assert "does not rise under load" in check(powercap.find(str(tmp_path)))["problem"]

@@ -8,6 +8,7 @@ from tests.sysfs_tree import Machine, add_powercap, add_zone, put
 from ampere.worker.measuring import Window, plan_for_counter
 from ampere.worker.summary import Trial, summary
 
+pytestmark = pytest.mark.alone
 WATTS = 6.0
 
 

@@ -61,6 +61,7 @@ def test_a_chip_that_tells_power_is_believed_and_other_sensors_are_not_power(tmp
     assert watts_of(tmp_path) == pytest.approx(4.2)
 
 
+@pytest.mark.alone
 def test_power_is_integrated_over_time(tmp_path):
     rail = add_rail(tmp_path, "hwmon3", 1, "VDD_IN", 5000, 1000)
     meter = hwmon.find(str(tmp_path))
@@ -73,6 +74,7 @@ def test_power_is_integrated_over_time(tmp_path):
     assert joules == pytest.approx(10 * seconds, rel=0.15)
 
 
+@pytest.mark.alone
 def test_a_rail_that_disappears_spoils_the_window(tmp_path):
     rail = add_rail(tmp_path, "hwmon3", 1, "VDD_IN", 5000, 1000)
     meter = hwmon.find(str(tmp_path))
