@@ -26,11 +26,14 @@ from ampere.network import TrainingSetup
 from ampere.profiles.profile import Profile
 from ampere.profiling.abilities import built_by
 from ampere.profiling.sources import SpaceSource
-from ampere.worker.runtimes import description_of
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 RUNTIMES = ("torch", "torch-compile", "jax", "mnn")
 LARGE = ("transformer", "resnet")  # many layers: a step takes longer, and much longer to compile
+# Seconds of a profile: of small families, of large ones. Those who compile spend most of theirs on it.
+SECONDS = {"torch": (15.0, 25.0), "mnn": (15.0, 25.0), "jax": (100.0, 150.0), "torch-compile": (120.0, 300.0)}
+COMPILING = {"torch": (0.0, 0.0), "mnn": (0.0, 0.0), "jax": (2.0, 8.0), "torch-compile": (10.0, 60.0)}  # a network
+TESTED = {"torch": (20, 3), "mnn": (20, 3), "jax": (16, 3), "torch-compile": (12, 3)}  # networks, rounds of each half
 METHODS = ("additive", "sequential", "flops_intercept")
 WATTS = 5.0
 ROUNDS_SIDE_BY_SIDE = 5
@@ -81,15 +84,12 @@ def unbuildable(family: str, runtime: str) -> str:
 
 
 def profiling_seconds(family: str, runtime: str) -> float:
-    if description_of(runtime).compiles:
-        return 120.0 if family in LARGE else 40.0
-    return 25.0 if family in LARGE else 15.0
+    return SECONDS[runtime][family in LARGE]
 
 
 def validation_seconds(family: str, runtime: str) -> float:
-    if description_of(runtime).compiles:
-        return 120.0 if family in LARGE else 55.0
-    return 30.0
+    networks, _ = TESTED[runtime]
+    return 30.0 + networks * COMPILING[runtime][family in LARGE]
 
 
 def profile(folder: Path, family: str, runtime: str, method: str) -> None:
@@ -99,8 +99,7 @@ def profile(folder: Path, family: str, runtime: str, method: str) -> None:
 
 def validate(folder: Path, family: str, runtime: str) -> None:
     ours, paper = (Profile.load(folder / f"{family}-{runtime}-{m}.json") for m in ("additive", "sequential"))
-    slow = description_of(runtime).compiles
-    networks, rounds = (12, 2) if slow and family in LARGE else (16, 2) if slow else (30, 2)
+    networks, rounds = TESTED[runtime]
     found = ampere.validate(family, ours, others=[paper], methods=METHODS, networks=networks, rounds=rounds)
     keep(folder / f"{family}-{runtime}-validation.json", {**found.to_json(), "compile_seconds": compile_seconds(ours)})
 

@@ -39,7 +39,7 @@ def profile(
 ) -> Made:
     """Trains small variants and networks like the model on a device, and keeps what was learnt.
 
-    `seconds` are the device's own, simulated ones where it is. None means 15 (60 where the
+    `seconds` are the device's own, simulated ones where it is. None means 15 (120 where the
     runtime compiles), and what a slow counter needs besides.
     `method` names the campaign (profiling/campaigns/), `protocol` how each block is timed.
     """

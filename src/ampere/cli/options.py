@@ -118,7 +118,7 @@ def add_profiling(parser: ArgumentParser, several: bool = False) -> None:
         "--seconds",
         metavar="S",
         type=values.seconds,
-        help="time to profile, if needed (default 15; a runtime that compiles: 60; a slow counter: more)",
+        help="time to profile, if needed (default 15; a runtime that compiles: 120; a slow counter: more)",
     )
     group.add_argument("--no-profiling", action="store_true", help="never profile; say what is not known instead")
     add_seed(group)

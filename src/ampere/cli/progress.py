@@ -61,7 +61,8 @@ def of_profiling(report: Report) -> Callable[[Progress], None]:
     def show(p: Progress) -> None:
         error = "" if p.expected_error is None else f", expected error {percent(p.expected_error)}"
         left = max(0.0, p.seconds - p.elapsed)
-        report(p.elapsed, p.seconds, f"{left:.0f} s left, {p.experiments} measurements{error}")
+        compiling = f", {p.compile_seconds:.0f} s spent compiling" if p.compile_seconds else ""
+        report(p.elapsed, p.seconds, f"{left:.0f} s left, {p.experiments} measurements{error}{compiling}")
 
     return show
 

@@ -26,7 +26,7 @@ from ampere.surrogate.totals import Totals
 from .campaigns.campaign import Bench, Goal, Progress
 from .compiling import Compiling
 from .experiment import Experiment, slices
-from .manner import FAMILY, manner_of
+from .manner import FAMILY, Manner, manner_of
 from .merging import merged
 from .observing import block_seconds
 from .planner import expected_error, plan
@@ -35,6 +35,7 @@ ROUNDS = 2
 BATCHES, BATCHES_TO_TARGET = 4, 12  # how often a run stops to think; more often when it may end early
 PLANNED_FROM = 32  # networks: the latest ones are what the planner chooses from
 TARGETS = 6
+COMPILED_FIRST = 2  # so that it is seen how long compiling takes
 LEAST_BATCH = 0.02  # of the budget: less is not worth stopping to think for
 LAST_FIT_SHARE = 0.03
 FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
@@ -76,7 +77,6 @@ class Profiling:
     def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Outcome:
         """`began` is when the bench's clock started: starting the device counts."""
         self._patience = FITTING_SHARE * goal.seconds if self._bench.clock is time.monotonic else float("inf")
-        self._manner = manner_of(goal.seconds, self._bench.window_seconds, self._bench.compiles)
         for batch in range(2 * BATCHES_TO_TARGET):
             elapsed = self._bench.clock() - began
             training_ends = goal.seconds - self._ending_seconds(goal)
@@ -129,6 +129,7 @@ class Profiling:
 
     def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
         started = time.monotonic()
+        self._manner = self._manner_now(goal)
         self._sample(self._bench.clock() + self._manner.sampling * goal.seconds)
         pieces = [p for whole in self._pool[-self._manner.networks :] for p in slices(whole.network, self._rng, 1)]
         drawn, used = self._drawn(self._pool, self._manner.drawn * seconds)
@@ -138,10 +139,17 @@ class Profiling:
         if self._manner.pieces:
             told, spent = self._drawn(pieces, self._manner.pieces * seconds)
             drawn, used = [*drawn, *told], used + spent
-        candidates = self._candidates()
-        planned = plan(self._model, candidates, self._targets, self._seconds_of, _noise_of, seconds - used)
+        if self._manner.plans or not drawn:
+            planned = plan(self._model, self._candidates(), self._targets, self._seconds_of, _noise_of, seconds - used)
+            chosen, error = [*drawn, *(e for e in planned.chosen if e not in drawn)], planned.expected_error
+        else:
+            chosen, error = drawn, expected_error(self._model, self._targets)
         self._thinking += time.monotonic() - started
-        return [*drawn, *(e for e in planned.chosen if e not in drawn)], planned.expected_error
+        return chosen[: None if self._compiling.informed else COMPILED_FIRST], error
+
+    def _manner_now(self, goal: Goal) -> Manner:
+        compiling = self._compiling.seconds_of_new(self._source.original()) if self._bench.compiles else None
+        return manner_of(goal.seconds, self._bench.window_seconds, compiling)
 
     def _drawn(self, pool: list[Experiment], seconds: float) -> tuple[list[Experiment], float]:
         """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
@@ -150,7 +158,7 @@ class Profiling:
         steps = Totals(self._model, bool(pool) and pool[0].system)([whole.network for whole in pool])
         for whole, step in zip(reversed(pool), reversed(steps), strict=True):
             cost = self._seconds_of(whole, float(step))
-            fits = used + cost <= seconds and _size(whole) < self._too_large
+            fits = used + cost <= seconds and _size(whole) < self._too_large and not self._compiling.knows(whole)
             if fits and all(whole is not other for other in drawn) and self._bench.offers(whole):
                 drawn.append(whole)
                 used += cost
@@ -195,7 +203,8 @@ class Profiling:
                 if now > deadline:
                     return
                 doing = f"{experiment.purpose} of {len(experiment.network.layers)} layers"
-                on_progress(replace(report, elapsed=now - began, experiments=len(self._seen), doing=doing))
+                now_at = {"elapsed": now - began, "compile_seconds": self._compiling.spent}
+                on_progress(replace(report, experiments=len(self._seen), doing=doing, **now_at))
                 self._observe(experiment, chosen)
 
     def _once_more(self, chosen: list[Experiment]) -> list[Experiment]:

@@ -39,7 +39,7 @@ from .sources import Source
 
 YARDSTICK_SECONDS = 0.4
 USUAL_SECONDS = 15.0
-USUAL_COMPILING = 60.0  # with a runtime that compiles every new shape
+USUAL_COMPILING = 120.0  # with a runtime that compiles every new shape
 USUAL_BLOCKS, FEW_BLOCKS = 100, 12  # with a counter whose windows decide how long a block takes, or a slow one
 USUAL_AT_MOST = 1000.0  # seconds
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
@@ -92,7 +92,7 @@ def make_profile(
     """`on` names the device, as in `--device`."""
     began = time.monotonic()
     campaign = find_campaign(method, protocol)
-    compiles = check_setup(on, setup).compiles
+    runtime = check_setup(on, setup)
     device = describe(on, DEFAULT_WATTS_PER_CORE).identity
     path = path or default_path(device, setup, method, protocol)
     old = Profile.load(path) if path.exists() else None
@@ -132,7 +132,8 @@ def make_profile(
             header.yardstick_joules,
             clock,
             described.vector_width,
-            compiles,
+            runtime.compiles,
+            runtime.one_by_one,
             lambda experiment: _offers(devices, experiment),
         )
         fit = old.fit if old else {}

@@ -27,7 +27,7 @@ from ampere.network import Layer, Network
 from ampere.network.kinds import group
 
 from .evidence import Evidence
-from .features import PRIOR_PRICES, STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
+from .features import STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gp import kernel
 from .hyperparameters import Hyperparameters
 from .lone import settled_prices
@@ -105,7 +105,7 @@ class Additive:
     def _fitted_prices(self) -> Array:
         data, width = self.data, self.hyper.vector_width
         rows = np.array([network_features(n, width).row for n in data.networks]).reshape(len(data), len(STEP))
-        prices = fit_prices(rows, data.costs)
+        prices = fit_prices(rows, data.costs, before=self.hyper.prices_before)
         if not data.alone:
             return prices
         rough = Stack(data.networks, data.system, prices, width)
@@ -115,7 +115,7 @@ class Additive:
     def _price_doubt(self) -> Array:
         measured = np.any(self.stack.rows > 0, axis=0)
         speed = device_speed(self.stack.rows, self.data.costs) if len(self.data) else 1.0
-        known = PRICE_DOUBT * self.prices + 0.02 * speed * PRIOR_PRICES
+        known = PRICE_DOUBT * self.prices + 0.02 * speed * self.hyper.prices_before
         return np.where(measured, known, UNMEASURED_DOUBT * self.prices)
 
     def _noisy(self) -> Array:

@@ -24,6 +24,7 @@ PER_KIND = (
     "padded_values",
     "weights",
     "remainders",
+    "remainder_flops",
 )
 # The price in seconds that a column is given before anything was measured: a slow laptop core.
 PRIOR_SECONDS = {
@@ -35,7 +36,9 @@ PRIOR_SECONDS = {
     "padded_values": 1e-10,
     "weights": 3e-10,
     "remainders": 2e-9,
+    "remainder_flops": 0.0,  # but with runtimes that do them one by one
 }
+ONE_BY_ONE_SECONDS = 2e-11
 TAIL_PRIOR_SECONDS = 6e-10
 
 COLUMNS: tuple[str, ...] = (
@@ -57,6 +60,7 @@ def _prior(column: str) -> float:
 
 
 PRIOR_PRICES: Array = np.array([_prior(column) for column in COLUMNS])
+ONE_BY_ONE: Array = PRIOR_PRICES + [ONE_BY_ONE_SECONDS * c.endswith(".remainder_flops") for c in COLUMNS]
 
 
 def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ampere.network.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 
-from .features import Array, is_waste
+from .features import ONE_BY_ONE, PRIOR_PRICES, Array, is_waste
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,15 @@ class Hyperparameters:
     grain: float = 0.01  # further noise of a measurement of median cost; cheaper ones have more, as 1 / sqrt(cost)
     allocator: float = 0.06  # what the system's allocator adds, around its mean
     vector_width: int = USUAL_WIDTH  # at whose multiples costs step on this device
+    one_by_one: bool = False  # whether the runtime does channels beyond the last full vector one by one
     calibration: float = 1.0  # factor on standard deviations, from held-out residuals
     spread: Mapping[str, float] = field(default_factory=dict)  # a kind's own factor on `residual`
     stretch: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # and on the scale along each coordinate
+
+    @property
+    def prices_before(self) -> Array:
+        """Anything was measured."""
+        return ONE_BY_ONE if self.one_by_one else PRIOR_PRICES
 
     def residual_of(self, kind: str) -> float:
         return self.residual * self.spread.get(kind, 1.0)
@@ -51,7 +57,8 @@ class Hyperparameters:
         values["vector_width"] = int(values.get("vector_width", USUAL_WIDTH))
         if values["vector_width"] not in VECTOR_WIDTHS:
             raise ValueError(f"a vector width of {values['vector_width']} is none of {VECTOR_WIDTHS}")
-        return cls(**values, spread=spread, stretch=stretch)
+        return cls(**values, one_by_one=record.get("one_by_one") is True, spread=spread, stretch=stretch)
 
 
-NUMBERS = tuple(name for name in Hyperparameters.__dataclass_fields__ if name not in ("spread", "stretch"))
+NOT_NUMBERS = ("one_by_one", "spread", "stretch")
+NUMBERS = tuple(name for name in Hyperparameters.__dataclass_fields__ if name not in NOT_NUMBERS)

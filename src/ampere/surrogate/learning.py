@@ -66,12 +66,13 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     measurements are like what will be asked for.
     """
     data, scores = model.data, np.full(len(model.data), np.nan)
+    anew = Hyperparameters(one_by_one=model.hyper.one_by_one)
     if np.sum(judged) < CALIBRATED_FROM:
         return model
     for fold in range(FOLDS):
         held_out = np.arange(len(data)) % FOLDS == fold
         rest = data.only(~held_out)
-        without = learn(rest) if len(data) <= LEARNT_ANEW else Additive(rest, model.hyper)
+        without = learn(rest, anew) if len(data) <= LEARNT_ANEW else Additive(rest, model.hyper)
         scores[held_out] = _scores(without, data.only(held_out))
         if np.sum(judged & ~np.isnan(scores)) >= JUDGED_ON:
             break

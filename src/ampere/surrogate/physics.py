@@ -23,16 +23,16 @@ def device_speed(rows: Array, costs: Array) -> float:
     return float(np.median(costs / (rows @ PRIOR_PRICES)))
 
 
-def fit_prices(rows: Array, costs: Array, weights: Array | None = None) -> Array:
+def fit_prices(rows: Array, costs: Array, weights: Array | None = None, before: Array = PRIOR_PRICES) -> Array:
     if len(costs) == 0:
-        return PRIOR_PRICES.copy()
+        return before.copy()
     scale = (1.0 if weights is None else np.sqrt(weights)) / (RELATIVE_ERROR * costs)
-    return near_prior(rows * scale[:, None], costs * scale, device_speed(rows, costs) * PRIOR_PRICES, PRICE_FREEDOM)
+    return near_prior(rows * scale[:, None], costs * scale, device_speed(rows, costs) * before, PRICE_FREEDOM)
 
 
 def near_prior(rows: Array, costs: Array, prior: Array, freedom: float) -> Array:
     """Least squares, never negative, and near the prior as far as rows do not say otherwise."""
-    used = np.flatnonzero(np.any(rows != 0, axis=0))
+    used = np.flatnonzero(np.any(rows != 0, axis=0) & (prior > 0))
     ridge = np.eye(len(used)) / freedom
     # Unknowns are prices in units of their prior, so that the problem is well conditioned.
     design = np.vstack([rows[:, used] * prior[used], ridge])

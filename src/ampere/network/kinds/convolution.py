@@ -7,7 +7,7 @@ output_padding. `groups` is the number of groups, or 0 for depthwise (a group fo
 from typing import Any, Dict, Tuple
 
 from ..layer import Layer
-from .kind import Kind, Shape, Work, padded, passes, product
+from .kind import Kind, Shape, Work, beyond_vectors, padded, passes, product
 
 SMALL_IMAGE = 20480  # values
 COLOURS = 3  # input channels that runtimes have kernels of their own for, which fill no vector with zeros
@@ -64,7 +64,8 @@ def work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     places_in, places_out = product(c["size_in"]), product(size_out(layer))
     places = places_in if layer.kind == "conv_transposed" else places_out
-    window = c["batch"] * places * product(c["kernel"]) * passes(layer)
+    once = c["batch"] * places * product(c["kernel"])
+    window = once * passes(layer)
     cin, cout, groups = layer.channels_in, layer.channels_out, _groups(layer)
     wide_in, wide_out = _wide_in(cin, width), cout if layer.kind == "conv_grouped" else padded(cout, width)
     weights = product(c["kernel"]) * cin * cout // groups
@@ -78,6 +79,7 @@ def work(layer: Layer, width: int) -> Work:
         parameters=(weights + (cout if c["bias"] else 0)) * int(layer.trainable),
         parameter_tensors=(1 + int(bool(c["bias"]))) * int(layer.trainable),
         weights=product(c["kernel"]) * wide_in * wide_out // groups * passes(layer),
+        remainder_flops=2 * once * beyond_vectors(layer, width) if layer.kind == "conv" else 0,
     )
 
 

@@ -24,6 +24,7 @@ class Work(NamedTuple):
     parameters: Any = 0  # trainable values, which the optimiser visits
     parameter_tensors: Any = 0
     remainders: Any = 0  # values beyond the last full vector, which go one by one
+    remainder_flops: Any = 0  # FLOPs of channels beyond the last full vector, which some runtimes do one by one
     weights: Any = 0  # weight values as they are laid out for the vector unit, in every pass
 
 
@@ -47,6 +48,12 @@ def padded(channels: Any, width: int) -> Any:
 def passes(layer: Layer) -> int:
     """How many products of the forward pass's size a step has: forward, gradient of input, of weight."""
     return 1 + int(layer.input_grad) + int(layer.trainable)
+
+
+def beyond_vectors(layer: Layer, width: int) -> Any:
+    """Pairs of channels, over all passes, that end in no full vector: a product's rows are channels of its result."""
+    cin, cout = layer.channels_in, layer.channels_out
+    return (1 + int(layer.trainable)) * cin * (cout % width) + int(layer.input_grad) * cout * (cin % width)
 
 
 def product(values: "Tuple[Any, ...]") -> Any:

@@ -10,7 +10,7 @@ attention  config: batch, heads, queries, keys; channels are a head's width in q
 from typing import Any, Tuple
 
 from ..layer import Layer
-from .kind import Kind, Shape, Work, padded, passes, product
+from .kind import Kind, Shape, Work, beyond_vectors, padded, passes, product
 
 
 def linear_work(layer: Layer, width: int) -> Work:
@@ -26,6 +26,7 @@ def linear_work(layer: Layer, width: int) -> Work:
         parameters=(cin * cout + (cout if c["bias"] else 0)) * int(layer.trainable),
         parameter_tensors=(1 + int(bool(c["bias"]))) * int(layer.trainable),
         weights=cin * cout * passes(layer),
+        remainder_flops=2 * rows * beyond_vectors(layer, width),
     )
 
 

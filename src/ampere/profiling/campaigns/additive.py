@@ -10,7 +10,8 @@ from .campaign import Bench, Campaign, Gathered, Task
 
 
 def gather(bench: Bench, task: Task) -> Gathered:
-    hyper = Hyperparameters.from_json(task.fit) if task.fit else Hyperparameters(vector_width=bench.vector_width)
+    fresh = Hyperparameters(vector_width=bench.vector_width, one_by_one=bench.one_by_one)
+    hyper = Hyperparameters.from_json(task.fit) if task.fit else fresh
     slow = bench.meter.window_seconds >= SLOW_SECONDS
     outcome = (profiled_slowly if slow else profiled)(bench, task, hyper)
     return Gathered(

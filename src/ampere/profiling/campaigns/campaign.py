@@ -51,6 +51,7 @@ class Progress:
     experiments: int
     expected_error: float | None
     doing: str
+    compile_seconds: float = 0.0  # of those elapsed
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Bench:
     clock: Callable[[], float] = time.monotonic  # of a simulated device its own: only what it does takes time
     vector_width: int = USUAL_WIDTH  # as far as the device says
     compiles: bool = False  # whether the runtime compiles every new shape
+    one_by_one: bool = False  # whether it does channels beyond the last full vector one by one
     offers: Callable[[Experiment], bool] = lambda _: True  # a replayed device has only what was recorded
     count: bool = True  # else only time is asked for, and a slow counter is left alone
 

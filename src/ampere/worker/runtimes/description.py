@@ -27,6 +27,7 @@ class Description(NamedTuple):
     optimizers: Tuple[str, ...] = OPTIMIZERS
     factories: bool = False  # trains PyTorch modules by their own code; else a network is built from its layers
     compiles: bool = False  # each shape anew, which takes its time
+    one_by_one: bool = False  # channels beyond the last full vector, as Eigen's products do them
     limits: Callable[[Layer], str] = no_limits  # what it lacks of a kind that it has; "" where nothing
 
     def lacks(self, layer: Layer) -> str:

@@ -37,6 +37,7 @@ OURS: Dict[str, Description] = {
         ("jax", "flax", "optax"),
         "JAX is not installed where the worker runs; pip install 'ampere-energy[jax]'",
         compiles=True,
+        one_by_one=True,
         limits=jax_limits,
     ),
     "mnn": Description(

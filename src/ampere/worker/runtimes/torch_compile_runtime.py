@@ -8,6 +8,7 @@ import os
 import shutil
 import time
 from collections import OrderedDict
+from importlib.util import find_spec
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 import torch
@@ -40,7 +41,8 @@ class TorchCompileRuntime(TorchRuntime):
             )
         torch._dynamo.config.recompile_limit = RECOMPILED_AT_MOST
         torch._dynamo.config.accumulated_recompile_limit = RECOMPILED_AT_MOST
-        torch._inductor.config.compile_threads = 1  # no processes that stay behind
+        # With Triton there would be processes that stay behind; C++ compilers are awaited by threads.
+        torch._inductor.config.compile_threads = 1 if find_spec("triton") else os.cpu_count() or 1
         self._kept: OrderedDict[str, Compiled] = OrderedDict()
 
     def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
