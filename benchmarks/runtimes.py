@@ -62,7 +62,8 @@ def main() -> None:
 
 def missing(options: argparse.Namespace) -> Iterator[Part]:
     parts = [part for family in options.families for runtime in options.runtimes for part in cell(family, runtime)]
-    parts += [side_by_side(family, tuple(options.runtimes)) for family in options.families]
+    if set(options.runtimes) >= set(RUNTIMES):
+        parts += [side_by_side(family, tuple(options.runtimes)) for family in options.families]
     return (part for part in parts if not (options.folder / f"{part[0]}.json").exists())
 
 

@@ -25,7 +25,7 @@ SETTLED_FREEDOM = 1.0  # how far prices may stray from the three speeds
 
 STARTING, ARITHMETIC, MEMORY = range(3)
 ASKED = {"step": STARTING, "launches": STARTING, "tensors": STARTING}
-ASKED |= dict.fromkeys(("flops", "half_padded_flops", "padded_flops", "remainders"), ARITHMETIC)
+ASKED |= dict.fromkeys(("flops", "half_padded_flops", "padded_flops", "remainders", "remainder_flops"), ARITHMETIC)
 SORTS: Array = np.eye(3)[[ASKED.get(column.split(".")[-1], MEMORY) for column in COLUMNS]]  # (columns, speeds)
 
 
