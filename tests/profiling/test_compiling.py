@@ -40,7 +40,7 @@ def test_what_is_compiled_is_free_but_only_in_the_same_worker():
     compiling.learn(seen(NETWORK, 2.0))
     assert compiling.seconds(of(NETWORK)) == 0.0
     assert compiling.seconds(replace(of(NETWORK), allocator="system")) > 0.0
-    assert compiling.knows(of(NETWORK)) and not compiling.knows(replace(of(NETWORK), allocator="system"))
+    assert [compiling.knows(of(NETWORK).under(allocator)) for allocator in ("tuned", "system")] == [True, False]
 
 
 def test_nothing_is_known_as_compiled_where_nothing_is():
@@ -58,13 +58,14 @@ def test_all_that_was_spent_on_compiling_is_told():
 
 def test_before_anything_was_compiled_its_time_is_a_guess():
     compiling = Compiling(True)
-    assert not compiling.informed and Compiling(False).informed
+    assert not compiling.informed
+    assert Compiling(False).informed
     compiling.learn(seen(NETWORK, 2.0))
     assert compiling.informed
 
 
 def test_pieces_are_compiled_only_where_hardly_any_whole_network_could_be():
     cheap, dear = manner_of(60.0, 0.0, 1.5), manner_of(60.0, 0.0, 20.0)
-    assert cheap.pieces == 0 and not cheap.plans
-    assert dear.pieces > 0 and dear.plans
-    assert manner_of(60.0, 0.0).plans
+    assert (cheap.pieces, cheap.plans) == (0, False)
+    assert dear.pieces > 0
+    assert dear.plans
