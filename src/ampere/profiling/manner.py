@@ -22,9 +22,9 @@ SPACE = Manner(repeated=0.1, drawn=0.7, networks=200, sampling=0.013, plain=0.1)
 SPACE_FROM_SECONDS = 40.0
 # A slow counter makes every block dear, so hardly anything is trained twice.
 FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
-# Compiling makes every new shape dear and every further round cheap. A piece compiled by itself is not what it is inside a
-# network: pieces serve only where so few whole networks could be compiled that nothing could be told from them. A planner
-# would spend its time on what is compiled already, which is cheap and teaches little.
+# Compiling makes every new shape dear and every further round cheap. A piece compiled by itself is not what it is in
+# a network: pieces serve only where so few whole networks could be compiled that nothing could be told from them.
+# A planner would spend its time on what is compiled already, which is cheap and teaches little.
 COMPILED = Manner(repeated=1.0, drawn=0.85, networks=32, sampling=0.01, plain=0.15, plans=False)
 COMPILED_DEARLY = Manner(repeated=1.0, drawn=0.5, networks=16, sampling=0.01, pieces=0.2)
 ENOUGH_NETWORKS = 10
