@@ -1,8 +1,9 @@
 """What pruning really left: original and result are trained in turn, and what that shows corrects the estimate.
 
-    choose widths by the estimate --> train both in turn, some seconds --> inside the budget, and near it: done
-            ^                                                                     | no
-            +---------- estimate again, knowing what both really cost <-----------+
+    choose widths by the estimate --> train both in turn, 3 s --> inside the budget, and near it? --yes, surely--> done
+            ^                                ^                               |            |
+            |                                +------- yes, it seems ---------+            | no
+            +------------------- estimate again, knowing what both really cost <----------+
 
 What the estimate still gets wrong of the last result is a factor on all that are like it.
 """
@@ -14,10 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import hypot, sqrt
 from random import Random
+from statistics import mean, stdev
 
 from ampere.errors import AmpereError, DeviceError
 from ampere.estimation import Estimator
-from ampere.network import Measurement
+from ampere.network import Measurement, Network
 from ampere.profiles.profile import Observation
 from ampere.profiling.campaigns.campaign import Trainer
 from ampere.profiling.experiment import Experiment
@@ -30,11 +32,12 @@ from .pruner import Pruner
 from .refitting import joules_of, knowing
 from .result import Measured, Pruned
 
-CHECKS = 3
-SECONDS = 6.0  # of one check, by the device's clock
-FEWEST, MOST = 4, 40  # rounds of one check
+CHECKS_AT_LEAST, CHECKS_AT_MOST = 3, 12  # where the first shows that it is needed
+CHECK_SECONDS, ALL_SECONDS = 3.0, 20.0  # of one check and of all, by the device's clock
+ROUNDS_AT_LEAST, ROUNDS_AT_MOST = 4, 100  # of one check
 NEAR = 0.02  # below the budget by no more than this share of it, a result is good
 BELOW = 0.003  # what is aimed below the budget, since measuring again gives a little more or less
+SURE = 0.006  # so little doubt of the share, relative, is as good as none
 OF_A_MEDIAN = 1.25  # its deviation over that of a mean
 SPREAD = 0.025  # of rounds, relative, where there are too few to tell
 
@@ -47,7 +50,6 @@ class Place:
     original: Experiment
     experiment_of: Callable[[Pruned], Experiment]
     clock: Callable[[], float] = time.monotonic
-    seconds: float = SECONDS
 
 
 def prune_and_check(
@@ -59,30 +61,31 @@ def prune_and_check(
     place: Place,
 ) -> Pruned:
     """The best of a few results that were measured: the dearest inside the budget, or else the cheapest."""
-    sure = deviations(confidence)
-    aim = allowed(joules.estimate(pruner.network).joules) * (1 - BELOW)
-    seen, found = Seen(place, estimator), list[Pruned]()
-    for check in range(CHECKS):
-        try:
-            pruned = pruner.pruned(joules, aim, confidence)
-        except AmpereError:
-            if not found:
-                raise
-            break  # what the corrected estimate asks for cannot be had
-        pruner.progress(check, CHECKS, "training original and result to see what they cost")
+    sure, allocator = deviations(confidence), place.original.allocator
+    seen, found = Seen(place, estimator), dict[Network, Pruned]()
+    pruned = pruner.pruned(joules, (1 - BELOW) * allowed(joules.estimate(pruner.network).joules), confidence)
+    for check in range(CHECKS_AT_MOST):
+        pruner.progress(min(seen.seconds, ALL_SECONDS), ALL_SECONDS, "training original and result in turn")
         measured = seen.measured(pruned, Random(f"check {check}"))
-        budget = allowed(measured.joules_before)
-        bound = measured.joules_after * (1 + sure * measured.share_doubt)
-        found.append(replace(pruned, measured=measured, budget_joules=budget, bound_joules=bound))
-        if pruner.strategy == "flops" or ((1 - NEAR) * budget <= measured.joules_after and bound <= budget):
+        budget, above = allowed(measured.joules_before), 1 + sure * measured.share_doubt
+        bound, result = above * measured.joules_after, pruned.networks[1]
+        found[result] = replace(pruned, measured=measured, budget_joules=budget, bound_joules=bound)
+        if pruner.strategy == "flops" or (seen.seconds > ALL_SECONDS and check + 1 >= CHECKS_AT_LEAST):
             break
-        estimator = seen.estimator()
-        allocator = place.original.allocator
-        factor = measured.joules_after / estimator.estimate(pruned.networks[1], allocator).joules
-        joules = Joules(estimator, allocator, 0.0, pruner.network, factor)
-        aim = budget / (1 + sure * measured.share_doubt) * (1 - BELOW)
-    inside = [p for p in found if p.inside]
-    return max(inside, key=lambda p: p.share) if inside else min(found, key=lambda p: p.share)
+        if (1 - NEAR) * budget <= measured.joules_after <= budget:
+            if measured.share_doubt > SURE:
+                continue  # it seems good, and is measured on until that is certain
+            if bound <= budget:
+                break
+        corrected = seen.estimator()
+        factor = measured.joules_after / corrected.estimate(result, allocator).joules
+        try:
+            aim = (1 - BELOW) * budget / above
+            pruned = pruner.pruned(Joules(corrected, allocator, 0.0, pruner.network, factor), aim, confidence)
+        except AmpereError:
+            break  # what the corrected estimate asks for cannot be had
+    inside = [p for p in found.values() if p.inside]
+    return max(inside, key=lambda p: p.share) if inside else min(found.values(), key=lambda p: p.share)
 
 
 class Seen:
@@ -91,36 +94,47 @@ class Seen:
     def __init__(self, place: Place, estimator: Estimator) -> None:
         self._place, self._estimator = place, estimator
         self._rounds: list[Observation] = []
+        self._built: dict[Network, Experiment] = {}
+        self.seconds = 0.0  # of measuring
 
     def measured(self, pruned: Pruned, rng: Random) -> Measured:
-        both = [self._place.original, self._place.experiment_of(pruned)]
-        began = self._place.clock()
-        for done in range(MOST):
-            if done >= FEWEST and self._place.clock() - began > self._place.seconds:
+        """Some rounds more, and what all rounds of the two tell."""
+        both = [self._place.original, self._experiment(pruned)]
+        began, spent = self._place.clock(), 0.0
+        for done in range(ROUNDS_AT_MOST):
+            if done >= ROUNDS_AT_LEAST and spent > CHECK_SECONDS:
                 break
             for experiment in rng.sample(both, 2):
-                guess = self._estimator.model.answer(experiment.network).seconds
-                self._rounds += one_round(
-                    experiment, self._place.device, self._estimator.profile, guess, thorough=False
-                )
+                self._rounds += self._round(experiment)
+            spent = self._place.clock() - began
+        self.seconds += spent
         whole, left = (self._of(experiment) for experiment in both)
         before, after = joules_of(self._estimator, whole, left)
         return Measured(before, after, hypot(_doubt(whole), _doubt(left)), len(left.rounds))
+
+    def _experiment(self, pruned: Pruned) -> Experiment:
+        result = pruned.networks[1]
+        if result not in self._built:
+            self._built[result] = self._place.experiment_of(pruned)
+        return self._built[result]
 
     def estimator(self) -> Estimator:
         """With what was seen here among what it knows."""
         return knowing(self._estimator, merged(self._rounds))
 
+    def _round(self, experiment: Experiment) -> list[Observation]:
+        guess = self._estimator.model.answer(experiment.network).seconds
+        return one_round(experiment, self._place.device, self._estimator.profile, guess, thorough=False)
+
     def _of(self, experiment: Experiment) -> Measurement:
         own = [o for o in self._rounds if o.network == experiment.network]
         if not own:
-            raise DeviceError(
-                "no round gave a usable figure: close other programs and try again, or leave it unchecked"
-            )
+            raise DeviceError("no round gave a usable figure: close other programs and try again, or use --no-check")
         return merged(own)[0].measurement
 
 
 def _doubt(measurement: Measurement) -> float:
     """Of the median of its rounds, relative."""
-    spread = measurement.spread if len(measurement.rounds) >= FEWEST else None
-    return OF_A_MEDIAN * (spread if spread is not None else SPREAD) / sqrt(len(measurement.rounds))
+    rounds = measurement.joules_rounds or measurement.rounds
+    spread = stdev(rounds) / mean(rounds) if len(rounds) >= ROUNDS_AT_LEAST else SPREAD
+    return OF_A_MEDIAN * spread / sqrt(len(rounds))
