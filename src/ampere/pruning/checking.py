@@ -67,8 +67,8 @@ def prune_and_check(
     for check in range(CHECKS_AT_MOST):
         pruner.progress(min(seen.seconds, ALL_SECONDS), ALL_SECONDS, "training original and result in turn")
         measured = seen.measured(pruned, Random(f"check {check}"))
-        budget, above = allowed(measured.joules_before), 1 + sure * measured.share_doubt
-        bound, result = above * measured.joules_after, pruned.networks[1]
+        budget, result = allowed(measured.joules_before), pruned.networks[1]
+        bound = measured.joules_after * (1 + sure * measured.share_doubt)
         found[result] = replace(pruned, measured=measured, budget_joules=budget, bound_joules=bound)
         if pruner.strategy == "flops" or (seen.seconds > ALL_SECONDS and check + 1 >= CHECKS_AT_LEAST):
             break
@@ -80,7 +80,7 @@ def prune_and_check(
         corrected = seen.estimator()
         factor = measured.joules_after / corrected.estimate(result, allocator).joules
         try:
-            aim = (1 - BELOW) * budget / above
+            aim = (1 - BELOW) * budget / (1 + sure * SURE)
             pruned = pruner.pruned(Joules(corrected, allocator, 0.0, pruner.network, factor), aim, confidence)
         except AmpereError:
             break  # what the corrected estimate asks for cannot be had

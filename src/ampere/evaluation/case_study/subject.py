@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FAMILY = "cnn5"
 SHARE = 0.5  # of the original's energy that may be spent
-CONFIDENCE = 0.9  # with which ours must stay inside
+CONFIDENCE = 0.98  # with which ours must stay inside
 ORIGINAL, OURS, FLOPS = "original", "ampere", "flops"
 MODELS = (ORIGINAL, OURS, FLOPS)
 CHANNELS = [16, 32, 64, 128]  # half of the paper's: a few milliseconds an iteration
