@@ -63,7 +63,7 @@ class Ampere:
 def profiled_home(tmp_path_factory):
     """A home with a profile of lenet5, made once for all tests by the command itself."""
     place = tmp_path_factory.mktemp("profiled")
-    ran = Ampere(place / "home", place)("profile", "lenet5", "--seconds", 15)
+    ran = Ampere(place / "home", place)("profile", "lenet5", "--seconds", 12)
     assert ran.code == 0, ran.err
     (place / "said.txt").write_text(ran.out)
     return place / "home"

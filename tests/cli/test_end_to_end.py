@@ -76,8 +76,8 @@ def test_other_watts_scale_the_joules_and_nothing_else(profiled, here):
     assert ten["meter"]["scope"] == "10 W per busy core"
 
 
-def test_now_asks_the_device(profiled):
-    ran = profiled("estimate", "lenet5", "--now", "--json")
+def test_now_asks_the_device(profiled, here):
+    ran = here("estimate", "lenet5", "--now", "--json")
     assert ran.code == 0, ran.err
     assert ran.record["condition"] > 0
     assert ran.record["condition"] != 1.0
@@ -99,9 +99,9 @@ def test_a_model_of_the_users_with_what_it_prints_on_standard_error(profiled, su
     assert json.loads(ran.out)["network"] == "subjects:chatty"
 
 
-def test_measuring_shows_the_estimate_beside_it(profiled, subject):
+def test_measuring_shows_the_estimate_beside_it(profiled, here, subject):
     words = ["measure", "lenet5", "--seconds", 1, "--data", subject("loader"), "--evaluation", "--json"]
-    ran = profiled(*words)
+    ran = here(*words)
     assert ran.code == 0, ran.err
     record = ran.record
     assert record["joules_per_iteration"] == pytest.approx(5.0 * record["cpu_seconds_per_iteration"], rel=0.2)
@@ -114,8 +114,8 @@ def test_measuring_shows_the_estimate_beside_it(profiled, subject):
     assert record["rounds"] >= 3
 
 
-def test_validating_compares_every_method_and_draws(profiled):
-    ran = profiled("validate", "lenet5", "--networks", 4, "--seed", 3, "--plot", "v.png", "--json")
+def test_validating_compares_every_method_and_draws(profiled, here):
+    ran = here("validate", "lenet5", "--networks", 4, "--seed", 3, "--plot", "v.png", "--json")
     assert ran.code == 0, ran.err
     record = ran.record
     assert record["networks"] == len(record["rows"]) == 4
@@ -128,9 +128,9 @@ def test_validating_compares_every_method_and_draws(profiled):
     assert (profiled.folder / "v.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_papers_method_beside_ours_by_both_protocols(profiled):
+def test_the_papers_method_beside_ours_by_both_protocols(profiled, here):
     words = ["--networks", 2, "--rounds", 1, "--seconds", 5, "--no-plot", "--json"]
-    ran = profiled("validate", "lenet5", "--methods", "additive,sequential,sequential_wallclock", *words)
+    ran = here("validate", "lenet5", "--methods", "additive,sequential,sequential_wallclock", *words)
     assert ran.code == 0, ran.err
     record = ran.record
     assert record["mape"].keys() == {"additive", "sequential", "sequential_wallclock"}
@@ -138,13 +138,13 @@ def test_the_papers_method_beside_ours_by_both_protocols(profiled):
     assert record["mape"]["sequential"] < 0.5
     assert all(row["sequential_wallclock"] > 0 for row in record["rows"])
     assert len(list((profiled.home / "profiles").glob("*-sequential*.json"))) == 2
-    estimated = profiled("estimate", "lenet5", "--method", "sequential", "--no-profiling", "--json")
+    estimated = here("estimate", "lenet5", "--method", "sequential", "--no-profiling", "--json")
     assert estimated.code == 0, estimated.err
     assert estimated.record["allocator"] == "tuned"
     assert estimated.record["unprofiled"] == []
     shares = [layer["joules"] for layer in estimated.record["layers"]]
     assert sum(shares) == pytest.approx(estimated.record["joules_per_iteration"])
-    again = profiled("profile", "lenet5", "--out", estimated.record["profile"]["path"], "--method", "networks")
+    again = here("profile", "lenet5", "--out", estimated.record["profile"]["path"], "--method", "networks")
     assert again.code == 4
     assert "do not mix" in again.err
 

@@ -50,8 +50,8 @@ def running(pid):
 
 
 def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(ampere, refused):
-    words = ["profile", "lenet5", "--seconds", 12, "--quiet"]
-    process = ampere.start(*words)
+    words = ["profile", "lenet5", "--quiet"]
+    process = ampere.start(*words, "--seconds", 60)
     wait_until_measuring(ampere, process)
     workers = workers_of(process.pid)
     process.send_signal(signal.SIGINT)
@@ -64,14 +64,14 @@ def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(ampere, ref
     assert out == ""
     assert workers
     assert not [pid for pid in workers if running(pid)]
-    again = ampere(*words, "--json")
+    again = ampere(*words, "--seconds", 9, "--json")
     assert again.code == 0, again.err
     assert again.record["resumed"] is True
     assert measured(ampere) > kept
 
 
 def test_a_killed_worker_is_replaced_and_the_run_ends_well(ampere):
-    process = ampere.start("profile", "lenet5", "--seconds", 12, "--json")
+    process = ampere.start("profile", "lenet5", "--seconds", 9, "--json")
     wait_until_measuring(ampere, process)
     os.kill(workers_of(process.pid)[0], signal.SIGKILL)
     out, err = process.communicate(timeout=120)

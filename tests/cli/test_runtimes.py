@@ -13,14 +13,14 @@ def jax_is_here():
         pytest.skip(description_of("jax").install)
 
 
-def test_a_profile_of_jax_is_kept_apart_and_tells_what_was_compiled(ampere, refused):
+def test_a_profile_of_jax_is_kept_apart_and_tells_what_was_compiled(ampere, here, refused):
     made = ampere("profile", "lenet5", "--runtime", "jax", "--seconds", 8, "--json").record
     assert made["setup"]["runtime"] == "jax"
     assert 0 < made["compile_seconds"] < made["profiling_seconds"]
-    told = ampere("estimate", "lenet5", "--runtime", "jax", "--no-profiling", "--json").record
+    told = here("estimate", "lenet5", "--runtime", "jax", "--no-profiling", "--json").record
     assert told["joules_per_iteration"] > 0
-    refused(ampere("estimate", "lenet5", "--no-profiling"), PROFILE, "no profile of this setup")
-    mixed = ampere("profile", "lenet5", "--out", ampere.profile_path, "--seconds", 5)
+    refused(here("estimate", "lenet5", "--no-profiling"), PROFILE, "no profile of this setup")
+    mixed = here("profile", "lenet5", "--out", ampere.profile_path, "--seconds", 5)
     refused(mixed, PROFILE, "made with jax-sgd-float32-1t, not torch-sgd-float32-1t")
 
 

@@ -12,13 +12,14 @@ pytestmark = pytest.mark.alone
 WATTS = 6.0
 
 
-@pytest.fixture(name="metered")
-def a_worker_with_a_counter(tmp_path, start_worker):
+@pytest.fixture(name="metered", scope="module")
+def a_worker_with_a_counter(tmp_path_factory, start_worker):
     """The machine draws the same whatever the worker does, so a step's joules are its seconds times WATTS."""
-    with Machine(add_powercap(tmp_path), idle=WATTS, busy=0.0) as machine:
-        worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": ""})
+    sysfs = tmp_path_factory.mktemp("sys")
+    with Machine(add_powercap(sysfs), idle=WATTS, busy=0.0):
+        worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(sysfs), "AMPERE_METER": ""})
         assert worker.ask("hello")["result"]["meter"]["name"] == "powercap"
-        yield worker, machine
+        yield worker
         worker.end()
 
 
@@ -31,8 +32,7 @@ def test_windows_are_as_long_as_the_counter_needs():
 
 @pytest.mark.parametrize("pairing", ["step", "window", "plain"])
 def test_joules_are_the_counters(metered, subject_of, pairing):
-    worker, _ = metered
-    block = worker.block(subject_of("mlp"), pairing=pairing)["result"]
+    block = metered.block(subject_of("mlp"), pairing=pairing)["result"]
     assert 0.6 * WATTS < block["joules"] / block["cpu_seconds"] < 3 * WATTS  # more where the machine is shared
     if pairing == "plain":
         assert block["yardstick_joules"] is None
@@ -42,22 +42,19 @@ def test_joules_are_the_counters(metered, subject_of, pairing):
 
 
 def test_where_only_time_is_asked_for_the_counter_is_left_alone(metered, subject_of):
-    worker, _ = metered
-    block = worker.block(subject_of("mlp"), count=False)["result"]
+    block = metered.block(subject_of("mlp"), count=False)["result"]
     assert (block["joules"], block["yardstick_joules"]) == (None, None)
     assert block["ratio"] > 0
 
 
 def test_the_yardstick_is_counted_too(metered):
-    worker, _ = metered
-    alone = worker.ask("yardstick", seconds=0.2)["result"]
+    alone = metered.ask("yardstick", seconds=0.2)["result"]
     assert 0.7 * WATTS < alone["joules"] / alone["cpu_seconds"] < 3 * WATTS  # more where the machine is shared
     assert alone["watts_idle"] == pytest.approx(WATTS, rel=0.3)
 
 
 def test_a_stage_is_too_short_for_a_counter(metered, layers_subject, examples):
-    worker, _ = metered
-    error = worker.block(layers_subject(*examples["linear"][:1]), stage="forward")["error"]
+    error = metered.block(layers_subject(*examples["linear"][:1]), stage="forward")["error"]
     assert error["type"] == "bad_request"
     assert "too slow for the forward stage" in error["message"]
 
