@@ -57,10 +57,10 @@ def test_requests_reach_the_worker_and_empty_lines_do_not(tmp_path):
 
 
 def test_a_silent_host_is_given_up(tmp_path):
-    with arriving(tmp_path, silence_seconds=1.0) as process:
+    with arriving(tmp_path, silence_seconds=2.0) as process:
         greeted(process)
         worker = worker_of(process)
-        for _ in range(4):
+        for _ in range(5):
             time.sleep(0.5)
             process.stdin.write(b"\n")
             process.stdin.flush()

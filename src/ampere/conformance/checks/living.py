@@ -13,7 +13,7 @@ from ..outcome import Broken, Check, NotOffered
 from .greeting import hello
 from .subjects import perceptron
 
-BEAT_SECONDS, WORK_SECONDS = 0.2, 1.5
+BEAT_SECONDS, WORK_SECONDS = 0.5, 2.0
 MISSED = 3  # beats in a row, after which a host gives a worker up
 LEAVING_SECONDS = 15.0
 LONG_BLOCK = {"subject": perceptron(), "iterations": 1_000_000, "seconds_limit": 30.0}
