@@ -64,7 +64,7 @@ def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(ampere, ref
     assert out == ""
     assert workers
     assert not [pid for pid in workers if running(pid)]
-    again = ampere(*words, "--seconds", 9, "--json")
+    again = ampere(*words, "--seconds", 16, "--json")  # with what the first run took
     assert again.code == 0, again.err
     assert again.record["resumed"] is True
     assert measured(ampere) > kept

@@ -10,7 +10,7 @@ from ampere.surrogate.kernel_forests import operation_kind
 
 @pytest.fixture
 def profiled_by(here, tmp_path):
-    def run(method, *more, seconds=7):
+    def run(method, *more, seconds=10):
         place = tmp_path / f"{method}.json"
         ran = here("profile", "lenet5", "--method", method, "--seconds", seconds, "--out", place, "--json", *more)
         assert ran.code == 0, ran.err

@@ -14,7 +14,7 @@ def jax_is_here():
 
 
 def test_a_profile_of_jax_is_kept_apart_and_tells_what_was_compiled(ampere, here, refused):
-    made = ampere("profile", "lenet5", "--runtime", "jax", "--seconds", 8, "--json").record
+    made = ampere("profile", "lenet5", "--runtime", "jax", "--seconds", 12, "--json").record
     assert made["setup"]["runtime"] == "jax"
     assert 0 < made["compile_seconds"] < made["profiling_seconds"]
     told = here("estimate", "lenet5", "--runtime", "jax", "--no-profiling", "--json").record
