@@ -39,10 +39,11 @@ def test_defaults_are_told(ampere, command):
     assert "(default 1" in told  # of the seconds
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("words", [["--help"], ["estimate", "--help"], ["--version"]])
 def test_it_answers_within_a_third_of_a_second(words):
     command = [sys.executable, "-m", "ampere", *words]
-    assert min(cpu_seconds(command) for _ in range(3)) < 0.3
+    assert any(cpu_seconds(command) < 0.3 for _ in range(8))  # others on this core make it slower, never quicker
 
 
 def test_nothing_heavy_is_imported_for_help():
