@@ -16,6 +16,7 @@ from ampere.profiles.profile import Profile, check_device
 from ampere.profiling.abilities import known
 from ampere.profiling.campaigns.campaign import Goal, Progress
 from ampere.profiling.running import Made, make_profile, usual_seconds
+from ampere.profiling.slowness import steady_power
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
 from .models import source_for
@@ -48,7 +49,7 @@ def profile(
     meter = describe(device, watts_per_core or DEFAULT_WATTS_PER_CORE).meter
     setup = setup_on(device, setup or TrainingSetup())
     if seconds is None:
-        seconds = usual_seconds(meter, known(device, setup.runtime).compiles)
+        seconds = usual_seconds(meter, known(device, setup.runtime).compiles, steady_power(meter, method, protocol))
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to profile in: give a positive number, such as 15")
     if not 0 <= target < 1:

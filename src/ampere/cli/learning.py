@@ -72,8 +72,9 @@ def seconds_asked(options: Namespace) -> float:
     from ampere.devices import describe, setup_on
     from ampere.profiling.abilities import known
     from ampere.profiling.running import usual_seconds
+    from ampere.profiling.slowness import steady_power
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
     meter = describe(options.device, DEFAULT_WATTS_PER_CORE).meter
     runtime = setup_on(options.device, setup_of(options)).runtime
-    return usual_seconds(meter, known(options.device, runtime).compiles)
+    return usual_seconds(meter, known(options.device, runtime).compiles, steady_power(meter, **how_of(options)))

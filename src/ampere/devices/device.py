@@ -45,13 +45,17 @@ class Device(Protocol):
         stage: str = "step",
         seconds_limit: float = 60.0,
         count: bool = True,
+        power: bool = False,
     ) -> Block:
         """Trains the subject beside the yardstick, and tells what an iteration or one stage of it costs.
 
-        Without `count` only time is told, in windows as short as time needs: a slow counter is not asked.
+        Without `count` only time is told, in windows as short as time needs: a slow counter is not asked. With `power`
+        a gauge is read for a few samples once the load is steady, and the yardstick is only timed.
         """
 
-    def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
+    def yardstick(
+        self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch", power: bool = False
+    ) -> Yardstick:
         """The nominal cost of that runtime's own reference step."""
 
     def close(self) -> None: ...

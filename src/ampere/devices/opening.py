@@ -27,7 +27,7 @@ from .environment import METER
 from .fingerprint import fingerprint
 from .foreign import abilities_in
 from .local import LocalDevice
-from .logs import logged_meter
+from .logs import PHONE, logged_meter
 from .worker_device import WorkerDevice
 
 LOCAL = "local"
@@ -96,8 +96,9 @@ def has_meters(spec: str) -> bool:
 def counters_of(spec: str, check: bool) -> list[dict[str, Any]]:
     """Every counter there, read or not; put to the test where that is asked for."""
     if spec == LOCAL:
-        found: list[dict[str, Any]] = counters({"check": check})["counters"]
-        return found
+        from .phones import phones_found
+
+        return [*counters({"check": check})["counters"], *phones_found()]
     if not has_meters(spec):
         return []
     with _over_ssh(_found(spec)[1], "tuned", DEFAULT_WATTS_PER_CORE) as device:
@@ -134,6 +135,8 @@ def _as_it_says(identity: dict[str, Any], hello: Mapping[str, Any]) -> Described
 
 
 def _describe_local(_: str, watts_per_core: float) -> Described:
+    if os.environ.get(METER, "").partition(":")[0] == PHONE:
+        raise UsageError("adb reads a phone's battery: train on the phone too, as in --device ssh://user@phone:8022")
     log = logged_meter()
     try:
         here = hello({"watts_per_core": watts_per_core, "meter": log.for_worker if log else None})

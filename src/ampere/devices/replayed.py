@@ -81,6 +81,7 @@ class ReplayedDevice:
         stage: str = "step",
         seconds_limit: float = 60.0,
         count: bool = True,
+        power: bool = False,
     ) -> Block:
         network = self._recorded_network(subject, stage)
         if setup is not None and setup != self.recorded.setup:
@@ -96,7 +97,9 @@ class ReplayedDevice:
         self._now += found.elapsed
         return found
 
-    def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
+    def yardstick(
+        self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch", power: bool = False
+    ) -> Yardstick:
         nominal = self.recorded.yardstick_seconds
         return Yardstick(nominal, nominal, nominal, nominal, 1, self.recorded.yardstick_joules)
 

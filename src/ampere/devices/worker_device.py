@@ -78,6 +78,7 @@ class WorkerDevice(ABC):
         stage: str = "step",
         seconds_limit: float = DEFAULT_SECONDS_LIMIT,
         count: bool = True,
+        power: bool = False,
     ) -> Block:
         setup = setup or TrainingSetup()
         self._use_threads(setup.threads)
@@ -93,6 +94,7 @@ class WorkerDevice(ABC):
             "seconds_limit": seconds_limit,
             "compile_limit": self.compile_limit,
             **({} if count else {"count": False}),
+            **({"power": True} if power else {}),
         }
         compiling = self.compile_limit if _may_compile(setup.runtime) else 0.0
         patience = 3 * seconds_limit + self._grace + compiling
@@ -104,9 +106,12 @@ class WorkerDevice(ABC):
                 return block
         raise VariantFailed(f"the worker told what cannot be, {ATTEMPTS} times: {problem}; nothing of it is kept")
 
-    def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
+    def yardstick(
+        self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch", power: bool = False
+    ) -> Yardstick:
         self._use_threads(threads)
         request = {"do": "yardstick", "seconds": seconds, "threads": threads, "runtime": runtime}
+        request.update({"power": True} if power else {})
         return Yardstick.from_json(self._result(request, 3 * seconds + self._grace))
 
     def counters(self, check: bool, seconds: float = 600.0) -> list[dict[str, Any]]:

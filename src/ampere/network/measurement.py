@@ -14,6 +14,14 @@ class Meter:
     simulated: bool = False  # a device that does not exist has a counter that does not either
     replayed: bool = False  # read from a recording, not from the device
     window_seconds: float = 0.0  # how long a counter must be watched before its joules say something
+    update_seconds: float = 0.0  # how often a gauge tells its power; 0 of a counter of joules
+
+    def counts_as(self, other: "Meter") -> bool:
+        """Whether joules of both may be held against each other: how long each must be watched does not matter."""
+        return self._what() == other._what()
+
+    def _what(self) -> Tuple[Any, ...]:
+        return self.name, self.measured, self.scope, self.simulated, self.replayed
 
     def to_json(self) -> Dict[str, Any]:
         return asdict(self)

@@ -46,6 +46,7 @@ def request(
     thorough: bool = False,
     protocol: str = "yardstick",
     count: bool = True,
+    power: bool = False,
 ) -> dict[str, Any]:
     """`thorough` is for what is held against estimates: blocks twice as long. A loop by the clock trains
     twice as many steps, which takes as long as steps with a yardstick beside each.
@@ -56,6 +57,8 @@ def request(
         how = {**how, "stage": experiment.stage}
     if not count:
         how = {**how, "count": False}
+    if power:
+        how = {**how, "power": True}
     if protocol == "wallclock":
         iterations, how = 2 * iterations, {**how, "pairing": "plain"}
     return {"subject": experiment.subject, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
@@ -103,6 +106,15 @@ def observation(
         joules_rounds=(joules,) if counted else (),
     )
     return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)
+
+
+def read_by_gauge(seen: Observation, cpu_seconds: float) -> Observation:
+    """Joules of the time that is known from many short blocks, at the power of this one; told beside the yardstick's
+    power they are right as they are.
+    """
+    m = seen.measurement
+    joules = m.joules if m.joules_rounds else m.joules / m.cpu_seconds * cpu_seconds
+    return replace(seen, measurement=replace(m, joules=joules, joules_rounds=(joules,)))
 
 
 def compiling(block: Block) -> dict[str, float]:

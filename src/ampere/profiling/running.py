@@ -27,6 +27,7 @@ from ampere.profiles.recording import (
     record_observation,
 )
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.worker.steady import reading_by
 
 from .abilities import built_by, check_setup
 from .campaigns import find_campaign
@@ -34,7 +35,7 @@ from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
 from .experiment import Experiment
 from .merging import merged
 from .recorded import RecordedSource
-from .slow_meters import SLOW_SECONDS
+from .slowness import slow, steady_power
 from .sources import Source
 
 YARDSTICK_SECONDS = 0.4
@@ -42,6 +43,7 @@ USUAL_SECONDS = 15.0
 USUAL_COMPILING = 120.0  # with a runtime that compiles every new shape
 USUAL_BLOCKS, FEW_BLOCKS = 120, 12  # with a counter whose windows decide how long a block takes, or a slow one
 USUAL_AT_MOST = 1000.0  # seconds
+USUAL_TIMED = 60.0  # with a slow gauge, besides its readings
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
 
 
@@ -57,10 +59,12 @@ class Made:
     resumed: bool
 
 
-def usual_seconds(meter: Meter, compiles: bool = False) -> float:
+def usual_seconds(meter: Meter, compiles: bool = False, steady: bool = False) -> float:
     """How long to profile where nobody says it."""
     least = USUAL_COMPILING if compiles else USUAL_SECONDS
-    blocks = FEW_BLOCKS if meter.window_seconds >= SLOW_SECONDS else USUAL_BLOCKS
+    if steady:
+        return USUAL_TIMED + (FEW_BLOCKS + 1) * reading_by(meter.update_seconds).whole
+    blocks = FEW_BLOCKS if slow(meter) else USUAL_BLOCKS
     return min(least + (blocks + 1) * 2 * meter.window_seconds, USUAL_AT_MOST)
 
 
@@ -105,7 +109,9 @@ def make_profile(
     ):
         clock = time.monotonic if on == LOCAL else devices["tuned"].clock
         began = began if on == LOCAL else clock()
-        quiet = background.submit(devices["tuned"].yardstick, YARDSTICK_SECONDS, setup.threads, setup.runtime)
+        steady = steady_power(described.meter, method, protocol)
+        how = YARDSTICK_SECONDS, setup.threads, setup.runtime, steady
+        quiet = background.submit(devices["tuned"].yardstick, *how)
         asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
         if isinstance(replaying := devices["tuned"], ReplayedDevice):
             asked = RecordedSource(asked.name, replaying)
@@ -135,6 +141,7 @@ def make_profile(
             runtime.compiles,
             runtime.one_by_one,
             lambda experiment: _offers(devices, experiment),
+            yardstick_now=lambda: devices["tuned"].yardstick(*how).joules,
         )
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
@@ -181,7 +188,7 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
             f"{journal.path} was made with --method {known.method} --protocol {known.protocol}, which do not mix with "
             f"{fresh.method} and {fresh.protocol}: choose another file with --out, or the same"
         )
-    if known.meter != fresh.meter:
+    if not known.meter.counts_as(fresh.meter):
         raise ProfileError(
             f"{journal.path} counts joules by {known.meter.name} ({known.meter.scope}), not by {fresh.meter.name} "
             f"({fresh.meter.scope}): leave out --watts-per-core, set AMPERE_METER={known.meter.name}, or choose "

@@ -16,18 +16,18 @@ import numpy as np
 
 from ampere.devices import VariantDied, VariantFailed
 from ampere.fitting import counted, power_of
-from ampere.network import Network
+from ampere.network import Measurement, Network
 from ampere.profiles.profile import Observation
 from ampere.surrogate.hyperparameters import Hyperparameters
+from ampere.worker.steady import reading_by
 
 from .campaigns.campaign import Bench, Goal, Progress, Task
 from .experiment import Experiment
 from .loop import Outcome, Profiling
 from .merging import merged
-from .observing import block_seconds
+from .observing import BUILD_SECONDS, block_seconds
+from .slowness import timed_seconds
 
-SLOW_SECONDS = 2.0  # of a window: below, reading joules of every block takes no longer than its time does
-TIMED_SECONDS, TIMED_SHARE, TIMED_AT_MOST = 15.0, 0.1, 40.0
 WINDOWS_AT_LEAST, WINDOWS_AT_MOST = 2, 200
 
 
@@ -52,17 +52,25 @@ class TimedFirst(Profiling):
         return self._trained[observations[int(np.argmax(gains))].network]
 
     def cost(self, bench: Bench, experiment: Experiment) -> float:
+        if bench.steady:
+            return reading_by(bench.meter.update_seconds).whole + BUILD_SECONDS[experiment.allocator]
         step = self._model.answer(experiment.network).seconds
         return block_seconds(experiment.allocator, step, bench.yardstick_seconds, bench.meter.window_seconds)
 
     def read_power(self, bench: Bench, experiment: Experiment) -> None:
         del self._trained[experiment.network]  # once is enough
         try:
-            seen = bench.observe(experiment, self._model.answer(experiment.network).seconds)
+            if bench.steady:
+                seen = bench.read_power(experiment, self._known(experiment.network))
+            else:
+                seen = bench.observe(experiment, self._model.answer(experiment.network).seconds)
         except (VariantDied, VariantFailed) as error:
             self._refuse(experiment, error)
         else:
             self._seen += [seen] if seen else []
+
+    def _known(self, network: Network) -> Measurement:
+        return next(o.measurement for o in self.quiet if o.network == network and o.purpose == "network")
 
     def outcome(self) -> Outcome:
         """What is expected of joules: the error of time, and that of power."""
@@ -83,7 +91,7 @@ class TimedFirst(Profiling):
 
 def profiled_slowly(bench: Bench, task: Task, hyper: Hyperparameters) -> Outcome:
     goal, run = task.goal, TimedFirst(bench, task.known, hyper, task.seed)
-    seconds = min(max(TIMED_SECONDS, TIMED_SHARE * goal.seconds), TIMED_AT_MOST)
+    seconds = timed_seconds(bench.meter, bench.steady, goal.seconds - (bench.clock() - task.began))
     run.run(Goal(seconds, goal.target / 2), bench.clock(), _within(task, bench.clock() - task.began))
     for number in range(WINDOWS_AT_MOST):
         experiment, spent = run.next(), bench.clock() - task.began

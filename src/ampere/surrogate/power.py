@@ -4,7 +4,7 @@
     P(net) = level x (1 + w . r + f(r)) + noise         w ~ N(0, slope^2), f ~ GP(0, bend^2, squared exponential)
 
 A static part, joules a FLOP and joules a byte make a line; caches and half-filled units bend it. How steep, how bent
-and how noisy is chosen by evidence.
+and how noisy is weighed by evidence: all that few readings leave possible has its say, and what it says apart is doubt.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from .features import Array
 
 DONE = ("flops", "values", "launches")
 LEAST_POWER = 0.2  # of the mean: a piece may lie far beside whole networks, but nothing draws less than its rest
+LEAST_LIKELY = 0.03  # against the likeliest shape: others are left out
+BELIEF = 2.0  # in what is usual, against evidence
 LEVEL_DOUBT = 1.0  # relative, before anything was seen
 
 
@@ -47,7 +49,9 @@ class Shape(NamedTuple):
         return float(sum(np.log(mine / theirs) ** 2 for mine, theirs in pairs))
 
 
-SHAPES = [Shape(*values) for values in product((0.05, 0.15, 0.4), (0.01, 0.05, 0.15), (1.5, 3.0), (0.007, 0.015, 0.03))]
+SHAPES = [
+    Shape(*values) for values in product((0.05, 0.15, 0.4), (0.01, 0.05, 0.15), (1.5, 3.0), (0.007, 0.015, 0.03, 0.06))
+]
 
 
 class Power:
@@ -62,15 +66,22 @@ class Power:
         self._rates = self._all[read]
         self._level = float(np.mean(watts[read])) if np.any(read) else 1.0
         self._seen = watts[read] / self._level - 1.0
-        self.shape = max(SHAPES, key=self._evidence) if np.any(read) else Shape()
+        self._weights, self._shapes = self._weighed() if np.any(read) else (np.ones(1), [Shape()])
+        self._solved: list[Array] = [np.asarray(np.linalg.inv(self._noisy(s)), dtype=np.float64) for s in self._shapes]
 
     def watts(self, networks: Sequence[Network], seconds: Array) -> tuple[Array, Array]:
         """With their relative standard deviations."""
         rates = self._scaled(_rates(networks, seconds))
-        across = self.shape.covariance(rates, self._rates)
-        solved = np.linalg.solve(self._noisy(self.shape), across.T)
-        variance = self.shape.variances(rates) - np.sum(across * solved.T, axis=1)
-        return self._level * np.maximum(1 + solved.T @ self._seen, LEAST_POWER), np.sqrt(np.maximum(variance, 0.0))
+        told = [self._by(shape, inverse, rates) for shape, inverse in zip(self._shapes, self._solved, strict=True)]
+        means, variances = np.array([mean for mean, _ in told]), np.array([variance for _, variance in told])
+        mean = self._weights @ means
+        doubt = np.sqrt(self._weights @ (variances + (means - mean) ** 2))
+        return self._level * np.maximum(1 + mean, LEAST_POWER), doubt
+
+    def _by(self, shape: Shape, inverse: Array, rates: Array) -> tuple[Array, Array]:
+        across = shape.covariance(rates, self._rates)
+        solved = across @ inverse
+        return solved @ self._seen, np.maximum(shape.variances(rates) - np.sum(across * solved, axis=1), 0.0)
 
     def gains(self) -> Array:
         """How much doubt about the power of whole networks would go if that of one were read, for each of all."""
@@ -88,10 +99,17 @@ class Power:
     def _noisy(self, shape: Shape) -> Array:
         return shape.covariance(self._rates, self._rates) + shape.noise**2 * np.eye(len(self._rates))
 
+    def _weighed(self) -> tuple[Array, list[Shape]]:
+        """Shapes that matter, with weights that sum to 1."""
+        evidence = np.array([self._evidence(shape) for shape in SHAPES])
+        likely = np.exp(evidence - evidence.max())
+        there = likely > LEAST_LIKELY
+        return likely[there] / likely[there].sum(), [shape for shape, kept in zip(SHAPES, there, strict=True) if kept]
+
     def _evidence(self, shape: Shape) -> float:
         covariance = self._noisy(shape)
         fits = float(self._seen @ np.linalg.solve(covariance, self._seen))
-        return -0.5 * (fits + float(np.linalg.slogdet(covariance)[1])) - 0.25 * shape.strangeness
+        return -0.5 * (fits + float(np.linalg.slogdet(covariance)[1])) - BELIEF * shape.strangeness
 
 
 def _rates(networks: Sequence[Network], seconds: Array) -> Array:

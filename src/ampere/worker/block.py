@@ -14,6 +14,7 @@ from .memory import limit_memory
 from .meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
 from .request import STEP, BlockRequest, seconds_of, threads_of
 from .runtimes import Runtime, Training, description_of, find_runtime
+from .steady import Reading, measure_steady, reading_by, settle
 from .summary import Trial, spans, summary
 from .surroundings import SLEPT_SECONDS, power_source, slept_seconds
 
@@ -74,13 +75,16 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dic
     if counted and not warm:
         step_seconds = window(target.step, 1, meter).seconds
     plan = _plan(request, step_seconds, beside, counter_seconds)
-    if request.pairing == "plain":
+    if request.power:
+        targets, yardsticks = measure_steady(target.step, yardstick.step, step_seconds, _reading(meter), meter)
+    elif request.pairing == "plain":
         targets, yardsticks = measure_plain(sum(plan.targets), target.step, meter)
     else:
         deadline = built + max(request.seconds_limit, 3 * counter_seconds)
         targets, yardsticks = measure(plan, _timed(target, request.stage), yardstick.step, meter, deadline)
     if counted:
         _refuse_nothing(meter, targets, yardsticks)
+    counted = counted and not request.power  # then the yardstick was only timed
     flags += compiling_flags(target.compile_seconds)
     trial = Trial(targets, yardsticks, (first_loss, target.last_loss()), target.parameters, flags, counted)
     compiling = {"compile_seconds": target.compile_seconds} if target.compile_seconds else {}
@@ -92,6 +96,13 @@ def _counter_seconds(meter: Meter, request: BlockRequest) -> float:
     if said["measured"] and request.stage != STEP:
         raise bad_request(f"{said['name']} is too slow for the {request.stage} stage alone: take --meter cpu-time")
     return float(said.get("window_seconds", 0.0))
+
+
+def _reading(meter: Meter) -> Reading:
+    said = meter.describe()
+    if not said.get("update_seconds"):
+        raise bad_request(f"{said['name']} counts joules and tells no power: ask for whole windows")
+    return reading_by(said["update_seconds"])
 
 
 def _plan(request: BlockRequest, step_seconds: float, yardstick_seconds: float, counter_seconds: float) -> Plan:
@@ -133,8 +144,11 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     counter_seconds = float(meter.describe().get("window_seconds", 0.0))
     window(step, YARDSTICK_WARMUP, clock)
     rest, rested = at_rest(meter) if counter_seconds else (math.nan, None)
+    if record.get("power"):
+        settle(step, _reading(meter))
+    whole = _reading(meter).seconds if record.get("power") else 2 * counter_seconds
     meter.start()  # once around all steps: a counter is too slow for each
-    deadline, windows = time.monotonic() + max(seconds, 2 * counter_seconds), [window(step, 1, clock)]
+    deadline, windows = time.monotonic() + max(seconds, whole), [window(step, 1, clock)]
     while time.monotonic() < deadline or len(windows) < YARDSTICKS_AT_LEAST:
         windows.append(window(step, 1, clock))
     total, cpu, wall = meter.stop(), [w.cpu_seconds for w in windows], [w.seconds for w in windows]

@@ -25,6 +25,7 @@ class BlockRequest(NamedTuple):
     compile_limit: float = LIMIT_SECONDS
     stage: str = STEP  # what is timed: the whole step, or one stage of it
     counting: bool = True  # else a slow counter is not asked, and only time is told
+    power: bool = False  # of a gauge: the power of the steady load, in a few samples
 
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> "BlockRequest":
@@ -40,6 +41,7 @@ class BlockRequest(NamedTuple):
             compile_limit=seconds_of(record, "compile_limit", LIMIT_SECONDS),
             stage=_stage(record),
             counting=bool(record.get("count", True)),
+            power=bool(record.get("power", False)),
         )
 
 

@@ -35,7 +35,7 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
         "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]) if yardsticks else None,
         "joules": _joules(targets) if request.counting else None,
         "yardstick_joules": _joules(yardsticks) if trial.counted and yardsticks else None,
-        "windows": {"target": spans(targets), "yardstick": spans(yardsticks)} if _joules(targets) is None else None,
+        "windows": _for_the_host(targets, yardsticks if trial.counted else []),
         "iterations": iterations,
         "page_faults": sum(w.page_faults for w in targets) / iterations,
         "parameters": trial.parameters,
@@ -43,6 +43,10 @@ def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
         "conditions": conditions(),
         "flags": [*trial.flags, *_flags(request, trial, relative_spread(found))],
     }
+
+
+def _for_the_host(targets: List[Window], yardsticks: List[Window]) -> Optional[Dict[str, Any]]:
+    return {"target": spans(targets), "yardstick": spans(yardsticks)} if _joules(targets) is None else None
 
 
 def spans(windows: List[Window]) -> List[Tuple[float, float, float]]:

@@ -55,6 +55,8 @@ def _counter(counter: Mapping[str, Any]) -> str:
     if counter["problem"]:
         return f"cannot be used: {counter['problem']}"
     needs = f"{counter['scope']}; windows of {units.seconds(counter['window_seconds'])}"
+    if counter["name"].startswith("adb:"):
+        return f"{needs}; for a worker on it: --device ssh://... --meter {counter['name']}"
     found = counter["check"]
     if found is None:
         return f"{needs}; --check puts it to the test"

@@ -28,6 +28,7 @@ PATIENT_ROWS = 5
 LOOK_SECONDS = 0.05
 SAME_SECONDS = 1e-3
 ATTEMPTS = 3
+PHONE = "adb"
 
 Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
@@ -45,12 +46,13 @@ class LoggedMeter:
     @property
     def for_worker(self) -> str:
         """What a worker is told of it."""
-        return f"outside:{self.window_seconds:g}"
+        return f"outside:{self.window_seconds:g}:{self.interval:g}"
 
     def describe(self) -> dict[str, Any]:
         path, every = self._log.spec.path, self.interval
         scope = f"all that the meter feeds, {path.name}, a row every {every:.3g} s"
-        return {"name": "log", "measured": True, "scope": scope, "window_seconds": self.window_seconds}
+        said = {"name": "log", "measured": True, "scope": scope}
+        return {**said, "window_seconds": self.window_seconds, "update_seconds": self.interval}
 
     def around(self, request: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
         """Asks, and adds the joules of the windows that it tells of; once more where the log failed."""
@@ -69,6 +71,11 @@ class LoggedMeter:
         """A worker's answer with the joules of its windows, and this meter in the place of `outside`."""
         filled, spans = {**answer}, answer.get("windows") or {}
         if "meter" in answer:
+            if answer["meter"]["name"] != "outside":
+                raise MeterError(
+                    f"this worker reads {answer['meter']['name']} itself and leaves no meter to this end: start it "
+                    f"with AMPERE_METER={self.for_worker}, or reach it over ssh"
+                )
             filled["meter"] = self.describe()
         if "target" in spans:
             filled["joules"] = self._watts(spans["target"]) * answer["cpu_seconds"]
@@ -143,11 +150,15 @@ def _joined(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def logged_meter() -> LoggedMeter | None:
-    """The one that AMPERE_METER names, if it names a log."""
+    """The one that AMPERE_METER names, if it names a log or a phone's battery."""
     asked = os.environ.get("AMPERE_METER", "")
-    return _opened(asked) if asked.startswith(PREFIX) else None
+    return _opened(asked) if asked.startswith(PREFIX) or asked.partition(":")[0] == PHONE else None
 
 
 @lru_cache(maxsize=4)
 def _opened(asked: str) -> LoggedMeter:
-    return LoggedMeter(LogSpec.parse(asked))
+    if asked.startswith(PREFIX):
+        return LoggedMeter(LogSpec.parse(asked))
+    from ..phones import PhoneMeter
+
+    return PhoneMeter(asked.partition(":")[2])

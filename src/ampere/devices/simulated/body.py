@@ -72,11 +72,14 @@ class Body:
             self._step = max(self._step - 1, 0)
 
 
-def read(part: Part, window: Window, rng: Random) -> float:
-    """The joules that the counter tells of a window: late at both ends, in steps, with noise."""
+def read(part: Part, window: Window, rng: Random, settled: bool = False) -> float:
+    """The joules that the counter tells of a window: late at both ends, in steps, with noise.
+
+    Where the same load began well before the window, what is late tells the same power: only steps and noise are left.
+    """
     counter = part.counter
     watts = window.joules / window.seconds
     samples = max(1.0, window.seconds / counter.update_seconds)
-    late = (rng.random() - rng.random()) * counter.update_seconds
+    late = 0.0 if settled else (rng.random() - rng.random()) * counter.update_seconds
     noise = rng.gauss(0.0, math.hypot(counter.noise_watts, counter.resolution_watts / math.sqrt(12)))
     return max(window.joules + watts * late + noise / math.sqrt(samples) * window.seconds, 1e-12)

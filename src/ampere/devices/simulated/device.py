@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from random import Random
-from statistics import median
+from statistics import mean, median
 from types import TracebackType
 from typing import Any
 
 from ...network import Meter, Network, TrainingSetup, work
 from ...worker import PROTOCOL
 from ...worker.medians import relative_spread
+from ...worker.steady import reading_by
 from ...worker.yardstick_network import YARDSTICK
 from ..block import Block, Yardstick
 from ..device import VariantDied
@@ -77,6 +78,7 @@ class SimulatedDevice:
         stage: str = "step",
         seconds_limit: float = 60.0,
         count: bool = True,
+        power: bool = False,
     ) -> Block:
         """Windows are as long as the counter needs, whatever the pairing; "plain" leaves out the yardstick."""
         began, setup = self.clock(), setup or TrainingSetup()
@@ -85,6 +87,8 @@ class SimulatedDevice:
         target, yardstick = self._cost(network, setup, stage), self._cost(YARDSTICK, TrainingSetup())
         self._body.now += BUILD_SECONDS
         self._body.train(target, warmup)
+        if power:
+            return self._steady(network, target, yardstick, began)
         window = self.part.counter.window_seconds if count else 0.0
         steps = _steps(target, window / PAIRS, math.ceil(iterations / PAIRS))
         if pairing == "plain":
@@ -97,10 +101,16 @@ class SimulatedDevice:
         told = self._block(network, targets, yardsticks, began)
         return told if count else replace(told, joules=None, yardstick_joules=None)
 
-    def yardstick(self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch") -> Yardstick:
+    def yardstick(
+        self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch", power: bool = False
+    ) -> Yardstick:
         """Its nominal cost; a slow counter is watched for as long as it needs, whatever the seconds."""
         cost = self._cost(YARDSTICK, TrainingSetup())
         whole = max(seconds, 2 * self.part.counter.window_seconds)
+        if power:
+            reading = reading_by(self.part.counter.update_seconds)
+            whole = max(seconds, reading.seconds)
+            self._body.train(cost, _steps(cost, reading.settling_seconds, 1))
         windows = [self._body.train(cost, max(1, math.ceil(whole / 20 / cost(1.0).seconds))) for _ in range(20)]
         each = sorted(w.seconds / w.steps for w in windows)
         return Yardstick(
@@ -109,7 +119,7 @@ class SimulatedDevice:
             cpu_seconds_p10=each[2],
             seconds_p10=each[2],
             steps=sum(w.steps for w in windows),
-            joules=self._read(windows) * median(each) * sum(w.steps for w in windows) / sum(w.seconds for w in windows),
+            joules=self._read([_around(windows)], power) * median(each) / mean(each),
         )
 
     def close(self) -> None:
@@ -129,11 +139,29 @@ class SimulatedDevice:
             return lru_cache(lambda clock: truth_of(self.part, network, setup, clock).total)
         return lru_cache(lambda clock: stage_of(self.part, network, setup, stage, clock))
 
-    def _read(self, windows: list[Window]) -> float:
+    def _read(self, windows: list[Window], settled: bool = False) -> float:
         """Joules a step."""
-        return sum(read(self.part, w, self._rng) for w in windows) / sum(w.steps for w in windows)
+        return sum(read(self.part, w, self._rng, settled) for w in windows) / sum(w.steps for w in windows)
 
-    def _block(self, network: Network, targets: list[Window], yardsticks: list[Window] | None, began: float) -> Block:
+    def _steady(
+        self, network: Network, target: Callable[[float], Cost], yardstick: Callable[[float], Cost], began: float
+    ) -> Block:
+        """As `worker/steady.py`: one window of a load that has lasted for a while, yardsticks only timed."""
+        reading = reading_by(self.part.counter.update_seconds)
+        before = self._body.train(yardstick, LEAST_YARDSTICKS)
+        self._body.train(target, _steps(target, reading.settling_seconds, 1))
+        read = self._body.train(target, _steps(target, reading.seconds, 1))
+        told = self._block(network, [read], [before, self._body.train(yardstick, LEAST_YARDSTICKS)], began, True)
+        return replace(told, yardstick_joules=None)
+
+    def _block(
+        self,
+        network: Network,
+        targets: list[Window],
+        yardsticks: list[Window] | None,
+        began: float,
+        settled: bool = False,
+    ) -> Block:
         each = [w.seconds / w.steps for w in targets]
         beside = [w.seconds / w.steps for w in yardsticks or ()]
         ratios = [2 * t / (a + b) for t, a, b in zip(each, beside, beside[1:], strict=False)]
@@ -144,7 +172,7 @@ class SimulatedDevice:
             seconds=median(each),
             cpu_seconds=median(each),
             yardstick_seconds=median(beside) if beside else None,
-            joules=self._read(targets),
+            joules=self._read(targets, settled),
             iterations=sum(w.steps for w in targets),
             page_faults=0.0,
             parameters=int(sum(work(layer).parameters for layer in network.layers)),
@@ -166,10 +194,23 @@ class SimulatedDevice:
             )
 
 
+def _around(windows: list[Window]) -> Window:
+    """One reading of many windows that follow each other at once."""
+    steps, seconds, joules = (sum(values) for values in list(zip(*windows, strict=True))[:3])
+    return Window(int(steps), seconds, joules, any(w.throttled for w in windows))
+
+
 def _steps(cost: Callable[[float], Cost], seconds: float, least: int) -> int:
     return max(least, math.ceil(seconds / cost(1.0).seconds))
 
 
 def meter_of(part: Part) -> Meter:
     counter = part.counter
-    return Meter(counter.name, False, counter.scope, simulated=True, window_seconds=counter.window_seconds)
+    return Meter(
+        counter.name,
+        False,
+        counter.scope,
+        simulated=True,
+        window_seconds=counter.window_seconds,
+        update_seconds=counter.update_seconds,
+    )

@@ -14,11 +14,11 @@ class Counter:
     update_seconds: float
     resolution_watts: float  # the smallest difference of power that a sample can tell
     noise_watts: float  # standard deviation of one sample
+    samples: int = 60  # in a window: so many make its beginning and its end matter little
 
     @property
     def window_seconds(self) -> float:
-        """So many samples make the beginning and the end of a window matter little."""
-        return 60 * self.update_seconds
+        return self.samples * self.update_seconds
 
 
 @dataclass(frozen=True)

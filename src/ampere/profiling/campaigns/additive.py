@@ -5,15 +5,15 @@ from __future__ import annotations
 from ampere.surrogate.hyperparameters import Hyperparameters
 
 from ..loop import Outcome, Profiling
-from ..slow_meters import SLOW_SECONDS, profiled_slowly
+from ..slow_meters import profiled_slowly
+from ..slowness import slow
 from .campaign import Bench, Campaign, Gathered, Task
 
 
 def gather(bench: Bench, task: Task) -> Gathered:
     fresh = Hyperparameters(vector_width=bench.vector_width, one_by_one=bench.one_by_one)
     hyper = Hyperparameters.from_json(task.fit) if task.fit else fresh
-    slow = bench.meter.window_seconds >= SLOW_SECONDS
-    outcome = (profiled_slowly if slow else profiled)(bench, task, hyper)
+    outcome = (profiled_slowly if slow(bench.meter) else profiled)(bench, task, hyper)
     return Gathered(
         outcome.observations,
         outcome.model.hyper.to_json(),

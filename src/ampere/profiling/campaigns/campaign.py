@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ampere.devices import Block
-from ampere.network import Meter, TrainingSetup
+from ampere.network import Measurement, Meter, TrainingSetup
 from ampere.network.kinds import USUAL_WIDTH
 from ampere.network.setup import PROTOCOLS
 from ampere.profiles.profile import Observation
 
 from ..experiment import Experiment
-from ..observing import observation, request
+from ..observing import observation, read_by_gauge, request
+from ..slowness import steady_power
 from ..sources import Source
+
+CLOCK_MOVED = 0.075  # of the yardstick's time beside a reading of power: from there on its power is not the usual one
 
 
 class Trainer(Protocol):
@@ -72,6 +75,12 @@ class Bench:
     one_by_one: bool = False  # whether it does channels beyond the last full vector one by one
     offers: Callable[[Experiment], bool] = lambda _: True  # a replayed device has only what was recorded
     count: bool = True  # else only time is asked for, and a slow counter is left alone
+    yardstick_now: Callable[[], float | None] = lambda: None  # joules of its step by a gauge, just now
+
+    @property
+    def steady(self) -> bool:
+        """Whether the meter is a slow gauge, whose power is read once a load is steady."""
+        return steady_power(self.meter, protocol=self.protocol)
 
     @property
     def window_seconds(self) -> float:
@@ -84,6 +93,21 @@ class Bench:
         block = self.trainers[experiment.allocator].block(**asked)
         seen = observation(experiment, block, self.meter, self.yardstick_seconds, self.yardstick_joules)
         if seen is not None:
+            self.record(seen)
+        return seen
+
+    def read_power(self, experiment: Experiment, known: Measurement) -> Observation | None:
+        """By a gauge, once the load is steady; joules are the time that is known at that power.
+
+        Beside the yardstick's power only where the clock is another than usual.
+        """
+        asked = request(experiment, self.setup, known.cpu_seconds, power=True)
+        block = self.trainers[experiment.allocator].block(**asked)
+        if block.yardstick_seconds and abs(block.yardstick_seconds / self.yardstick_seconds - 1) > CLOCK_MOVED:
+            block = replace(block, yardstick_joules=self.yardstick_now())
+        seen = observation(experiment, block, self.meter, self.yardstick_seconds, self.yardstick_joules)
+        if seen is not None:
+            seen = read_by_gauge(seen, known.cpu_seconds)
             self.record(seen)
         return seen
 

@@ -21,12 +21,23 @@ LEAST_UV = 100000  # likewise between 100 V in mV and 0.1 V in uV
 JOULES_PER_UWH = 3.6e-3
 
 
+class Driver:
+    """What one driver tells, in watts."""
+
+    def __init__(self) -> None:
+        self._in_microamperes = False  # as soon as one reading proves it
+
+    def watts(self, current: int, voltage: int) -> float:
+        self._in_microamperes = self._in_microamperes or current >= LEAST_UA
+        amperes = current * (1e-6 if self._in_microamperes else 1e-3)
+        return amperes * voltage * (1e-6 if voltage >= LEAST_UV else 1e-3)
+
+
 class Cell:
     """One battery, told in watts."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._in_microamperes = False  # as soon as one reading proves it
+        self.path, self._driver = path, Driver()
 
     def has(self, *files: str) -> bool:
         return all((self.path / file).exists() for file in files)
@@ -34,10 +45,7 @@ class Cell:
     def watts(self) -> float:
         if self.has("power_now"):
             return abs(self.number("power_now")) * 1e-6
-        current, voltage = abs(self.number("current_now")), abs(self.number("voltage_now"))
-        self._in_microamperes = self._in_microamperes or current >= LEAST_UA
-        amperes = current * (1e-6 if self._in_microamperes else 1e-3)
-        return amperes * voltage * (1e-6 if voltage >= LEAST_UV else 1e-3)
+        return self._driver.watts(abs(self.number("current_now")), abs(self.number("voltage_now")))
 
     def number(self, file: str) -> int:
         return number_in(self.path / file)
@@ -52,7 +60,7 @@ class BatteryMeter(SampledMeter):
         self.reading()
 
     def describe(self) -> Dict[str, Any]:
-        return _described(self._cells)
+        return {**_described(self._cells), "update_seconds": self.update_seconds}
 
     def reading(self) -> float:
         refuse_unless_discharging(self._root, self._cells)

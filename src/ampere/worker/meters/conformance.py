@@ -24,7 +24,8 @@ class MeterConformance:
 
     def test_it_says_what_it_is(self, meter: Meter) -> None:
         said = meter.describe()
-        assert set(said) - {"window_seconds"} == FIELDS
+        assert set(said) - {"window_seconds", "update_seconds"} == FIELDS
+        assert bool(said.get("update_seconds")) <= (meter.reading_unit == "W")
         assert isinstance(said["measured"], bool)
         assert said["measured"] == (said.get("window_seconds", 0) > 0)
         assert said["scope"]

@@ -38,7 +38,8 @@ class HwmonMeter(SampledMeter):
     def describe(self) -> Dict[str, Any]:
         scope = " + ".join(rail.label for rail in self._rails)
         seconds = SAMPLES_IN_WINDOW * self.update_seconds
-        return {"name": NAME, "measured": True, "scope": scope, "window_seconds": seconds}
+        said = {"name": NAME, "measured": True, "scope": scope, "window_seconds": seconds}
+        return {**said, "update_seconds": self.update_seconds}
 
     def reading(self) -> float:
         return sum(rail.watts() for rail in self._rails)

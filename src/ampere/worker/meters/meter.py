@@ -12,7 +12,9 @@ class Meter(Protocol):
     reading_unit: str  # J of a counter, W of a sensor
 
     def describe(self) -> Dict[str, Any]:
-        """name, whether its joules are measured, what they cover (scope); of a counter also window_seconds."""
+        """name, whether its joules are measured, what they cover (scope); of a counter also window_seconds,
+        of a gauge of power update_seconds too.
+        """
 
     def start(self) -> None: ...
 

@@ -1,6 +1,6 @@
 """A meter that the host reads, such as one on a bench: the worker only tells when its windows were.
 
-AMPERE_METER=outside:3      windows of 3 s
+AMPERE_METER=outside:3:0.05   windows of 3 s, by rows of 0.05 s
 load, rest, load ...        a pattern that the host looks for in what the meter wrote
 """
 
@@ -16,14 +16,14 @@ LOAD_SECONDS_AT_MOST = 600.0
 
 
 class OutsideMeter:
-    update_seconds = 0.1
-    reading_unit = "J"
+    reading_unit = "W"
 
-    def __init__(self, window_seconds: float) -> None:
-        self._window_seconds = window_seconds
+    def __init__(self, window_seconds: float, update_seconds: float) -> None:
+        self._window_seconds, self.update_seconds = window_seconds, update_seconds
 
     def describe(self) -> Dict[str, Any]:
-        return {"name": NAME, "measured": True, "scope": "read by the host", "window_seconds": self._window_seconds}
+        said = {"name": NAME, "measured": True, "scope": "read by the host"}
+        return {**said, "window_seconds": self._window_seconds, "update_seconds": self.update_seconds}
 
     def start(self) -> None: ...
 
@@ -40,9 +40,10 @@ def outside(asked: str) -> Optional[OutsideMeter]:
     if name != NAME:
         return None
     try:
-        return OutsideMeter(float(seconds))
+        window, update = map(float, seconds.split(":"))
+        return OutsideMeter(window, update)
     except ValueError:
-        raise bad_request(f"{asked!r} needs the seconds of a window, as in {NAME}:3") from None
+        raise bad_request(f"{asked!r} needs the seconds of a window and of a row, as in {NAME}:3:0.05") from None
 
 
 def load(request: Dict[str, Any]) -> Dict[str, Any]:

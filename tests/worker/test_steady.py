@@ -1,0 +1,63 @@
+"""The power of a steady load by a gauge: few samples, none of them of the load before, and no yardstick's joules."""
+
+import os
+
+import pytest
+from tests.sysfs_tree import Machine, add_hwmon, add_powercap
+
+from ampere.devices.simulated import PARTS, SimulatedDevice
+from ampere.models.loading import find_space
+from ampere.profiling.sources import SpaceSource
+from ampere.worker.steady import LEAST_SECONDS, reading_by
+
+WATTS = 6.0
+
+
+def test_a_reading_waits_until_the_load_before_is_forgotten():
+    battery, sensor = reading_by(1.0), reading_by(0.1)
+    assert battery.settling_seconds == 2.0
+    assert battery.whole < 10
+    assert sensor.seconds == LEAST_SECONDS
+
+
+def test_a_gauge_tells_the_targets_power_and_the_yardstick_is_timed(tmp_path, start_worker, subject_of):
+    with Machine(add_hwmon(tmp_path), idle=WATTS, busy=0.0):
+        worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": "hwmon"})
+        assert worker.ask("hello")["result"]["meter"]["update_seconds"] > 0
+        block = worker.block(subject_of("mlp"), power=True)["result"]
+        alone = worker.ask("yardstick", seconds=0.2, power=True)["result"]
+        worker.end()
+    assert block["joules"] / block["seconds"] == pytest.approx(WATTS, rel=0.1)
+    assert block["yardstick_joules"] is None
+    assert block["yardstick_seconds"] > 0
+    assert block["ratio"] > 0
+    assert alone["joules"] / alone["seconds"] == pytest.approx(WATTS, rel=0.3)
+
+
+def test_a_counter_of_joules_tells_no_power(tmp_path, start_worker, subject_of):
+    with Machine(add_powercap(tmp_path), idle=WATTS, busy=0.0):
+        worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": "powercap"})
+        error = worker.block(subject_of("mlp"), power=True)["error"]
+        worker.end()
+    assert error["type"] == "bad_request"
+    assert "tells no power" in error["message"]
+
+
+def test_a_simulated_reading_is_a_sixth_of_a_window_and_closer():
+    def errors(**how):
+        found = []
+        for seed in range(12):
+            device = SimulatedDevice("phone-android", seed)
+            began, block = device.clock(), device.block(network.subject, iterations=8, **how)
+            found.append(block.joules / block.seconds / watts - 1)
+        return sum(map(abs, found)) / len(found), device.clock() - began
+
+    assert "phone-android" in PARTS
+    network = SpaceSource(find_space("cnn5")).original()
+    truth = SimulatedDevice("phone-android").truth(network.network).total
+    watts = truth.joules / truth.seconds
+    steady, seconds = errors(power=True)
+    windows, long = errors()
+    assert seconds < long / 6
+    assert steady < 0.04
+    assert steady < windows + 0.02
