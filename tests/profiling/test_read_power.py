@@ -1,0 +1,86 @@
+"""A gauge's reading of one network: at the time that is known, and beside the yardstick where the clock has moved."""
+
+from dataclasses import replace
+
+import pytest
+from tests.synthetic import chain, observed
+
+from ampere.devices import Block
+from ampere.network import Meter, TrainingSetup
+from ampere.profiling.campaigns.campaign import CLOCK_MOVED, Bench
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.running import usual_seconds
+from ampere.profiling.slowness import slow, steady_power, timed_seconds
+
+GAUGE = Meter("gauge", True, "board", window_seconds=60.0, update_seconds=1.0)
+COUNTER = replace(GAUGE, update_seconds=0.0)
+KNOWN, WATTS, YARDSTICK = 0.010, 4.0, 0.002
+
+
+class Board:
+    """Draws WATTS at its usual clock; slower by `slowed` and at half the power else."""
+
+    def __init__(self, slowed=1.0):
+        self.slowed, self.asked = slowed, []
+
+    def block(self, subject, setup, **how):
+        self.asked.append(how)
+        seconds, watts = KNOWN * self.slowed, WATTS * (0.5 if self.slowed > 1.2 else 1.0)
+        return Block(
+            5.0, None, seconds, seconds, YARDSTICK * self.slowed, watts * seconds, 9, 0.0, 1, (1, 1), 7, {}, ()
+        )
+
+    def yardstick_now(self):
+        self.asked.append("yardstick")
+        return 0.5 * 3.0 * YARDSTICK * self.slowed
+
+
+def read(board, meter=GAUGE):
+    network, kept = chain(3, 8), []
+    bench = Bench(
+        None, {"tuned": board}, TrainingSetup(), meter, YARDSTICK, kept.append, "yardstick", 3.0 * YARDSTICK,
+        yardstick_now=board.yardstick_now,
+    )  # fmt: skip
+    seen = bench.read_power(Experiment(network, {}, "network"), observed(network, KNOWN).measurement)
+    assert kept == [seen]
+    return seen.measurement
+
+
+@pytest.mark.parametrize("slowed", [1.0, 1 + 0.9 * CLOCK_MOVED])
+def test_at_the_usual_clock_power_is_taken_as_it_is(slowed):
+    board = Board(slowed)
+    told = read(board)
+    assert told.joules == pytest.approx(WATTS * KNOWN)
+    assert told.joules_rounds == (told.joules,)
+    assert [how["power"] for how in board.asked] == [True]
+
+
+def test_at_another_clock_it_is_told_in_the_yardsticks():
+    board = Board(1.5)
+    told = read(board)
+    assert "yardstick" in board.asked
+    assert told.joules == pytest.approx(WATTS * KNOWN)
+
+
+def test_only_slow_gauges_are_read_like_that():
+    assert steady_power(GAUGE)
+    assert not steady_power(COUNTER)
+    assert not steady_power(GAUGE, protocol="wallclock")
+    assert not steady_power(GAUGE, method="sequential")
+    assert not slow(replace(GAUGE, window_seconds=1.0))
+
+
+@pytest.mark.parametrize("budget", [10.0, 40.0, 100.0, 1000.0])
+def test_a_budget_is_shared_between_time_and_power(budget):
+    timed = timed_seconds(GAUGE, True, budget)
+    assert 0.3 * min(budget, 150) < timed < 0.7 * budget or budget >= 100
+    assert timed <= 60
+
+
+def test_a_gauge_takes_minutes_where_a_counter_takes_a_quarter_of_an_hour():
+    assert usual_seconds(GAUGE, steady=True) < 200 < usual_seconds(COUNTER)
+
+
+def test_how_long_a_meter_is_watched_does_not_make_it_another():
+    assert GAUGE.counts_as(COUNTER)
+    assert not GAUGE.counts_as(replace(GAUGE, scope="another board"))
