@@ -31,7 +31,7 @@ def test_a_gauge_tells_the_targets_power_and_the_yardstick_is_timed(tmp_path, st
     assert block["yardstick_joules"] is None
     assert block["yardstick_seconds"] > 0
     assert block["ratio"] > 0
-    assert alone["joules"] / alone["seconds"] == pytest.approx(WATTS, rel=0.3)
+    assert 0.7 * WATTS < alone["joules"] / alone["cpu_seconds"] < 3 * WATTS  # of CPU time: more on a shared machine
 
 
 def test_a_counter_of_joules_tells_no_power(tmp_path, start_worker, subject_of):

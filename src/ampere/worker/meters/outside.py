@@ -13,17 +13,19 @@ from .checking import busy
 NAME = "outside"
 UNKNOWN = float("nan")
 LOAD_SECONDS_AT_MOST = 600.0
+LEAST_UPDATE_SECONDS = 0.1  # clocks are aligned by a pattern, not to a row
 
 
 class OutsideMeter:
     reading_unit = "W"
 
     def __init__(self, window_seconds: float, update_seconds: float) -> None:
-        self._window_seconds, self.update_seconds = window_seconds, update_seconds
+        self._window_seconds, self._row_seconds = window_seconds, update_seconds
+        self.update_seconds = max(LEAST_UPDATE_SECONDS, update_seconds)
 
     def describe(self) -> Dict[str, Any]:
         said = {"name": NAME, "measured": True, "scope": "read by the host"}
-        return {**said, "window_seconds": self._window_seconds, "update_seconds": self.update_seconds}
+        return {**said, "window_seconds": self._window_seconds, "update_seconds": self._row_seconds}
 
     def start(self) -> None: ...
 
