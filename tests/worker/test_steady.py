@@ -20,6 +20,7 @@ def test_a_reading_waits_until_the_load_before_is_forgotten():
     assert sensor.seconds == LEAST_SECONDS
 
 
+@pytest.mark.alone
 def test_a_gauge_tells_the_targets_power_and_the_yardstick_is_timed(tmp_path, start_worker, subject_of):
     with Machine(add_hwmon(tmp_path), idle=WATTS, busy=0.0):
         worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": "hwmon"})

@@ -94,6 +94,7 @@ def a_worker_that_the_phone_follows(phone, monkeypatch):
     _opened.cache_clear()
 
 
+@pytest.mark.alone
 def test_joules_are_those_of_the_worker(device):
     block = device.block(LAYERS, iterations=3, warmup=2, power=True)
     assert block.joules == pytest.approx(3.0 * block.cpu_seconds + 1.0 * block.seconds, rel=0.15)
