@@ -97,7 +97,8 @@ class Profiling:
 
     def outcome(self) -> Outcome:
         joules = self._learn_joules() if counted(self._seen) else None
-        error = expected_error(joules or self._model, self._targets) if self._targets else float("inf")
+        self._choose_targets()  # a run that was out of time at once has none yet
+        error = expected_error(joules or self._model, self._targets)
         return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused, joules)
 
     def _ending_seconds(self, goal: Goal) -> float:
@@ -164,13 +165,16 @@ class Profiling:
                 used += cost
         return drawn, used
 
-    def _sample(self, until: float) -> None:
+    def _choose_targets(self) -> None:
         if not self._targets:
             original = self._source.original()
             wanted = [original, *(self._source.sample(self._rng) for _ in range(TARGETS))]
             plain = [e.under("system") for e in wanted[: len(wanted) // 2] if "system" in self._bench.trainers]
             self._targets = [*wanted, *plain]
             self._pool.append(original)
+
+    def _sample(self, until: float) -> None:
+        self._choose_targets()
         fresh = 0
         while fresh < self._manner.networks and (fresh < 2 or self._bench.clock() < until):
             self._pool.append(self._source.sample(self._rng))
