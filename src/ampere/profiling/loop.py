@@ -182,8 +182,10 @@ class Profiling:
 
     def _candidates(self) -> list[Experiment]:
         found = self._source.opaque()
+        # A second worker would compile all of it once more: what is drawn is enough for it.
+        allocators = ("tuned",) if self._bench.compiles else tuple(self._bench.trainers)
         for whole in self._pool[-PLANNED_FROM:]:
-            found += [whole.under(allocator) for allocator in self._bench.trainers]
+            found += [whole.under(allocator) for allocator in allocators]
             found += slices(whole.network, self._rng, 2)
         return [e for e in found if _size(e) < self._too_large and self._bench.offers(e)]
 

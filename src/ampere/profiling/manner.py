@@ -26,8 +26,8 @@ FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=
 # a network: pieces serve only where so few whole networks could be compiled that nothing could be told from them.
 # A planner would spend its time on what is compiled already, which is cheap and teaches little.
 COMPILED = Manner(repeated=1.0, drawn=0.85, networks=32, sampling=0.01, plain=0.15, plans=False)
-COMPILED_DEARLY = Manner(repeated=1.0, drawn=0.5, networks=16, sampling=0.01, pieces=0.2)
-ENOUGH_NETWORKS = 10
+COMPILED_DEARLY = Manner(repeated=1.0, drawn=0.6, networks=16, sampling=0.01, plain=0.1, pieces=0.2)
+ENOUGH_NETWORKS = 6
 
 
 def manner_of(seconds: float, window_seconds: float, compile_seconds: float | None = None) -> Manner:
