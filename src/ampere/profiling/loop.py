@@ -89,7 +89,7 @@ class Profiling:
             if error < goal.target and batch > 1:
                 break
             if not chosen:
-                break  # all that was recorded was replayed
+                break  # all that was recorded was replayed, or no network more can be compiled in time
             report = Progress(elapsed, goal.seconds, len(self._seen), error, "")
             self._train(chosen, began + training_ends, report, on_progress, began)
         self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
@@ -140,7 +140,8 @@ class Profiling:
         if self._manner.pieces:
             told, spent = self._drawn(pieces, self._manner.pieces * seconds)
             drawn, used = [*drawn, *told], used + spent
-        if self._manner.plans or not drawn:
+        drawn += [] if self._manner.plans else [e for e in self._source.opaque() if not self._compiling.knows(e)]
+        if self._manner.plans or not (drawn or self._seen):
             planned = plan(self._model, self._candidates(), self._targets, self._seconds_of, _noise_of, seconds - used)
             chosen, error = [*drawn, *(e for e in planned.chosen if e not in drawn)], planned.expected_error
         else:
