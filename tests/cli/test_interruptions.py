@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ampere.profiles.recording import observations_from
+from ampere.profiles.recording import observations_from, profiling_seconds_from
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
@@ -64,7 +64,8 @@ def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(ampere, ref
     assert out == ""
     assert workers
     assert not [pid for pid in workers if running(pid)]
-    again = ampere(*words, "--seconds", 16, "--json")  # with what the first run took
+    spent = profiling_seconds_from(journal_of(ampere))
+    again = ampere(*words, "--seconds", spent + 10, "--json")
     assert again.code == 0, again.err
     assert again.record["resumed"] is True
     assert measured(ampere) > kept
