@@ -52,8 +52,11 @@ def _kept(out: Path | None, options: Namespace) -> str:
     from ampere.profiles.recording import observations_from
 
     journal = journal_path(out or default_place(options))
-    if not journal.exists() or next(observations_from(journal), None) is None:
+    first = next(observations_from(journal), None) if journal.exists() else None
+    if first is None:
         return "stopped before anything was measured"
+    if first.measurement.windows:
+        return f"stopped; a log that comes later is of one whole run: delete {journal}, or name another with --out"
     return f"stopped; what was measured is kept in {journal}, the same command goes on from there"
 
 

@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from ..errors import DeviceError
+from ..network.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -28,12 +29,14 @@ class Block:
     flags: tuple[str, ...]
     compile_seconds: float = 0.0  # of the subject, before its first step: in no other figure but `elapsed`
     yardstick_joules: float | None = None  # of a step of the yardstick, where a counter reads joules
+    windows: Windows | None = None  # where a log that is read later will tell their joules
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Block:
         try:
             values = {f.name: record[f.name] for f in fields(cls) if f.name in record or f.default is MISSING}
             first, last = values["loss"]
+            values["windows"] = values["windows"] if isinstance(values.get("windows"), Windows) else None
             return cls(**{**values, "loss": (first, last), "flags": tuple(values["flags"])})
         except (KeyError, TypeError, ValueError) as problem:
             raise DeviceError(f"the worker answered something else than a block ({problem}); update it") from None

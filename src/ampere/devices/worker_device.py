@@ -123,6 +123,8 @@ class WorkerDevice(ABC):
         if self._worker:
             self._worker.close()
         self._worker = None
+        if self._outside:
+            self._outside.released()
 
     def __enter__(self) -> WorkerDevice:
         return self

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any, Dict, Mapping, Tuple
 
+from .windows import Windows
+
 
 @dataclass(frozen=True)
 class Meter:
@@ -48,6 +50,7 @@ class Measurement:
     conditions: Mapping[str, float] = field(default_factory=dict)
     flags: Tuple[str, ...] = ()
     joules_rounds: Tuple[float, ...] = ()  # joules of each round, where a counter read them beside the time
+    windows: Tuple[Windows, ...] = ()  # of each round, where a log is read later
 
     @property
     def spread(self) -> "float | None":
@@ -60,6 +63,8 @@ class Measurement:
     def to_json(self) -> Dict[str, Any]:
         record = asdict(self)
         record["spread"] = self.spread
+        if not self.windows:
+            del record["windows"]
         return record
 
     @classmethod
@@ -77,6 +82,7 @@ class Measurement:
             conditions=dict(record.get("conditions", {})),
             flags=tuple(map(str, record.get("flags", ()))),
             joules_rounds=tuple(float(j) for j in record.get("joules_rounds", ())),
+            windows=tuple(Windows.from_json(w) for w in record.get("windows", ())),
         )
 
 

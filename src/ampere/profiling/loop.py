@@ -12,10 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-import numpy as np
-
 from ampere.devices import VariantDied, VariantFailed
-from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, counted, data_of, told_in_joules
+from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, counted, data_of
 from ampere.network import work
 from ampere.profiles.profile import Observation
 from ampere.surrogate.additive import Additive
@@ -26,6 +24,7 @@ from ampere.surrogate.totals import Totals
 from .campaigns.campaign import Bench, Goal, Progress
 from .compiling import Compiling
 from .experiment import Experiment, slices
+from .joules import LAST_EVALUATIONS, joules_learnt, whole_networks
 from .manner import FAMILY, Manner, manner_of
 from .merging import merged
 from .observing import block_seconds
@@ -39,7 +38,7 @@ COMPILED_FIRST = 2  # so that it is seen how long compiling takes
 LEAST_BATCH = 0.02  # of the budget: less is not worth stopping to think for
 LAST_FIT_SHARE = 0.03
 FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
-REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60
+REFIT_EVALUATIONS = 25
 
 
 @dataclass
@@ -107,15 +106,14 @@ class Profiling:
 
     def _learn_joules(self) -> Additive:
         """Time guides the search, as in the paper; joules are learnt from what it found."""
-        unit = self._bench.yardstick_joules or 1.0
-        return self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS, unit))
+        started, unit = time.monotonic(), self._bench.yardstick_joules or 1.0
+        model = joules_learnt(merged(self._seen), self._model.hyper, unit, self._patience)
+        self._thinking += time.monotonic() - started
+        return model
 
-    def _fit(self, hyper: Hyperparameters | None, evaluations: int, joules_unit: float = 0.0) -> Additive:
+    def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
         started = time.monotonic()
-        observations = merged(self._seen)
-        data = data_of(observations, self._yardstick)
-        if joules_unit:
-            data = data_of(told_in_joules(observations, joules_unit), joules_unit)
+        data = data_of(merged(self._seen), self._yardstick)
         model = learn(data, hyper, evaluations if len(data) > 8 else 0, self._patience)
         self._fitting = time.monotonic() - started
         self._thinking += self._fitting
@@ -123,8 +121,7 @@ class Profiling:
 
     def _calibrated(self, model: Additive) -> Additive:
         started = time.monotonic()
-        whole = np.array([o.purpose == "network" for o in merged(self._seen)], dtype=bool)
-        model = calibrated(model, whole)
+        model = calibrated(model, whole_networks(merged(self._seen)))
         self._thinking += time.monotonic() - started
         return model
 

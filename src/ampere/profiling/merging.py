@@ -46,4 +46,5 @@ def _median(measurements: list[Measurement]) -> Measurement:
         meter=next((m.meter for m in measurements if m.joules_rounds), first.meter),
         conditions={**measurements[-1].conditions, **_compiling(measurements)},
         joules_rounds=counted,
+        windows=tuple(w for m in measurements for w in m.windows),
     )

@@ -104,6 +104,7 @@ def observation(
         conditions=conditions,
         flags=tuple(block.flags),
         joules_rounds=(joules,) if counted else (),
+        windows=(block.windows,) if block.windows else (),
     )
     return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)
 

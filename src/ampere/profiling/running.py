@@ -100,6 +100,7 @@ def make_profile(
     device = describe(on, DEFAULT_WATTS_PER_CORE).identity
     path = path or default_path(device, setup, method, protocol)
     old = Profile.load(path) if path.exists() else None
+    _refuse_second_recording(path, old)
     watts = watts_per_core or _known_watts(path, old)
     described = describe(on, watts)
     with (
@@ -157,6 +158,17 @@ def _offers(devices: Mapping[str, Device], experiment: Experiment) -> bool:
     """Whether a device can train it: a replayed one only what it has not given yet."""
     device = devices[experiment.allocator]
     return not isinstance(device, ReplayedDevice) or device.left(experiment.network, experiment.stage) > 0
+
+
+def _refuse_second_recording(path: Path, old: Profile | None) -> None:
+    """A log that is attached later is of one run: windows of two would be looked for in the wrong one."""
+    journal = journal_path(path)
+    known = old.observations if old else observations_from(journal) if journal.exists() else ()
+    if any(o.measurement.windows for o in known):
+        raise ProfileError(
+            f"{path if old else journal} belongs to a recording of a meter that is over: attach that if it is not yet, "
+            "and choose another file with --out for another run"
+        )
 
 
 def _known_watts(path: Path, old: Profile | None) -> float:

@@ -26,6 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
         "ampere profile cnn5 --device simulated:xavier      a device that is not there",
+        "ampere profile cnn5 --meter log:later --out c.json a bench meter's file comes later, with ampere attach",
     )
     shared.add_model(parser, optional=True)
     parser.add_argument("--space", choices=SPACES, help="instead of a model: all networks of this sort")

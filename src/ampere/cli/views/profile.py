@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ampere import units
+from ampere.devices.logs import LATER
 from ampere.profiles.profile import Profile
 from ampere.profiling.running import Made
 
@@ -73,6 +74,8 @@ def _next(made: Made, model: str, options: Namespace) -> str:
     from ampere.fitting import BY_LAYER
 
     model = model if options.model else "MODEL"
+    if made.profile.meter.name == LATER:
+        return shlex.join(["ampere", "attach", "FILE", "--to", str(made.path), "--time", "COLUMN", "--power", "COLUMN"])
     if made.profile.method not in BY_LAYER:
         return shlex.join(["ampere", "validate", model, "--methods", "all", *(which or ()), *(batch or ())])
     return shlex.join(["ampere", "estimate", model, *told])

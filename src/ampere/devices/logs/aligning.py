@@ -40,7 +40,7 @@ def place_of(times: Array, watts: Array, ends: Sequence[float], began: float) ->
     if len(times) < len(PATTERN) or times[-1] - times[0] < length:
         return None
     starts = np.arange(times[0], times[-1] - length + 1e-9, part / STEPS_A_PART)
-    found = np.array([_likeness(times, watts, start, edges) for start in starts])
+    found = np.array([likeness(times, watts, start, edges) for start in starts])
     best = int(np.argmax(found))
     elsewhere = found[np.abs(starts - starts[best]) > part]
     rival = float(np.max(elsewhere)) if len(elsewhere) else 0.0
@@ -48,7 +48,7 @@ def place_of(times: Array, watts: Array, ends: Sequence[float], began: float) ->
     return Place(_peak(starts, found, best), float(found[best]), sure)
 
 
-def _likeness(times: Array, watts: Array, start: float, edges: Array) -> float:
+def likeness(times: Array, watts: Array, start: float, edges: Array) -> float:
     """Correlation of the rows inside with the share of each row's time that was work."""
     first, last = np.searchsorted(times, (start, start + edges[-1]))
     first = max(first, 1)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
-SPLIT = re.compile(r"\s*[,;\t]\s*|\s+")
+SPLIT, SPACES = re.compile(r"\s*[,;\t]\s*"), re.compile(r"\s+")
 ISO_WITH_SPACE = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:)")
 GAP = 5.0  # times the usual interval: rows are missing
 ROWS_TO_TELL = 8
@@ -32,6 +32,7 @@ class Log:
         self._columns: dict[str, int] | None = None
         self._times: list[float] = []
         self._watts: list[float] = []
+        self._arrays: tuple[Array, Array] | None = None
 
     def advance(self) -> int:
         """Reads what was written since; how many rows there are now."""
@@ -68,7 +69,20 @@ class Log:
     def since(self, row: int) -> tuple[Array, Array]:
         import numpy as np
 
-        return np.array(self._times[row:]), np.array(self._watts[row:])
+        if self._arrays is None or len(self._arrays[0]) != len(self._times):
+            self._arrays = np.array(self._times), np.array(self._watts)
+        times, watts = self._arrays
+        return times[row:], watts[row:]
+
+    def covers(self, began: float, ended: float) -> bool:
+        """Whether there are rows before, after, and all the time between."""
+        import numpy as np
+
+        times, _ = self.since(0)
+        first, last = int(np.searchsorted(times, began)), int(np.searchsorted(times, ended))
+        if first == 0 or last == len(times):
+            return False
+        return bool(np.max(np.diff(times[first - 1 : last + 1])) <= GAP * (self.interval or np.inf))
 
     def mean_watts(self, began: float, ended: float) -> float:
         """Over a span of the log's own time, each row standing for the time since the one before it."""
@@ -87,7 +101,7 @@ class Log:
     def _take(self, line: str) -> None:
         if not line or (line.startswith("#") and self._columns):
             return
-        cells = SPLIT.split(ISO_WITH_SPACE.sub(r"\1T\2", line.lstrip("#").strip()))
+        cells = _cells(ISO_WITH_SPACE.sub(r"\1T\2", line.lstrip("#").strip()))
         if self._columns is None:
             self._columns, named = self._places(cells)
             if named:
@@ -134,6 +148,11 @@ class Log:
     def _cell(self, what: str, cells: list[str]) -> str:
         assert self._columns is not None
         return cells[self._columns[what]].strip('"')
+
+
+def _cells(line: str) -> list[str]:
+    """Spaces separate where nothing else does: names such as `Main power (W)` have some."""
+    return (SPLIT if SPLIT.search(line) else SPACES).split(line)
 
 
 def _number(text: str) -> bool:

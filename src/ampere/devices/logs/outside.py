@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import MeterError
 from .log import Log
+from .spans import cpu_watts
 from .spec import PREFIX, LogSpec
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ ALIGNED_FOR_SECONDS = 180.0
 PATIENCE_SECONDS = 20.0  # for rows that a meter keeps back before it writes them
 PATIENT_ROWS = 5
 LOOK_SECONDS = 0.05
-SAME_SECONDS = 1e-3
 ATTEMPTS = 3
 PHONE = "adb"
 
@@ -41,7 +41,7 @@ class LoggedMeter:
         self.interval = self._log.interval or 0.0
         if not self.interval > 0:
             raise MeterError(f"{spec.path} has rows of the same time: name its time column and unit")
-        self.window_seconds = max(LEAST_WINDOW_SECONDS, SAMPLES_IN_WINDOW * self.interval)
+        self.window_seconds = window_seconds(self.interval)
 
     @property
     def for_worker(self) -> str:
@@ -69,14 +69,7 @@ class LoggedMeter:
 
     def told(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         """A worker's answer with the joules of its windows, and this meter in the place of `outside`."""
-        filled, spans = {**answer}, answer.get("windows") or {}
-        if "meter" in answer:
-            if answer["meter"]["name"] != "outside":
-                raise MeterError(
-                    f"this worker reads {answer['meter']['name']} itself and leaves no meter to this end: start it "
-                    f"with AMPERE_METER={self.for_worker}, or reach it over ssh"
-                )
-            filled["meter"] = self.describe()
+        filled, spans = self._named(answer), answer.get("windows") or {}
         if "target" in spans:
             filled["joules"] = self._watts(spans["target"]) * answer["cpu_seconds"]
             filled["yardstick_joules"] = None
@@ -88,6 +81,20 @@ class LoggedMeter:
             filled["watts_idle"] = self._watts([(began, ended, ended - began)])
         return filled
 
+    def released(self) -> None:
+        """A device that used it is closed."""
+
+    def _named(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """With this meter in the place of `outside`."""
+        if "meter" not in answer:
+            return {**answer}
+        if answer["meter"]["name"] != "outside":
+            raise MeterError(
+                f"this worker reads {answer['meter']['name']} itself and leaves no meter to this end: start it "
+                f"with AMPERE_METER={self.for_worker}, or reach it over ssh"
+            )
+        return {**answer, "meter": self.describe()}
+
     def align(self, ask: Ask) -> None:
         """Where it was not done lately: makes the device work by the pattern, and looks for that in the log."""
         from .aligning import PATTERN, Clocks, place_of
@@ -96,7 +103,7 @@ class LoggedMeter:
         now = ask({"do": "load", "pattern": [0], "seconds": 1e-3})["ends"][-1]
         if self._clocks.latest is not None and now - self._clocks.latest < ALIGNED_FOR_SECONDS:
             return
-        part = max(LEAST_PART_SECONDS, ROWS_IN_PART * self.interval)
+        part = part_seconds(self.interval)
         row = max(0, self._log.advance() - len(PATTERN) * ROWS_IN_PART)
         done = ask({"do": "load", "pattern": list(PATTERN), "seconds": part})
         until, likeness = time.monotonic() + PATIENCE_SECONDS + len(PATTERN) * part, 0.0
@@ -116,15 +123,9 @@ class LoggedMeter:
     def _watts(self, spans: Sequence[Sequence[float]]) -> float:
         """Joules a second of CPU time, as the worker's own meters tell them."""
         assert self._clocks is not None
-        places = [(self._clocks.in_log(began), self._clocks.in_log(ended)) for began, ended, _ in spans]
-        last = max(ended for _, ended in places)
+        last = max(self._clocks.in_log(ended) for _, ended, _ in spans)
         self._wait(lambda: self._log.latest > last, f"{self._log.spec.path} stopped growing: the meter is gone")
-        watts = [self._log.mean_watts(*place) for place in _joined(places)]
-        seconds = [ended - began for began, ended in _joined(places)]
-        joules = sum(w * s for w, s in zip(watts, seconds, strict=True)) / self._clocks.rate
-        if not joules > 0:
-            raise MeterError(f"{self._log.spec.path} tells {joules:.3g} J of training: check its columns and units")
-        return joules / sum(cpu for _, _, cpu in spans)
+        return cpu_watts(self._log, self._clocks, spans)
 
     def _wait(self, done: Callable[[], bool], otherwise: str) -> None:
         """As long as it grows."""
@@ -138,15 +139,13 @@ class LoggedMeter:
                 until, rows = time.monotonic() + patience, now
 
 
-def _joined(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Windows that follow each other at once, as one: steps of the yardstick are shorter than a row."""
-    joined = [places[0]]
-    for began, ended in places[1:]:
-        if began - joined[-1][1] < SAME_SECONDS:
-            joined[-1] = joined[-1][0], ended
-        else:
-            joined.append((began, ended))
-    return joined
+def window_seconds(interval: float) -> float:
+    return max(LEAST_WINDOW_SECONDS, SAMPLES_IN_WINDOW * interval)
+
+
+def part_seconds(interval: float) -> float:
+    """Of the pattern."""
+    return max(LEAST_PART_SECONDS, ROWS_IN_PART * interval)
 
 
 def logged_meter() -> LoggedMeter | None:
@@ -157,6 +156,10 @@ def logged_meter() -> LoggedMeter | None:
 
 @lru_cache(maxsize=4)
 def _opened(asked: str) -> LoggedMeter:
+    from .later import asked_later, later_meter
+
+    if asked_later(asked):
+        return later_meter(asked)
     if asked.startswith(PREFIX):
         return LoggedMeter(LogSpec.parse(asked))
     from ..phones import PhoneMeter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,11 +37,19 @@ class LogSpec:
     @classmethod
     def parse(cls, text: str) -> LogSpec:
         path, *settings = text[len(PREFIX) :].split(",")
-        columns, volts = {}, None
+        asked = {}
         for setting in settings:
             what, _, column = setting.partition("=")
             if what not in UNITS or not column:
                 raise UsageError(f"{setting!r} is no column of a log: write it as in {EXAMPLE}")
+            asked[what] = column
+        return cls.of(path, asked)
+
+    @classmethod
+    def of(cls, path: str, asked: Mapping[str, str]) -> LogSpec:
+        """`asked` has for time, power, current, voltage their columns, each with its unit."""
+        columns, volts = {}, None
+        for what, column in asked.items():
             if what == "voltage" and (fixed := re.fullmatch(r"(\d+(?:\.\d+)?)V", column)):
                 volts = float(fixed.group(1))
                 continue

@@ -1,0 +1,138 @@
+"""A bench meter's file that comes after the run: a worker trains for real, the meter is imitated from its CPU time."""
+
+import json
+import shutil
+import sys
+from statistics import median
+
+import pytest
+from tests.cli.conftest import Ampere
+from tests.imitated_bench import BUSY, IDLE, ImitatedBench
+
+from ampere.profiles.profile import Profile
+
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(sys.platform != "linux", reason="the imitated meter reads /proc"),
+]
+COLUMNS = ("--time", "Time (s)", "--power", "Main power (mW):mW")
+
+
+@pytest.fixture(scope="module", name="recorded")
+def a_run_beside_a_recording(tmp_path_factory):
+    place = tmp_path_factory.mktemp("recorded")
+    command = Ampere(place / "home", place)
+    words = ("profile", "lenet5", "--meter", "log:later", "--seconds", 20, "--out", "made.json")
+    process = command.start(*words)
+    bench = ImitatedBench(process.pid)
+    bench.start()
+    said, problem = process.communicate(timeout=120)
+    bench.stop()
+    assert process.returncode == 0, problem
+    (place / "said.txt").write_text(said)
+    return place, bench
+
+
+@pytest.fixture(name="there")
+def a_copy(recorded, tmp_path):
+    """(the profile, the meter, what the run said)"""
+    place, bench = recorded
+    shutil.copy(place / "made.json", tmp_path / "made.json")
+    shutil.copy(place / "made.json.journal", tmp_path / "made.json.journal")
+    return tmp_path / "made.json", bench, (place / "said.txt").read_text()
+
+
+def test_until_then_joules_are_modelled_and_say_so(there):
+    path, _, said = there
+    profile = Profile.load(path)
+    assert (profile.meter.name, profile.meter.measured, profile.joules_fit) == ("log:later", False, {})
+    words = " ".join(said.split())
+    assert "modelled by log:later, not measured: 5 W per busy core, until a log is attached" in words
+    assert "ampere attach FILE --to made.json" in words
+    for o in profile.observations:
+        assert o.measurement.joules == pytest.approx(5.0 * o.measurement.cpu_seconds)
+        assert len(o.measurement.windows) == len(o.measurement.rounds)
+
+
+def test_joules_are_those_of_the_log(there, here):
+    path, bench, _ = there
+    ran = here("attach", bench.export(path.with_name("bench.csv")), "--to", path, *COLUMNS, "--json")
+    assert ran.code == 0, ran.err
+    told, profile = ran.record, Profile.load(path)
+    assert told["covered"] == told["blocks"] == sum(len(o.measurement.rounds) for o in profile.observations)
+    assert told["alignment"]["found"] >= 2
+    assert told["alignment"]["rate"] == pytest.approx(bench.rate, abs=1e-3)
+    assert told["meter"] == profile.meter.to_json()
+    assert (profile.meter.name, profile.meter.measured) == ("log", True)
+    off = [
+        o.measurement.joules / (BUSY * o.measurement.cpu_seconds + IDLE * o.measurement.seconds) - 1
+        for o in profile.observations
+    ]
+    assert abs(median(off)) < 0.05
+    assert median(map(abs, off)) < 0.1
+    assert all(o.measurement.meter == profile.meter for o in profile.observations)
+    assert profile.yardstick_joules == pytest.approx((BUSY + IDLE) * profile.yardstick_seconds, rel=0.15)
+    assert profile.watts_idle == pytest.approx(IDLE, rel=0.5)
+    assert profile.joules_fit
+    assert not path.with_name("made.json.journal").exists()
+
+
+def test_estimates_are_measured_joules_afterwards(there, here):
+    path, bench, _ = there
+    assert here("attach", bench.export(path.with_name("bench.csv")), "--to", path, *COLUMNS).code == 0
+    told = here("estimate", "lenet5", "--profile", path, "--json").record
+    assert told["meter"]["measured"] is True
+    original = max(Profile.load(path).observations, key=lambda o: o.purpose == "network").measurement
+    assert told["joules_per_iteration"] / told["seconds_per_iteration"] > 0.5 * original.joules / original.seconds
+
+
+def test_a_second_log_needs_insisting(there, here, refused):
+    path, bench, _ = there
+    log = bench.export(path.with_name("bench.csv"))
+    ran = here("attach", log, "--to", path, *COLUMNS)
+    assert ran.code == 0
+    assert "blocks have measured joules" in ran.out
+    first = path.read_bytes()
+    refused(here("attach", log, "--to", path, *COLUMNS), 4, "has its log already", "--again")
+    assert here("attach", log, "--to", path, *COLUMNS, "--again").code == 0
+    assert json.loads(path.read_bytes()).keys() == json.loads(first).keys()
+    refused(here("profile", "lenet5", "--meter", "log:later", "--out", path), 4, "belongs to a recording", "--out")
+
+
+def test_what_is_no_log_of_this_run_is_refused(there, here, refused):
+    path, bench, _ = there
+    before = path.read_bytes()
+    log = path.with_name("bench.csv")
+    refused(here("attach", log, "--to", path, *COLUMNS), 9, "bench.csv is not there", "export")
+    refused(here("attach", bench.export(log, deaf=True), "--to", path, *COLUMNS), 9, "is not seen in", "columns")
+    refused(here("attach", bench.export(log, last=0.05), "--to", path, *COLUMNS), 9, "bench.csv")
+    bench.export(log)
+    refused(here("attach", log, "--to", path, "--time", "Time (s)", "--power", "P"), 9, "has no column P", "Main power")
+    refused(here("attach", log, "--to", path, "--time", "Time (s)"), 2, "a log needs its file, its time")
+    refused(
+        here("attach", log, "--to", path.with_name("mad.json"), *COLUMNS), 4, "mad.json does not exist", "made.json"
+    )
+    assert path.read_bytes() == before
+    assert not path.with_name("mad.json.journal").exists()
+
+
+def test_a_log_of_a_part_tells_that_part_only(there, here, refused):
+    path, bench, _ = there
+    ran = here("attach", bench.export(path.with_name("bench.csv"), last=0.85), "--to", path, *COLUMNS, "--json")
+    assert ran.code == 0, ran.err
+    assert ran.record["covered"] < ran.record["blocks"]
+    unread = [o.measurement for o in Profile.load(path).observations if not o.measurement.joules_rounds]
+    assert all(not m.meter.measured and m.meter.scope.startswith("time at the yardstick's power") for m in unread)
+
+
+def test_other_profiles_are_refused(there, here, refused):
+    path, bench, _ = there
+    assert here("profile", "lenet5", "--device", "simulated:xavier", "--seconds", 5, "--out", "other.json").code == 0
+    log = bench.export(path.with_name("bench.csv"))
+    refused(here("attach", log, "--to", "other.json", *COLUMNS), 4, "was not made for a log that comes later")
+
+
+def test_meters_that_are_too_slow_are_refused(here, refused):
+    asked = ("profile", "lenet5", "--meter")
+    refused(here(*asked, "log:later,every=1"), 2, "a row every 1 s is too slow", "log:FILE")
+    refused(here(*asked, "log:later,every=soon"), 2, "every=soon is no time between rows")
