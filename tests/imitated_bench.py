@@ -31,14 +31,18 @@ class ImitatedBench(threading.Thread):
         self.done.set()
         self.join()
 
-    def export(self, path, first=0.0, last=1.0, deaf=False):
-        """Even rows of milliwatts, of this part of the recording."""
+    def export(self, path, first=0.0, last=1.0, deaf=False, holes=()):
+        """Even rows of milliwatts, of this part of the recording; none in the holes, by the workers' clock."""
         times, joules = np.array(self._rows).T
         length = times[-1] - times[0]
         grid = np.arange(times[0] + first * length, times[0] + last * length, EVERY)
         watts = np.diff(np.interp(grid, times, joules)) / EVERY
         watts = np.full_like(watts, IDLE) + np.random.default_rng(0).normal(0, 0.1, len(watts)) if deaf else watts
-        rows = [f"{self.offset + self.rate * t:.6f},{1e3 * w:.3f}" for t, w in zip(grid[1:], watts, strict=True)]
+        rows = [
+            f"{self.offset + self.rate * t:.6f},{1e3 * w:.3f}"
+            for t, w in zip(grid[1:], watts, strict=True)
+            if not _within(t, holes)
+        ]
         path.write_text("\n".join(["Time (s),Main power (mW)", *rows, ""]))
         return path
 
@@ -49,6 +53,10 @@ class ImitatedBench(threading.Thread):
             for pid in (child, *_children(child)):
                 self._seen[pid] = _cpu_seconds(pid)
         return sum(max(0.0, cpu - before[pid]) for pid, cpu in self._seen.items() if pid in before)
+
+
+def _within(seconds, holes):
+    return any(began < seconds < ended for began, ended in holes)
 
 
 def _children(pid):

@@ -70,8 +70,8 @@ def watts_at_rest(log: Log, clocks: Alignment, patterns: Sequence[Sequence[float
 
 def not_seen(log: Log) -> MeterError:
     return MeterError(
-        f"the load of the device is not seen in {log.spec.path}: is it the recording of this run, of the meter that "
-        "feeds the device, and are its columns and units right?"
+        f"the load of the device is not seen in {log.spec.path}: is it the whole recording of this run, of the "
+        "meter that feeds the device, and are its columns and units right?"
     )
 
 
