@@ -18,7 +18,7 @@ class Manner(NamedTuple):
 # One more network teaches more than one more round; only as many repeats are needed as tell the noise. In a whole
 # space networks differ more, so that there are hardly enough of them.
 FAMILY = Manner(repeated=0.25, drawn=0.5, networks=32, sampling=0.012, plain=0.2)
-SPACE = Manner(repeated=0.1, drawn=0.7, networks=200, sampling=0.013, plain=0.1)
+SPACE = Manner(repeated=0.1, drawn=0.7, networks=200, sampling=0.01, plain=0.1)
 SPACE_FROM_SECONDS = 40.0
 # A slow counter makes every block dear, so hardly anything is trained twice.
 FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
