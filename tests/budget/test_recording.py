@@ -56,7 +56,7 @@ def trained(network: Network, path, dearer: float, seed: int, keep: bool = True)
 
 @pytest.fixture
 def path(tmp_path):
-    record(tmp_path / "p.json", random_chains(1, 30))
+    record(tmp_path / "p.json", random_chains(1, 60))
     return tmp_path / "p.json"
 
 

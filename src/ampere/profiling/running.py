@@ -41,7 +41,7 @@ from .sources import Source
 YARDSTICK_SECONDS = 0.4
 USUAL_SECONDS = 15.0
 USUAL_COMPILING = 120.0  # with a runtime that compiles every new shape
-USUAL_BLOCKS, FEW_BLOCKS = 120, 12  # with a counter whose windows decide how long a block takes, or a slow one
+USUAL_BLOCKS, FEW_BLOCKS = 100, 12  # with a counter whose windows decide how long a block takes, or a slow one
 USUAL_AT_MOST = 1000.0  # seconds
 USUAL_TIMED = 60.0  # with a slow gauge, besides its readings
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
