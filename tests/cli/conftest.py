@@ -90,6 +90,8 @@ def here(tmp_path, monkeypatch, capsys):
     from ampere.cli import main
 
     monkeypatch.setenv("AMPERE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("AMPERE_METER", "")  # so that what --meter leaves there is gone after the test
+    monkeypatch.delenv("AMPERE_METER")
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
