@@ -39,6 +39,7 @@ from .slowness import slow, steady_power
 from .sources import Source
 
 YARDSTICK_SECONDS = 0.4
+YARDSTICK_BY_GAUGE = 10.0  # where its power is read: all that is measured later is told in its joules
 USUAL_SECONDS = 15.0
 USUAL_COMPILING = 120.0  # with a runtime that compiles every new shape
 USUAL_BLOCKS, FEW_BLOCKS = 100, 12  # with a counter whose windows decide how long a block takes, or a slow one
@@ -111,8 +112,9 @@ def make_profile(
         clock = time.monotonic if on == LOCAL else devices["tuned"].clock
         began = began if on == LOCAL else clock()
         steady = steady_power(described.meter, method, protocol)
-        how = YARDSTICK_SECONDS, setup.threads, setup.runtime, steady
-        quiet = background.submit(devices["tuned"].yardstick, *how)
+        how = setup.threads, setup.runtime, steady
+        whole = YARDSTICK_BY_GAUGE if steady else YARDSTICK_SECONDS
+        quiet = background.submit(devices["tuned"].yardstick, whole, *how)
         asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
         if isinstance(replaying := devices["tuned"], ReplayedDevice):
             asked = RecordedSource(asked.name, replaying)
@@ -142,7 +144,7 @@ def make_profile(
             runtime.compiles,
             runtime.one_by_one,
             lambda experiment: _offers(devices, experiment),
-            yardstick_now=lambda: devices["tuned"].yardstick(*how).joules,
+            yardstick_now=lambda: devices["tuned"].yardstick(YARDSTICK_SECONDS, *how).joules,
         )
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
