@@ -1,4 +1,4 @@
-"""A gauge's reading of one network: at the time that is known, and beside the yardstick where the clock has moved."""
+"""A gauge's reading of one network: as it is, and beside the yardstick where the clock has moved."""
 
 from dataclasses import replace
 
@@ -18,14 +18,14 @@ KNOWN, WATTS, YARDSTICK = 0.010, 4.0, 0.002
 
 
 class Board:
-    """Draws WATTS at its usual clock; slower by `slowed` and at half the power else."""
+    """A step costs WATTS x KNOWN joules, how slow it may be; at another clock, by `slowed`, half the power is drawn."""
 
     def __init__(self, slowed=1.0):
         self.slowed, self.asked = slowed, []
 
     def block(self, subject, setup, **how):
         self.asked.append(how)
-        seconds, watts = KNOWN * self.slowed, WATTS * (0.5 if self.slowed > 1.2 else 1.0)
+        seconds, watts = KNOWN * self.slowed, WATTS * (0.5 if self.slowed > 1.2 else 1 / self.slowed)
         return Block(
             5.0, None, seconds, seconds, YARDSTICK * self.slowed, watts * seconds, 9, 0.0, 1, (1, 1), 7, {}, ()
         )
@@ -47,7 +47,7 @@ def read(board, meter=GAUGE):
 
 
 @pytest.mark.parametrize("slowed", [1.0, 1 + 0.9 * CLOCK_MOVED])
-def test_at_the_usual_clock_power_is_taken_as_it_is(slowed):
+def test_at_the_usual_clock_joules_are_taken_as_they_are(slowed):
     board = Board(slowed)
     told = read(board)
     assert told.joules == pytest.approx(WATTS * KNOWN)

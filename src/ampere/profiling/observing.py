@@ -109,14 +109,13 @@ def observation(
     return Observation(experiment.network, measurement, experiment.purpose, experiment.stage)
 
 
-def read_by_gauge(seen: Observation, cpu_seconds: float) -> Observation:
-    """Joules of the time that is known from many short blocks, at the power of this one; told beside the yardstick's
-    power they are right as they are. A moment that was a little slower than the yardstick's usual drew a little less:
-    a step's work costs what it costs, however long it takes.
+def read_by_gauge(seen: Observation, joules: float) -> Observation:
+    """Joules of a step as it just was; told beside the yardstick's power they are right as they are.
+
+    A moment a little slower than usual draws a little less: a step's work costs what it costs, however long it takes.
     """
     m = seen.measurement
-    slower = m.yardsticks[0] * m.ratio / m.cpu_seconds
-    joules = m.joules if m.joules_rounds else m.joules / m.cpu_seconds * cpu_seconds * slower
+    joules = m.joules if m.joules_rounds else joules
     return replace(seen, measurement=replace(m, joules=joules, joules_rounds=(joules,)))
 
 

@@ -35,11 +35,10 @@ from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
 from .experiment import Experiment
 from .merging import merged
 from .recorded import RecordedSource
-from .slowness import slow, steady_power
+from .slowness import slow, steady_power, yardstick_by_gauge
 from .sources import Source
 
 YARDSTICK_SECONDS = 0.4
-YARDSTICK_BY_GAUGE = 10.0  # where its power is read: all that is measured later is told in its joules
 USUAL_SECONDS = 15.0
 USUAL_COMPILING = 120.0  # with a runtime that compiles every new shape
 USUAL_BLOCKS, FEW_BLOCKS = 100, 12  # with a counter whose windows decide how long a block takes, or a slow one
@@ -113,7 +112,7 @@ def make_profile(
         began = began if on == LOCAL else clock()
         steady = steady_power(described.meter, method, protocol)
         how = setup.threads, setup.runtime, steady
-        whole = YARDSTICK_BY_GAUGE if steady else YARDSTICK_SECONDS
+        whole = yardstick_by_gauge(goal.seconds) if steady else YARDSTICK_SECONDS
         quiet = background.submit(devices["tuned"].yardstick, whole, *how)
         asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
         if isinstance(replaying := devices["tuned"], ReplayedDevice):

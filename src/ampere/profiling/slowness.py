@@ -8,6 +8,7 @@ from ampere.worker.steady import reading_by
 SLOW_SECONDS = 2.0  # of a window: below, reading joules of every block takes no longer than its time does
 TIMED_SECONDS, TIMED_SHARE, TIMED_AT_MOST = 15.0, 0.1, 40.0
 READINGS, READING_SHARE, TIMED_AT_MOST_BY_GAUGE = 8, 0.6, 60.0
+YARDSTICK_SHARE, YARDSTICK_AT_MOST = 0.13, 10.0
 
 
 def slow(meter: Meter) -> bool:
@@ -17,6 +18,11 @@ def slow(meter: Meter) -> bool:
 def steady_power(meter: Meter, method: str = "additive", protocol: str = "yardstick") -> bool:
     """A slow gauge is asked for the power of steady loads; a slow counter of joules for whole windows."""
     return slow(meter) and meter.update_seconds > 0 and (method, protocol) == ("additive", "yardstick")
+
+
+def yardstick_by_gauge(budget: float) -> float:
+    """How long its power is read before anything else: all that is measured later is told in its joules."""
+    return min(YARDSTICK_SHARE * budget, YARDSTICK_AT_MOST)
 
 
 def timed_seconds(meter: Meter, steady: bool, budget: float) -> float:

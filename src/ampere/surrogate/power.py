@@ -32,7 +32,7 @@ class Shape(NamedTuple):
     slope: float = 0.15  # for a rate that is one deviation from the mean
     bend: float = 0.05
     reach: float = 3.0  # of the bend, in deviations
-    noise: float = 0.015
+    noise: float = 0.025
 
     def covariance(self, a: Array, b: Array) -> Array:
         apart = np.sum((a[:, None] - b[None]) ** 2, axis=-1) / self.reach**2
@@ -50,7 +50,7 @@ class Shape(NamedTuple):
 
 
 SHAPES = [
-    Shape(*values) for values in product((0.05, 0.15, 0.4), (0.01, 0.05, 0.15), (1.5, 3.0), (0.007, 0.015, 0.03, 0.06))
+    Shape(*values) for values in product((0.05, 0.15, 0.4), (0.01, 0.05, 0.15), (1.5, 3.0), (0.01, 0.025, 0.04, 0.06))
 ]
 
 

@@ -16,7 +16,7 @@ from .meters import CpuTimeMeter, Meter
 
 SETTLING_UPDATES = 2
 SAMPLES = 5
-LEAST_SECONDS = 1.0  # a fast gauge is watched for longer than its samples take: other programs come and go
+LEAST_SECONDS = 1.5  # a fast gauge is watched for longer than its samples take: other programs come and go
 
 
 class Reading(NamedTuple):

@@ -97,17 +97,14 @@ class Bench:
         return seen
 
     def read_power(self, experiment: Experiment, known: Measurement) -> Observation | None:
-        """By a gauge, once the load is steady; joules are the time that is known at that power.
-
-        Beside the yardstick's power only where the clock is another than usual.
-        """
+        """By a gauge, once the load is steady; beside the yardstick's power only where the clock is not as usual."""
         asked = request(experiment, self.setup, known.cpu_seconds, power=True)
         block = self.trainers[experiment.allocator].block(**asked)
         if block.yardstick_seconds and abs(block.yardstick_seconds / self.yardstick_seconds - 1) > CLOCK_MOVED:
             block = replace(block, yardstick_joules=self.yardstick_now())
         seen = observation(experiment, block, self.meter, self.yardstick_seconds, self.yardstick_joules)
         if seen is not None:
-            seen = read_by_gauge(seen, known.cpu_seconds)
+            seen = read_by_gauge(seen, block.joules) if block.joules else seen
             self.record(seen)
         return seen
 
