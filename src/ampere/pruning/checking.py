@@ -72,11 +72,10 @@ def prune_and_check(
         found[result] = replace(pruned, measured=measured, budget_joules=budget, bound_joules=bound)
         if pruner.strategy == "flops" or (seen.seconds > ALL_SECONDS and check + 1 >= CHECKS_AT_LEAST):
             break
-        if (1 - NEAR) * budget <= measured.joules_after <= budget:
-            if measured.share_doubt > SURE:
-                continue  # it seems good, and is measured on until that is certain
-            if bound <= budget:
+        if (1 - NEAR) * budget <= measured.joules_after and measured.joules_after * (1 + sure * SURE) <= budget:
+            if bound <= budget and measured.share_doubt <= SURE:
                 break
+            continue  # it seems good, and is measured on until that is certain
         corrected = seen.estimator()
         factor = measured.joules_after / corrected.estimate(result, allocator).joules
         try:

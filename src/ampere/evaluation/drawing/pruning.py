@@ -58,7 +58,7 @@ def _energy(axes: Any, rows: Sequence[Record]) -> None:
             axes.annotate(
                 share, (last, spent), (4, 0), textcoords="offset points", color=colour, fontsize=9, va="center"
             )
-    axes.axhline(budget, color=INK, lw=0.9, ls=(0, (4, 3)))
+    axes.hlines(budget, 0, last, color=INK, lw=0.9, ls=(0, (4, 3)))
     axes.annotate(
         f"budget, {100 * SHARE:.0f} %", (0, budget), (2, 3), textcoords="offset points", color=INK, fontsize=9
     )
