@@ -82,5 +82,26 @@ def test_what_is_wrong_is_said_in_one_line(prune, refused, words, says):
     refused(prune(*words, "--quiet"), 2, *says)
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--budget", "much"], 2, ["budget 'much'"]),
+        (["--budget", "100%"], 2, ["leaves nothing to prune"]),
+        (["--budget", "10%", "--battery", "15Wh"], 2, ["--iterations"]),
+        (["--budget", "50%", "--keep", "nose"], 2, ["no layer 'nose'"]),
+        (["--budget", "50%", "--out", "net.py/small.pt2"], 7, ["net.py/small.pt2", "not a folder"]),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_profiling(here, prune, refused, words, code, says):
+    """This home has no profile, which would be the next thing to say."""
+    refused(here("prune", "net.py:build", "--no-profiling", "--quiet", *words), code, *says)
+
+
+def test_all_of_a_battery_is_a_budget(prune, refused):
+    words = ["--budget", "100%", "--battery", "1Wh", "--iterations"]
+    assert prune(*words, "220000", "--json", "--quiet").record["budget_joules"] == pytest.approx(3600 / 220_000)
+    refused(prune("--budget", "120%", *words[2:], "220000", "--quiet"), 2, "more than it holds")
+
+
 def test_a_profile_of_another_device_is_refused(here, prune, refused):
     refused(here("prune", "net.py:build", "--profile", "p.json", "--budget", "50%", "--quiet"), 4, "--foreign")

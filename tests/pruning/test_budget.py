@@ -16,6 +16,8 @@ from ampere.pruning.budget import deviations, joules_allowed
         ("1Wh", {"iterations": 3600}, 1.0),
         ("10%", {"iterations": 1000, "battery_joules": 5000.0}, 0.5),
         ("50%", {"iterations": 1000}, 1.0),
+        ("100%", {"iterations": 1000, "battery_joules": 5000.0}, 5.0),
+        (1.0, {"iterations": 1000, "battery_joules": 5000.0}, 5.0),
     ],
 )
 def test_what_an_iteration_may_cost(budget, more, joules):
@@ -35,6 +37,11 @@ def test_a_millijoule_is_no_megajoule():
 def test_a_share_of_a_battery_needs_the_length_of_the_run():
     with pytest.raises(UsageError, match="--iterations"):
         joules_allowed("10%", 2.0, battery_joules=5000.0)
+
+
+def test_a_battery_holds_no_more_than_itself():
+    with pytest.raises(UsageError, match="more than it holds"):
+        joules_allowed("150%", 2.0, iterations=1000, battery_joules=5000.0)
 
 
 def test_joules_need_no_battery():

@@ -8,7 +8,7 @@ from tests.synthetic import true_seconds
 
 import ampere
 from ampere.devices import Block
-from ampere.errors import DeviceError, UsageError
+from ampere.errors import DeviceError, ModelError, UsageError
 from ampere.models.loading import LoadedModel
 from ampere.network import Network
 from ampere.profiling.experiment import Experiment
@@ -90,6 +90,11 @@ def test_a_device_beyond_correction_is_told_as_it_is(model, image, estimator):
     assert not pruned.inside
     assert pruned.measured.share > 0.35
     assert len({network.layers for network in device.trained}) <= 1 + CHECKS_AT_MOST
+
+
+def test_a_device_on_which_every_result_is_dearer_gives_none(model, image, estimator):
+    with pytest.raises(ModelError, match=r"dearer than the original.*measured.*keep the original"):
+        prune(model, image, 0.5, estimator, place=place_on(Bent(5.0), image))
 
 
 def test_rounds_without_a_figure_are_an_error(model, image, estimator):

@@ -1,5 +1,7 @@
 import math
 import re
+import threading
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ from torch import nn
 import ampere
 from ampere import units
 from ampere.errors import ModelError, UsageError
+from ampere.estimation import Estimator
 from ampere.pruning.strategies import STRATEGIES
 
 
@@ -58,7 +61,11 @@ def test_flops_are_judged_by_flops_and_the_estimate_is_told(model, image, estima
 
     pruned = ampere.prune(model, image, "50%", estimator, "flops")
     assert flops_of(pruned.networks[1]) <= 0.5 * flops_of(pruned.networks[0])
-    assert pruned.inside == (pruned.after.joules <= pruned.budget_joules)
+    before, after = (ampere.estimate(ampere.trace(m, image), estimator).joules for m in (model, pruned.model))
+    assert pruned.budget_joules == pytest.approx(0.5 * before)
+    assert pruned.share == pytest.approx(after / before)
+    assert after > 0.5 * before  # here half the FLOPs are not half the joules
+    assert not pruned.inside
 
 
 def test_layers_are_told_before_and_after(model, image, estimator):
@@ -137,3 +144,29 @@ def test_the_least_that_can_be_met_can_be_met(model, image, estimator):
 def test_when_everything_is_kept_nothing_is_left_to_prune(model, image, estimator):
     with pytest.raises(ModelError, match=r"nothing to prune: .*kept, as asked"):
         ampere.prune(model, image, "50%", estimator, keep=["0", "2", "5"])
+
+
+def test_a_result_that_is_dearer_than_the_original_is_no_result(model, image, estimator):
+    """Where the original is in great doubt and everything else surely costs a little more."""
+    whole = ampere.trace(model, image)
+    now = ampere.estimate(whole, estimator).joules
+
+    class Unsure(Estimator):
+        def estimate(self, network, allocator="system", condition=None):
+            said = super().estimate(network, allocator, condition)
+            known = network.layers != whole.layers
+            return replace(said, joules=1.02 * now, stddev=0.0) if known else replace(said, stddev=0.5 * now)
+
+    with pytest.raises(ModelError, match=r"dearer than the original.*102 %.*estimated.*keep the original"):
+        ampere.prune(model, image, f"{1.1 * now}J", Unsure(estimator.profile), confidence=0.9)
+
+
+def test_a_model_that_cannot_be_copied_says_so(model, image, estimator):
+    model.lock = threading.Lock()
+    with pytest.raises(ModelError, match=r"Sequential cannot be copied \(.*lock.*outside the model"):
+        ampere.prune(model, image, "50%", estimator)
+
+
+def test_a_misspelt_allocator_is_refused(model, image, estimator):
+    with pytest.raises(UsageError, match="allocator 'sytem' is none of"):
+        ampere.prune(model, image, "50%", estimator, allocator="sytem")

@@ -83,6 +83,7 @@ def prune(
     `check` trains original and result on the device for some seconds in turn, to see that the budget holds; workers
     build models themselves, so it needs one that `ampere.load_model` loaded.
     """
+    check_allocator(allocator)
     from ampere.pruning.place import opened_place
     from ampere.pruning.pruning import prune as prune_model
 

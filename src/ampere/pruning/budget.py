@@ -18,6 +18,10 @@ def joules_allowed(
 ) -> float:
     """Joules of one iteration; `now` is what one costs before pruning."""
     amount, unit = _read(budget)
+    if not unit and amount > 1 and battery_joules is not None:
+        raise UsageError(f"a budget of {budget} of a battery is more than it holds: give 100% or less")
+    if not unit and amount >= 1 and battery_joules is None:
+        raise UsageError(f"a budget of {budget} leaves nothing to prune: {_REMEDY}")
     if unit and battery_joules is not None:
         raise UsageError(f"budget {budget} does not need a battery: write a share of it such as 10%, or leave it out")
     if unit:
@@ -41,10 +45,7 @@ def _read(budget: str | float) -> tuple[float, str]:
         raise UsageError(f"budget {budget!r} is no positive amount of energy: {_REMEDY}")
     if unit not in ("", "%"):
         return amount, unit
-    share = amount / 100 if unit else amount
-    if share >= 1:
-        raise UsageError(f"a budget of {budget} leaves nothing to prune: {_REMEDY}")
-    return share, ""
+    return amount / 100 if unit else amount, ""
 
 
 def deviations(confidence: float) -> float:

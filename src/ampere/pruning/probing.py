@@ -32,8 +32,8 @@ class Prunable:
 
 
 def probe(model: nn.Module, inputs: Any, network: Network, keep: Collection[str], progress: Progress) -> Prunable:
-    own = copy.deepcopy(model)
-    _refuse_unknown(own, keep)
+    refuse_unknown(model, keep)
+    own = _copied(model)
     training = {path: module.training for path, module in own.named_modules()}
     groups, probes, fixed = [], [], []
     found = find_groups(own, inputs)
@@ -103,7 +103,18 @@ def _shapes(model: nn.Module, inputs: Any) -> list[Any]:
     return [tuple(tensor.shape) for tensor in tensors_in(output)]
 
 
-def _refuse_unknown(model: nn.Module, keep: Collection[str]) -> None:
+def _copied(model: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(model)
+    except Exception as error:
+        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
+        raise ModelError(
+            f"{type(model).__name__} cannot be copied ({line}), and pruning works on copies: make locks, files and "
+            "threads outside the model"
+        ) from error
+
+
+def refuse_unknown(model: nn.Module, keep: Collection[str]) -> None:
     known = [path for path, _ in model.named_modules()]
     for name in keep:
         if name not in known:

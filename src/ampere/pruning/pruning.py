@@ -18,7 +18,7 @@ from .checking import Place, prune_and_check
 from .price import Joules
 from .probing import Progress
 from .pruner import Pruner
-from .refusals import refuse_spacious
+from .refusals import refuse_dearer, refuse_spacious
 from .result import Pruned
 from .trying import ShortTraining
 
@@ -56,5 +56,5 @@ def prune(
     by_estimate = allowed(joules.estimate(pruner.network).joules)
     refuse_spacious(joules.of(pruner.network), by_estimate)
     if place is None:
-        return pruner.pruned(joules, by_estimate, confidence)
-    return prune_and_check(pruner, joules, estimator, allowed, confidence, place)
+        return refuse_dearer(pruner.pruned(joules, by_estimate, confidence))
+    return refuse_dearer(prune_and_check(pruner, joules, estimator, allowed, confidence, place))

@@ -20,7 +20,8 @@ def build(path: str, factory: str, arguments: dict[str, Any]) -> Any:
 
     made = find_factory(factory)(**arguments)
     model, *inputs = made if isinstance(made, tuple) else (made,)
-    return (load(path, model), *inputs)
+    pruned = load(path, model)
+    return (pruned, *inputs) if inputs else pruned
 
 
 def experiment_of(pruned: Pruned, loaded: LoadedModel, original: Experiment, path: Path) -> Experiment:

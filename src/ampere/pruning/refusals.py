@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 
 from ampere import units
-from ampere.errors import UsageError
+from ampere.errors import ModelError, UsageError
 
 from .price import Priced
 from .probing import Prunable
+from .result import Pruned
 from .strategies import STRATEGIES
 from .strategies.searching import cheapest
 
@@ -41,3 +42,14 @@ def refuse_impossible(prunable: Prunable, cost: Priced, allowed: float, now: flo
             f"the budget of {units.joules(allowed)} an iteration cannot be met: the least that was found is "
             f"{units.joules(least)} ({units.percent(least / now)}), at the widths {shown}; give more than that"
         )
+
+
+def refuse_dearer(pruned: Pruned) -> Pruned:
+    """Fewer channels may cost more, where a device is good at round numbers of them. FLOPs are told as they are."""
+    if pruned.share < 1 or pruned.strategy == "flops":
+        return pruned
+    how = "measured" if pruned.measured else "estimated"
+    raise ModelError(
+        f"every result is dearer than the original here (the best costs {units.percent(pruned.share)} of it, {how}): "
+        "keep the original, or give a smaller budget"
+    )

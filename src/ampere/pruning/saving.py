@@ -8,6 +8,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +21,7 @@ from ampere.profiles.storage import storing
 from .tensor_file import read_tensors, write_tensors
 
 if TYPE_CHECKING:
-    from torch import nn
+    from torch import Tensor, nn
 
     from .result import Pruned
 
@@ -27,8 +30,17 @@ ENDINGS = (".pt2", ".json")
 
 
 def check_place(path: Path) -> None:
+    """Refuses what cannot be written later, before any work is done."""
     if path.suffix not in ENDINGS:
         raise UsageError(f"{path} has no ending that says how to save: name it pruned.pt2 or pruned.json")
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    with storing(path):
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        if not there.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder")
+        if not os.access(there, os.W_OK):
+            raise PermissionError(errno.EACCES, "permission denied")
 
 
 def save(pruned: Pruned, original: nn.Module, inputs: Any, path: Path) -> list[Path]:
@@ -48,13 +60,15 @@ def _export(model: nn.Module, inputs: Any, path: Path) -> None:
     import torch
 
     positional, named = ((), inputs) if isinstance(inputs, dict) else (tuple(inputs), {})
+    raw = BytesIO()
     try:
-        program = torch.export.export(model, positional, named)
+        torch.export.save(torch.export.export(model, positional, named), raw)
     except Exception as error:
         line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
         raise ModelError(f"torch cannot export this model ({line}): save it as a .json instead") from error
     with storing(path):
-        torch.export.save(program, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(raw.getvalue())
 
 
 def load(path: Path | str, model: nn.Module) -> nn.Module:
@@ -68,11 +82,18 @@ def load(path: Path | str, model: nn.Module) -> nn.Module:
         for place, changes in modules.items():
             _apply(model.get_submodule(place), changes)
         tensors = read_tensors(weights)
-        for name, old in [*model.named_parameters(), *model.named_buffers()]:
+        made: dict[int, Tensor] = {}  # what was one tensor under several names stays one
+        parameters, buffers = (
+            model.named_parameters(remove_duplicate=False),
+            model.named_buffers(remove_duplicate=False),
+        )
+        for name, old in [*parameters, *buffers]:
             home, _, last = name.rpartition(".")
-            new = tensors.get(name, old.detach())
-            made = torch.nn.Parameter(new, old.requires_grad) if isinstance(old, torch.nn.Parameter) else new
-            setattr(model.get_submodule(home), last, made)
+            if id(old) not in made:
+                new = tensors.get(name, old.detach())
+                trained = isinstance(old, torch.nn.Parameter)
+                made[id(old)] = torch.nn.Parameter(new, old.requires_grad) if trained else new
+            setattr(model.get_submodule(home), last, made[id(old)])
         model.load_state_dict(tensors)
     except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         line = (str(error).strip().splitlines() or [""])[0][:150]

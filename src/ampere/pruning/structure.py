@@ -19,6 +19,7 @@ import numpy as np
 
 from ampere.errors import ModelError, RuntimeMissingError
 
+from .shared_weights import share_again, shared_names
 from .substitutes import Remover, followed_badly, substituted
 
 if TYPE_CHECKING:
@@ -68,10 +69,14 @@ class Group:
         return replace(self, members=members, importance=self.importance.reshape(-1, size).sum(axis=1))
 
 
-def find_groups(model: nn.Module, inputs: Any) -> list[Group]:
-    """Of a model that may be run: torch-pruning sets it to evaluation and calls it once."""
+def need_torch_pruning() -> None:
     if importlib.util.find_spec("torch_pruning") is None:
         raise RuntimeMissingError("torch-pruning is not installed: pip install 'ampere-energy[prune]'")
+
+
+def find_groups(model: nn.Module, inputs: Any) -> list[Group]:
+    """Of a model that may be run: torch-pruning sets it to evaluation and calls it once."""
+    need_torch_pruning()
     import torch
     import torch_pruning as tp
 
@@ -153,6 +158,7 @@ def _importance(found: Any, units: int) -> Array | None:
 def without(model: nn.Module, groups: Sequence[Group], removed: Removed) -> nn.Module:
     """A copy of the model that lacks these units; the model itself stays as it is."""
     narrowed = copy.deepcopy(model)
+    shared = shared_names(narrowed)
     trained = {name: p.requires_grad for name, p in narrowed.named_parameters()}
     gone: dict[tuple[str, Any], set[int]] = {}
     for group in groups:
@@ -162,6 +168,8 @@ def without(model: nn.Module, groups: Sequence[Group], removed: Removed) -> nn.M
     for (path, remove), channels in gone.items():
         if channels:
             _take(narrowed, path, remove, sorted(channels))
+    for names in shared:
+        share_again(narrowed, names)
     for name, parameter in narrowed.named_parameters():
         parameter.requires_grad_(trained[name])
         parameter.grad = None

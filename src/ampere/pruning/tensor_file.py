@@ -8,7 +8,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ampere.errors import ProfileError
+from ampere.errors import ModelError, ProfileError
 from ampere.profiles.storage import open_to_read, storing
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NAMES = {
     "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16",
     "int64": "I64", "int32": "I32", "int16": "I16", "int8": "I8", "uint8": "U8", "bool": "BOOL",
+    "uint64": "U64", "uint32": "U32", "uint16": "U16", "complex64": "C64",
+    "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
 }  # fmt: skip
 LONGEST_HEADER = 100_000_000
 
@@ -27,8 +29,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     header: dict[str, Any] = {}
     parts, place = [], 0
     for name, tensor in tensors.items():
+        kind = _kind(name, tensor)
         raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-        kind = NAMES[str(tensor.dtype).removeprefix("torch.")]
         header[name] = {"dtype": kind, "shape": list(tensor.shape), "data_offsets": [place, place + len(raw)]}
         parts.append(raw)
         place += len(raw)
@@ -37,6 +39,13 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(parts))
+
+
+def _kind(name: str, tensor: Any) -> str:
+    sort = str(getattr(tensor, "dtype", type(tensor).__name__)).removeprefix("torch.")
+    if sort not in NAMES:
+        raise ModelError(f"{name} is {sort}, which plain tensor files do not hold: save the model as a .pt2 instead")
+    return NAMES[sort]
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:

@@ -58,12 +58,11 @@ def run(options: Namespace) -> None:
     from ampere.estimation import joules_in
     from ampere.pruning.place import opened_place, why_not
     from ampere.pruning.pruning import prune
-    from ampere.pruning.saving import check_place, save
+    from ampere.pruning.saving import save
 
-    if options.out:
-        check_place(Path(options.out))
     battery = joules_in(options.battery) if options.battery else None
     loaded = _loaded(options)
+    _refuse_nonsense(options, loaded, battery)
     known = know(loaded, options)
     unmeasured = "as asked" if options.no_check else why_not(options.device, known.profile, known.network)
     at = opened_place(loaded, options.device, known.profile, options.allocator)
@@ -91,6 +90,20 @@ def run(options: Namespace) -> None:
         from ..views.pruning import show
 
         show(pruned, unmeasured, written)
+
+
+def _refuse_nonsense(options: Namespace, loaded: LoadedModel, battery: float | None) -> None:
+    """Before any time is spent on profiling."""
+    from ampere.pruning.budget import joules_allowed
+    from ampere.pruning.probing import refuse_unknown
+    from ampere.pruning.saving import check_place
+    from ampere.pruning.structure import need_torch_pruning
+
+    joules_allowed(options.budget, 1.0, options.iterations, battery)
+    refuse_unknown(loaded.model, options.keep)
+    need_torch_pruning()
+    if options.out:
+        check_place(Path(options.out))
 
 
 def _loaded(options: Namespace) -> LoadedModel:
