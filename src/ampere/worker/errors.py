@@ -24,13 +24,13 @@ def as_worker_error(problem: BaseException) -> WorkerError:
     """An exception from building or training a variant, told in one line."""
     if isinstance(problem, WorkerError):
         return problem
-    line = _first_line(problem)
+    line = first_line(problem)
     if isinstance(problem, MemoryError) or any(sign in line.lower() for sign in OUT_OF_MEMORY_SIGNS):
         return WorkerError("out_of_memory", line)
     return WorkerError("variant_failed", line)
 
 
-def _first_line(problem: BaseException) -> str:
+def first_line(problem: BaseException) -> str:
     lines = str(problem).strip().splitlines()
     name = type(problem).__name__
     return f"{name}: {lines[0]}" if lines else name

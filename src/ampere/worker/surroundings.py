@@ -36,7 +36,7 @@ def power_source() -> Optional[str]:
     """`mains` or `battery`; None where the system does not say."""
     supplies = folders_in(Path(sysfs()) / "class" / "power_supply")
     own = [path for path in supplies if _text(path / "scope") != "Device"]
-    if any(_text(path / "online") == "1" and _text(path / "type") != "Battery" for path in own):
+    if any(_text(path / "online") not in (None, "0") and _text(path / "type") != "Battery" for path in own):
         return "mains"
     return "battery" if any(_text(path / "type") == "Battery" for path in own) else None
 

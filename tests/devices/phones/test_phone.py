@@ -1,8 +1,10 @@
 """A phone's battery over adb: adbutils and a worker are real, the adb server and its phone are imitated."""
 
 import json
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from tests.synthetic import chain
 
 from ampere.devices import LocalDevice, describe
 from ampere.devices.logs.outside import _opened
+from ampere.devices.opening import counters_of
 from ampere.devices.phones import PhoneMeter, meter, phones_found
 from ampere.devices.phones.phone import Phone
 from ampere.errors import MeterError, UsageError
@@ -67,6 +70,22 @@ def test_no_phone_and_no_server(phone, monkeypatch):
         Phone("another")
     monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", "9")
     assert phones_found() == []
+
+
+class Rubbish(socketserver.StreamRequestHandler):
+    def handle(self):
+        self.rfile.read(4)
+        self.wfile.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+
+def test_a_server_that_talks_rubbish_is_one_row_of_the_list(monkeypatch):
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Rubbish) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(server.server_address[1]))
+        found = counters_of("local", check=False)[-1]
+        server.shutdown()
+    assert (found["name"], found["check"]) == ("adb", None)
+    assert "adb does not answer" in found["problem"]
 
 
 def test_a_phone_is_listed(phone):

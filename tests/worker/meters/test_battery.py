@@ -32,6 +32,15 @@ def test_two_batteries_are_added_and_a_mouse_is_not(tmp_path):
     assert meter.describe()["scope"] == "the whole device, from BAT0 + BAT1"
 
 
+@pytest.mark.parametrize("online", [1, 2])
+def test_a_supply_is_online_also_where_its_voltage_can_be_set(tmp_path, online):
+    add_battery(tmp_path, power_now=7_000_000)
+    put(tmp_path / "class/power_supply/ucsi/type", "USB")
+    put(tmp_path / "class/power_supply/ucsi/online", online)
+    with pytest.raises(WorkerError, match="ucsi feeds the device"):
+        battery.find(str(tmp_path))
+
+
 @pytest.mark.parametrize("status", ["Charging", "Full", "Not charging", "Unknown"])
 def test_a_battery_that_does_not_discharge_is_refused(tmp_path, status):
     add_battery(tmp_path, status, power_now=7_000_000)

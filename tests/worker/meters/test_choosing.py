@@ -4,7 +4,7 @@ import pytest
 from tests.sysfs_tree import Machine, add_battery, add_hwmon, add_powercap, add_zone
 
 from ampere.worker.errors import WorkerError
-from ampere.worker.meters import choose_meter, choosing, powercap
+from ampere.worker.meters import choose_meter, choosing, counters, powercap
 from ampere.worker.meters.checking import check
 from ampere.worker.meters.choosing import found_meters
 
@@ -84,22 +84,58 @@ def test_one_that_cannot_be_read_is_listed_with_the_reason(tmp_path):
     assert "unplug" in found.problem
 
 
-def test_meters_of_others_are_found_by_their_entry_point(tmp_path, monkeypatch):
-    package = tmp_path / "site"
-    (package / "bench-1.0.dist-info").mkdir(parents=True)
-    (package / "bench-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: bench\nVersion: 1.0\n")
-    (package / "bench-1.0.dist-info" / "entry_points.txt").write_text("[ampere.meters]\nbench = bench_meter:find\n")
-    (package / "bench_meter.py").write_text(
-        "from ampere.worker.meters.cpu_time import CpuTimeMeter\n\n\n"
-        "class Bench(CpuTimeMeter):\n"
-        "    def describe(self):\n"
-        '        return {"name": "bench", "measured": True, "scope": "a shunt", "window_seconds": 0.1}\n\n\n'
-        "def find(root):\n    return Bench()\n"
-    )
-    monkeypatch.syspath_prepend(package)
+@pytest.fixture(name="bring")
+def a_package_of_others(tmp_path, monkeypatch):
+    """Installs one whose meter is looked for by this source."""
+
+    def bring(source, module="bench_meter"):
+        package = tmp_path / "site"
+        (package / "bench-1.0.dist-info").mkdir(parents=True)
+        (package / "bench-1.0.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: bench\nVersion: 1.0\n")
+        (package / "bench-1.0.dist-info/entry_points.txt").write_text(f"[ampere.meters]\nbench = {module}:find\n")
+        (package / f"{module}.py").write_text(source)
+        monkeypatch.syspath_prepend(package)
+
+    return bring
+
+
+BENCH = (
+    "from ampere.worker.meters.cpu_time import CpuTimeMeter\n\n\n"
+    "class Bench(CpuTimeMeter):\n"
+    "    def describe(self):\n"
+    '        return {"name": "bench", "measured": True, "scope": "a shunt", "window_seconds": 0.1}\n\n\n'
+    "def find(root):\n    return Bench()\n"
+)
+
+
+def test_meters_of_others_are_found_by_their_entry_point(tmp_path, bring):
+    bring(BENCH)
     with Machine(add_powercap(tmp_path)):
         assert chosen() == "bench"
         assert next(iter(choosing.finders())) == "bench"
+
+
+BROKEN = {
+    "not_imported": ("import a_library_that_is_not_there\n", "ModuleNotFoundError: No module named 'a_library"),
+    "not_found": ("def find(root):\n    raise KeyError('port\\nmore')\n", "KeyError"),
+    "not_started": (f"{BENCH}\n\nBench.start = lambda self: 1 / 0\n", "ZeroDivisionError: division by zero"),
+}
+
+
+@pytest.mark.parametrize("sort", BROKEN)
+def test_a_broken_package_is_told_and_hides_no_other_meter(tmp_path, monkeypatch, bring, sort):
+    source, words = BROKEN[sort]
+    bring(source, module=sort)
+    with Machine(add_powercap(tmp_path)):
+        assert chosen() == "powercap"
+        listed = {told["name"]: told for told in counters({"check": sort == "not_started"})["counters"]}
+        assert words in listed["bench"]["problem"]
+        assert "\n" not in listed["bench"]["problem"]
+        assert listed["powercap"]["problem"] is None
+        monkeypatch.setenv("AMPERE_METER", "bench")
+        with pytest.raises(WorkerError, match=words) as said:
+            chosen()
+        assert said.value.type == "meter_failed"
 
 
 @pytest.mark.alone

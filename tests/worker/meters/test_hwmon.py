@@ -1,6 +1,8 @@
 """Rails of a board: which are added, in which units, and what happens when one disappears."""
 
+import errno
 import time
+from pathlib import Path
 
 import pytest
 from tests.sysfs_tree import add_rail, put
@@ -11,6 +13,15 @@ from ampere.worker.meters import hwmon
 
 def watts_of(root):
     return hwmon.find(str(root)).reading()
+
+
+def add_shunts(chip):
+    """What the kernel's driver of the INA3221 shows besides its three rails."""
+    for number in (4, 5, 6):
+        put(chip / f"in{number}_input", 40)  # uV of a shunt
+    put(chip / "in7_label", "sum of shunt voltages")
+    put(chip / "in7_input", 3)
+    put(chip / "curr4_input", 150)  # the sum of the three
 
 
 def scope_of(root):
@@ -29,8 +40,7 @@ def test_without_one_the_rails_of_all_chips_are_added(tmp_path):
     add_rail(tmp_path, "hwmon3", 1, "VDD_GPU_SOC", 19000, 100)
     add_rail(tmp_path, "hwmon3", 2, "VDD_CPU_CV", 19000, 50)
     add_rail(tmp_path, "hwmon4", 1, "VDDQ_VDD2_1V8AO", 19000, 10)
-    put(tmp_path / "class/hwmon/hwmon3/in7_label", "sum of shunt voltages")
-    put(tmp_path / "class/hwmon/hwmon3/in7_input", 3)
+    add_shunts(tmp_path / "class/hwmon/hwmon3")
     assert scope_of(tmp_path) == "VDD_GPU_SOC + VDD_CPU_CV + VDDQ_VDD2_1V8AO"
     assert watts_of(tmp_path) == pytest.approx(19 * 0.16)
 
@@ -40,6 +50,22 @@ def test_a_channel_that_is_switched_off_is_left_out(tmp_path):
     add_rail(tmp_path, "hwmon3", 2, "VDD_B", 5000, 1000)
     put(tmp_path / "class/hwmon/hwmon3/in2_enable", 0)
     assert scope_of(tmp_path) == "VDD_A"
+
+
+@pytest.mark.parametrize("file", ["in2_input", "curr2_input"])
+def test_a_channel_that_has_no_data_is_left_out(tmp_path, monkeypatch, file):
+    add_rail(tmp_path, "hwmon3", 1, "VDD_A", 5000, 1000)
+    add_rail(tmp_path, "hwmon3", 2, "VDD_B", 5000, 1000)
+    read = Path.read_text
+
+    def as_the_driver(path, *how, **more):
+        if path.name == file:
+            raise OSError(errno.ENODATA, "No data available")
+        return read(path, *how, **more)
+
+    monkeypatch.setattr(Path, "read_text", as_the_driver)
+    assert scope_of(tmp_path) == "VDD_A"
+    assert watts_of(tmp_path) == pytest.approx(5.0)
 
 
 def test_jetpack_4_tells_milliwatts(tmp_path):

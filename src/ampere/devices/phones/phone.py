@@ -10,6 +10,7 @@ from typing import Any
 from ampere.errors import MeterError
 from ampere.worker.meters.battery import Driver
 
+from ..logs import PHONE
 from .battery import COMMAND, watts_in
 
 READY = "device"
@@ -45,7 +46,10 @@ def phones_found() -> list[dict[str, Any]]:
     """For a list of meters; nothing is started for it, so only where an adb server runs already."""
     if find_spec("adbutils") is None or not _server_runs():
         return []
-    return [_described(info.serial) for info in _told(_client().list)]
+    try:
+        return [_described(info.serial) for info in _told(_client().list)]
+    except MeterError as problem:  # a server that is out of its mind says nothing of other meters
+        return [{"name": PHONE, "problem": str(problem), "check": None}]
 
 
 def _described(serial: str) -> dict[str, Any]:

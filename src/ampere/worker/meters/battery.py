@@ -4,7 +4,7 @@ class/power_supply/BAT0   type Battery   status Discharging
     power_now uW                                  taken first
     current_now uA or mA x voltage_now uV or mV   else; drivers disagree on units, and on the sign of discharging
     energy_now uWh                                else: a counter, in coarse steps
-class/power_supply/AC     type Mains     online 1: the battery does not feed the device
+class/power_supply/AC     type Mains     online 1, or 2 of a programmable supply: the battery does not feed the device
 """
 
 from pathlib import Path
@@ -109,7 +109,7 @@ def find(root: str) -> "Optional[BatteryMeter | CoarseBatteryMeter]":
 def refuse_unless_discharging(root: str, cells: List[Cell]) -> None:
     """Asked at every sample: a plug that goes in during a window spoils it."""
     for path in folders_in(Path(root) / "class" / "power_supply"):
-        if text_if_there(path / "online") == "1" and text_in(path / "type") != "Battery":
+        if text_if_there(path / "online") not in (None, "0") and text_in(path / "type") != "Battery":
             raise meter_failed(f"{path.name} feeds the device, not the battery: unplug it")
     for cell in cells:
         status = text_if_there(cell.path / "status")

@@ -5,14 +5,14 @@ AMPERE_METER names it (`--meter` sets that); AMPERE_SYSFS tells where sysfs is, 
 
 import os
 from functools import lru_cache
-from typing import Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from ..errors import WorkerError, bad_request
 from . import battery, hwmon, powercap, zeus
 from .checking import advances
 from .cpu_time import NAME as MODELLED
 from .cpu_time import CpuTimeMeter
-from .meter import Finder, Meter, meter_failed
+from .meter import Finder, Meter, meter_failed, told_in_a_line
 from .outside import outside
 
 BUILT_IN: Dict[str, Finder] = {m.NAME: m.find for m in (powercap, hwmon, battery, zeus)}
@@ -59,14 +59,15 @@ def _counter(name: str, root: str) -> Optional[Meter]:
         return outside(name)
     if name:
         return _asked(name, known, root)
-    usable = (_usable(known[name], root) for name in known if name not in ONLY_WHEN_ASKED)
+    usable = (_usable(name, known[name], root) for name in known if name not in ONLY_WHEN_ASKED)
     return next(filter(None, usable), None)
 
 
-def _usable(find: Finder, root: str) -> Optional[Meter]:
+def _usable(name: str, find: Finder, root: str) -> Optional[Meter]:
     try:
-        meter = find(root)
-        return meter if meter and advances(meter) else None
+        with told_in_a_line(name):
+            meter = find(root)
+            return meter if meter and advances(meter) else None
     except WorkerError:
         return None
 
@@ -74,17 +75,19 @@ def _usable(find: Finder, root: str) -> Optional[Meter]:
 def _asked(name: str, known: Dict[str, Finder], root: str) -> Meter:
     if name not in known:
         raise bad_request("there is no meter {!r}: it is one of {}".format(name, ", ".join([*known, MODELLED])))
-    meter = known[name](root)
-    if meter is None:
-        raise meter_failed(f"there is no {name} on this device: `ampere devices` lists what is")
-    if meter.update_seconds <= QUICK_SECONDS and not advances(meter):
-        raise meter_failed(f"{name} does not advance under load: it is no meter; take --meter {MODELLED}")
-    return meter
+    with told_in_a_line(name):
+        meter = known[name](root)
+        if meter is None:
+            raise meter_failed(f"there is no {name} on this device: `ampere devices` lists what is")
+        if meter.update_seconds <= QUICK_SECONDS and not advances(meter):
+            raise meter_failed(f"{name} does not advance under load: it is no meter; take --meter {MODELLED}")
+        return meter
 
 
 def _look(name: str, find: Finder) -> Found:
     try:
-        return Found(name, find(sysfs()))
+        with told_in_a_line(name):
+            return Found(name, find(sysfs()))
     except WorkerError as problem:
         return Found(name, None, str(problem))
 
@@ -94,4 +97,9 @@ def _brought() -> Dict[str, Finder]:
 
     entries = metadata.entry_points()
     group = entries.select(group=GROUP) if hasattr(entries, "select") else entries.get(GROUP, ())
-    return {entry.name: entry.load() for entry in group}
+    return {entry.name: _loaded_when_sought(entry) for entry in group}
+
+
+def _loaded_when_sought(entry: Any) -> Finder:
+    """A package that cannot be imported is a meter that cannot be read."""
+    return lambda root: entry.load()(root)

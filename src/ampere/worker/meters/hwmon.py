@@ -2,6 +2,7 @@
 
     class/hwmon/hwmon3                          name: ina3221
       in1_label VDD_GPU_SOC   in1_input mV      curr1_input mA      (mainline drivers; JetPack 5 and later)
+      in4..in6_input uV of the shunts, curr4_input mA of all three: no rails
       power1_input uW         power1_label
     bus/i2c/drivers/ina3221x/1-0040/iio:device0
       rail_name_0 VDD_IN      in_power0_input mW                    (JetPack 4)
@@ -14,11 +15,12 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from .sampling import SampledMeter
-from .sysfs import folders_in, number_in, text_if_there
+from .sysfs import folders_in, has_data, number_in, text_if_there
 
 NAME = "hwmon"
 SAMPLES_IN_WINDOW = 60
 CHIPS = re.compile(r"ina(2\d\d|3221)$|power_meter$")
+RAILS_OF_INA3221 = (1, 2, 3)
 WHOLE_BOARD = ("VDD_IN", "POM_5V_IN", "VIN_SYS")
 
 
@@ -58,7 +60,7 @@ def find(root: str) -> Optional[HwmonMeter]:
 
 def _rails_of(chip: Path) -> Iterator[Rail]:
     """Channels that tell power, and else those with a voltage and a current."""
-    named = chip.name
+    named, three = chip.name, text_if_there(chip / "name") == "ina3221"
     powers = _channels(chip, r"power(\d+)_(input|average)$")
     for number, path in powers.items():
         label = text_if_there(chip / f"power{number}_label")
@@ -67,7 +69,9 @@ def _rails_of(chip: Path) -> Iterator[Rail]:
         return
     currents = _channels(chip, r"curr(\d+)_input$")
     for number, volts in _channels(chip, r"in(\d+)_input$").items():
-        if number in currents and text_if_there(chip / f"in{number}_enable") != "0":
+        if number not in currents or (three and number not in RAILS_OF_INA3221):
+            continue
+        if text_if_there(chip / f"in{number}_enable") != "0" and has_data(volts) and has_data(currents[number]):
             label = text_if_there(chip / f"in{number}_label")
             yield Rail(label or f"{named} rail {number}", _product(volts, currents[number]))
 

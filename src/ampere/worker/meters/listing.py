@@ -2,8 +2,10 @@
 
 from typing import Any, Dict
 
+from ..errors import WorkerError
 from .checking import check
 from .choosing import Found, found_meters
+from .meter import told_in_a_line
 
 
 def counters(request: Dict[str, Any]) -> Dict[str, Any]:
@@ -11,6 +13,10 @@ def counters(request: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _told(found: Found, put_to_the_test: bool) -> Dict[str, Any]:
-    said = found.meter.describe() if found.meter else {}
-    checked = check(found.meter) if found.meter and put_to_the_test else None
+    try:
+        with told_in_a_line(found.name):
+            said = found.meter.describe() if found.meter else {}
+            checked = check(found.meter) if found.meter and put_to_the_test else None
+    except WorkerError as problem:
+        return {"name": found.name, "problem": str(problem), "check": None}
     return {"name": found.name, **said, "problem": found.problem, "check": checked}

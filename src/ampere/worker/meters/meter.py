@@ -1,8 +1,9 @@
 """What a meter does. Others can bring one: `tests/conformance/test_meters.py` tells when it counts."""
 
-from typing import Any, Callable, Dict, Optional, Protocol
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, Optional, Protocol
 
-from ..errors import WorkerError
+from ..errors import WorkerError, first_line
 
 METER_FAILED = "meter_failed"
 
@@ -30,3 +31,16 @@ Finder = Callable[[str], Optional[Meter]]  # given where sysfs is; None where th
 
 def meter_failed(message: str) -> WorkerError:
     return WorkerError(METER_FAILED, message)
+
+
+@contextmanager
+def told_in_a_line(name: str) -> Iterator[None]:
+    """Libraries and packages of others fail in ways of their own: each is this meter's failure, and no other's."""
+    try:
+        yield
+    except WorkerError:
+        raise
+    except Exception as problem:
+        raise meter_failed(
+            f"{name} cannot be read ({first_line(problem)}): mend what brings it, or take another meter"
+        ) from None

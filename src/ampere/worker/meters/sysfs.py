@@ -1,5 +1,6 @@
 """The kernel's small files, read with care: what cannot be read is an error, never 0."""
 
+import errno
 from pathlib import Path
 from typing import List, Optional
 
@@ -29,6 +30,17 @@ def text_in(path: Path) -> str:
 
 def text_if_there(path: Path) -> Optional[str]:
     return text_in(path) if path.exists() else None
+
+
+def has_data(path: Path) -> bool:
+    """False of a channel that is switched off; what else is wrong is told by reading it."""
+    try:
+        path.read_text()
+    except OSError as problem:
+        return problem.errno != errno.ENODATA
+    except UnicodeDecodeError:
+        pass
+    return True
 
 
 def folders_in(path: Path) -> List[Path]:
