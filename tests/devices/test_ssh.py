@@ -16,6 +16,7 @@ from ampere.devices.address import Address
 from ampere.devices.ssh import SshDevice
 from ampere.errors import DeviceError, MeterError, RuntimeMissingError, UsageError
 from ampere.models import SPACES
+from ampere.network import TrainingSetup
 
 QUICK = {"iterations": 2, "warmup": 1}
 LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
@@ -146,16 +147,24 @@ def test_a_device_that_stays_away_is_given_up(there, tmp_path, monkeypatch):
     assert left_behind(there) == []
 
 
-def test_a_missing_runtime_is_named(there):
+def test_a_runtime_that_is_there_and_does_not_load_says_why(there):
     python = there.spec.partition("python=")[2]
     (there.folder / "shadow").mkdir()
-    (there.folder / "shadow" / "torch.py").write_text("raise ImportError('no torch here')")
+    (there.folder / "shadow" / "torch.py").write_text("raise ImportError('half a torch')")
     shadowed = fake_python(there, "shadowed", f'PYTHONPATH={there.folder}/shadow exec {python} "$@"')
     with (
         SshDevice(address(there, shadowed)) as device,
-        pytest.raises(RuntimeMissingError, match=r"not installed for \S+shadowed on 127\.0\.0\.1: pip install torch"),
+        pytest.raises(RuntimeMissingError, match=r"PyTorch is not installed where the worker runs.*\(half a torch\)"),
     ):
         device.block(LAYERS, **QUICK)
+
+
+def test_a_compiler_that_takes_too_long_is_told_from_there_too(there):
+    pytest.importorskip("jax", reason="JAX is not installed here")
+    with SshDevice(address(there)) as device:
+        device.compile_limit = 0.01
+        with pytest.raises(VariantDied, match=r"longer than 0\.01 s.*--runtime torch"):
+            device.block(LAYERS, TrainingSetup("jax"), **QUICK)
 
 
 def test_why_it_cannot_be_used(there, tmp_path, monkeypatch):

@@ -108,8 +108,9 @@ def test_a_worker_of_others_is_not_taken_for_ours():
     with listening(NODE) as address:
         here, there = describe("local", 5.0), describe(address, 5.0)
         assert there.identity["id"] != here.identity["id"]
-        assert setup_on(address, TrainingSetup()).runtime == "perceptron"
-        assert setup_on("local", TrainingSetup()).runtime == "torch"
+        assert setup_on(address).runtime == "perceptron"
+        assert setup_on(address, TrainingSetup(threads=2), any_runtime=True) == TrainingSetup("perceptron", threads=2)
+        assert setup_on("local").runtime == "torch"
         with opened(address, 5.0) as devices, pytest.raises(DeviceError, match='runtime is "torch"'):
             devices["tuned"].block(LAYERS, TrainingSetup(), **QUICK)
 
@@ -129,5 +130,8 @@ def test_a_model_is_profiled_and_estimated_through_it(tmp_path, monkeypatch, cap
         assert len(profile.observations) > 10
         assert main(["estimate", *words, "--no-profiling"]) == 0
         assert "modelled" in capsys.readouterr().out
+        for named in ("torch", "jax"):
+            assert main(["profile", *words, "--runtime", named]) == 2
+            assert f"trains with perceptron, not with {named}: leave out --runtime" in capsys.readouterr().err
         assert main(["profile", "cnn5", "--device", address, "--quiet"]) == 3
         assert "perceptron cannot build" in capsys.readouterr().err

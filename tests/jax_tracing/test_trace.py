@@ -65,6 +65,21 @@ def test_the_model_is_left_as_it_was():
     assert all((a == b).all() for a, b in zip(before, jax.tree_util.tree_leaves(nnx.state(model)), strict=True))
 
 
+class Named(nnx.Module):
+    """All that it calls, it calls by the names of their arguments."""
+
+    def __init__(self):
+        self.norm, self.rnn = nnx.LayerNorm(6, rngs=rngs()), nnx.RNN(nnx.GRUCell(6, 4, rngs=rngs()), rngs=rngs())
+
+    def __call__(self, x):
+        return self.rnn(inputs=self.norm(x=x))
+
+
+def test_modules_may_be_called_by_keyword():
+    network = trace(Named(), (jnp.zeros((2, 5, 6)),))
+    assert [(layer.name, layer.kind) for layer in network.layers] == [("norm", "norm_layer"), ("rnn", "gru")]
+
+
 class Looping(nnx.Module):
     """A recurrent layer by hand."""
 

@@ -1,6 +1,7 @@
 """A user's own model, and every way in which loading one can fail: one line, with a remedy."""
 
 import re
+import sys
 
 import pytest
 
@@ -169,6 +170,24 @@ def test_a_file_that_imports_what_is_not_installed(tmp_path):
     (tmp_path / "bad.py").write_text("import no_such_package\n")
     with pytest.raises(ModelError, match=r"No module named 'no_such_package' \(bad.py:1\)"):
         load_model(f"{tmp_path / 'bad.py'}:build")
+
+
+@pytest.mark.parametrize(
+    ("line", "extra"), [("from flax import nnx", "jax"), ("import optax", "jax"), ("import torch", "torch")]
+)
+def test_a_file_that_needs_a_library_of_a_runtime_says_how_to_get_it(tmp_path, monkeypatch, line, extra):
+    library = line.split()[1]
+    monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
+    (tmp_path / "net.py").write_text(f"{line}\n")
+    said = rf"importing net.py needs {library}, which is not installed: pip install 'ampere-energy\[{extra}\]'"
+    with pytest.raises(RuntimeMissingError, match=said):
+        load_model(f"{tmp_path / 'net.py'}:build")
+
+
+def test_a_part_that_an_installed_library_lacks_is_the_files_own_mistake(tmp_path):
+    (tmp_path / "net.py").write_text("import torch.no_such_part\n")
+    with pytest.raises(ModelError, match=r"No module named 'torch\.no_such_part'"):
+        load_model(f"{tmp_path / 'net.py'}:build")
 
 
 def test_without_torch_the_remedy_is_named(monkeypatch):

@@ -1,6 +1,7 @@
 """A compiler that is missing or fails is one line with a remedy, and costs nothing but the variant."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 from tests.layer_examples import conv
@@ -8,6 +9,7 @@ from tests.layer_examples import conv
 from ampere.worker.errors import WorkerError
 
 COMPILED = {"runtime": "torch-compile"}
+OLD_LIMITS = ("cache_size_limit", "accumulated_cache_size_limit")  # before PyTorch 2.7
 
 
 def test_without_a_compiler_there_is_no_torch_compile(monkeypatch):
@@ -27,6 +29,15 @@ def test_a_compiler_that_fails_is_told_and_the_worker_goes_on(start_worker, laye
     assert error["message"].startswith("torch.compile failed: ")
     assert "--runtime torch" in error["message"]
     assert "result" in worker.block(layers_subject(conv()))
+
+
+@pytest.mark.parametrize("names", [("recompile_limit", "accumulated_recompile_limit"), OLD_LIMITS], ids=["new", "old"])
+def test_compiling_never_stops_in_old_and_new_versions_of_torch(names):
+    from ampere.worker.runtimes.torch_compile_runtime import RECOMPILED_AT_MOST, compile_all
+
+    config = SimpleNamespace(**dict.fromkeys(names, 8))
+    compile_all(config)
+    assert vars(config) == dict.fromkeys(names, RECOMPILED_AT_MOST)
 
 
 @pytest.mark.parametrize("what", ["layers", "factory"])

@@ -47,7 +47,7 @@ def profile(
     if protocol not in PROTOCOLS:
         raise UsageError(f"protocol {protocol!r} is none of {', '.join(PROTOCOLS)}")
     meter = describe(device, watts_per_core or DEFAULT_WATTS_PER_CORE).meter
-    setup = setup_on(device, setup or TrainingSetup())
+    setup = setup_on(device, setup)
     if seconds is None:
         seconds = usual_seconds(meter, known(device, setup.runtime).compiles, steady_power(meter, method, protocol))
     if not seconds > 0:
@@ -75,7 +75,7 @@ def stored_profile(
     """The profile at a path, or the device's own; None where there is none of its own yet."""
     identity = describe(device, DEFAULT_WATTS_PER_CORE).identity
     if path is None:
-        place = default_path(identity, setup_on(device, setup or TrainingSetup()), method, protocol)
+        place = default_path(identity, setup_on(device, setup), method, protocol)
         return Profile.load(place) if place.exists() else None
     found = Profile.load(Path(path))
     check_device(found, identity, foreign)

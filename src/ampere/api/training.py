@@ -39,7 +39,7 @@ def measure(
     if profile:
         check_same_meter(device, profile.meter)
     allocator = allocator_on(describe(device, watts_per_core).identity, allocator)
-    setup = setup_on(device, setup or TrainingSetup())
+    setup = setup_on(device, setup)
     check_setup(device, setup)
     original = built_by(device, setup.runtime, source_for(model, input)()).original().under(allocator)
     return measure_experiment(original, setup, seconds, watts_per_core, profile, on_progress, device)

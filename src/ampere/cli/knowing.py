@@ -18,7 +18,7 @@ from ampere.errors import ProfileError, UsageError
 
 from .asking import name_of
 from .learning import default_place, learn, seconds_asked
-from .options import check_setup, how_of, setup_of
+from .options import check_setup, how_of, same_again, setup_of
 from .screen import notice
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Known:
     network: Network
     estimator: Estimator
     estimate: Estimate
+    lacks: tuple[str, ...] = ()  # layers that the profile's runtime cannot train, each with the reason
 
 
 def know(model: Model, options: Namespace) -> Known:
@@ -111,13 +112,27 @@ def _known(profile: Profile, path: Path, network: Network, options: Namespace) -
     from ampere.estimation import Estimator
 
     estimator = Estimator(profile, getattr(options, "watts_per_core", None))
-    return Known(profile, path, network, estimator, estimator.estimate(network, options.allocator))
+    estimate = estimator.estimate(network, options.allocator)
+    return Known(profile, path, network, estimator, estimate, _lacking(network, profile.setup.runtime))
+
+
+def _lacking(network: Network, runtime: str) -> tuple[str, ...]:
+    from ampere.worker.errors import WorkerError
+    from ampere.worker.runtimes import description_of
+    from ampere.worker.runtimes.description import lacking
+
+    try:
+        description = description_of(runtime)
+    except WorkerError:  # a device's own, of which nothing is known here
+        return ()
+    return () if description.factories else tuple(lacking(network, description))
 
 
 def _first(model: Model, options: Namespace, may_learn: bool) -> Profile:
     if not may_learn:
+        command = f"ampere profile MODEL{same_again(options, setup_of(options))}"
         raise ProfileError(
-            "this device has no profile of this setup yet: make one with `ampere profile MODEL`, or give --profile FILE"
+            f"this device has no profile of this setup yet: make one with `{command}`, or give --profile FILE"
         )
     notice(f"no profile of this device yet: making one in {seconds_asked(options):g} s, this once", options.quiet)
     return _learnt(model, options)

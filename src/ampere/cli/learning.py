@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.errors import DeviceError, Interrupted
+from ampere.errors import AmpereError, DeviceError, Interrupted, ModelError
 
 from .asking import name_of
 from .options import how_of, setup_of
@@ -41,10 +41,16 @@ def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None,
         except KeyboardInterrupt:
             raise Interrupted(_kept(out, options)) from None
     if not made.profile.observations:
-        raise DeviceError(
-            f"{seconds_asked(options):g} s were over before anything was measured: give more time, as in --seconds 30"
-        )
+        raise _why_nothing(made, options)
     return made
+
+
+def _why_nothing(made: Made, options: Namespace) -> AmpereError:
+    if made.refused:
+        return ModelError(f"nothing could be trained; the first of {len(made.refused)} was {made.refused[0]}")
+    return DeviceError(
+        f"{seconds_asked(options):g} s were over before anything was measured: give more time, as in --seconds 30"
+    )
 
 
 def _kept(out: Path | None, options: Namespace) -> str:
@@ -61,23 +67,23 @@ def _kept(out: Path | None, options: Namespace) -> str:
 
 
 def default_place(options: Namespace) -> Path:
-    from ampere.devices import describe, setup_on
+    from ampere.devices import describe
     from ampere.profiles.places import default_path
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
-    setup = setup_on(options.device, setup_of(options))
-    return default_path(describe(options.device, DEFAULT_WATTS_PER_CORE).identity, setup, **how_of(options))
+    device = describe(options.device, DEFAULT_WATTS_PER_CORE).identity
+    return default_path(device, setup_of(options), **how_of(options))
 
 
 def seconds_asked(options: Namespace) -> float:
     if options.seconds is not None:
         return float(options.seconds)
-    from ampere.devices import describe, setup_on
+    from ampere.devices import describe
     from ampere.profiling.abilities import known
     from ampere.profiling.running import usual_seconds
     from ampere.profiling.slowness import steady_power
     from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
     meter = describe(options.device, DEFAULT_WATTS_PER_CORE).meter
-    runtime = setup_on(options.device, setup_of(options)).runtime
-    return usual_seconds(meter, known(options.device, runtime).compiles, steady_power(meter, **how_of(options)))
+    compiles = known(options.device, setup_of(options).runtime).compiles
+    return usual_seconds(meter, compiles, steady_power(meter, **how_of(options)))

@@ -12,6 +12,7 @@ from ampere.worker.runtimes.table import OURS
 
 from . import values
 
+SETUP = ("runtime", "optimizer", "dtype", "threads")
 WITHOUT_HARDWARE = ("simulated:", "replayed:")
 MODEL = "a family (lenet5 cnn5 har lstm transformer resnet), file.py:function or package.module:function"
 
@@ -162,7 +163,10 @@ def add_seed(parser: _ActionsContainer) -> None:
 
 
 def setup_of(options: Namespace) -> TrainingSetup:
-    return TrainingSetup(**_given(options))
+    """With the device's own runtime where none was named."""
+    from ampere.devices import setup_on
+
+    return setup_on(options.device, TrainingSetup(**_given(options)), any_runtime=options.runtime is None)
 
 
 def how_of(options: Namespace) -> dict[str, str]:
@@ -179,6 +183,17 @@ def check_setup(options: Namespace, made_with: TrainingSetup, where: str) -> Non
             raise UsageError(f"{where} was made with {name} {known}, not {asked}: leave out --{name}, or profile again")
 
 
+def same_again(options: Namespace, setup: TrainingSetup) -> str:
+    """What follows `ampere profile MODEL` so that it speaks of the same device and setup; "" where both are usual."""
+    usual = TrainingSetup()
+    asked = {name: getattr(setup, name) for name in SETUP if getattr(setup, name) != getattr(usual, name)}
+    if options.device != "local":
+        asked["device"] = options.device
+        if options.runtime is None:  # it is the device's own
+            asked.pop("runtime", None)
+    return "".join(f" --{name} {value}" for name, value in asked.items())
+
+
 def _given(options: Namespace) -> dict[str, Any]:
-    asked = {name: getattr(options, name) for name in ("runtime", "optimizer", "dtype", "threads")}
+    asked = {name: getattr(options, name) for name in SETUP}
     return {name: value for name, value in asked.items() if value is not None}

@@ -33,4 +33,6 @@ class RemoteProcess(WorkerProcess):
         epitaph, code = self._epitaph(), self._process.returncode
         if code == ENDED_BY_SSH or code is None or code < 0:
             return ConnectionLost("\n".join(self._said) or epitaph)
-        return NeverRan(code, self._said[-1] if self._said else "") if code in self._unfit else WorkerGone(epitaph)
+        if code in self._unfit:
+            return NeverRan(code, self._said[-1] if self._said else "")
+        return WorkerGone(epitaph, code)

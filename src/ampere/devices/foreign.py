@@ -19,4 +19,5 @@ def abilities_in(hello: Mapping[str, Any]) -> Description | None:
         dtypes=tuple(hello.get("dtypes", usual.dtypes)),
         optimizers=tuple(hello.get("optimizers", usual.optimizers)),
         factories=bool(hello.get("factories", False)),
+        stages=True,
     )

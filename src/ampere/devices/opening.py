@@ -105,11 +105,12 @@ def counters_of(spec: str, check: bool) -> list[dict[str, Any]]:
         return device.counters(check)
 
 
-def setup_on(spec: str, setup: TrainingSetup) -> TrainingSetup:
-    """A worker of somebody else's trains with what it has, and its profiles say so."""
-    if not spec.startswith("tcp:"):
+def setup_on(spec: str, setup: TrainingSetup | None = None, any_runtime: bool = False) -> TrainingSetup:
+    """Where nobody named a runtime, a worker of somebody else's trains with what it has, and its profiles say so."""
+    if setup and not any_runtime:
         return setup
-    there = describe(spec, DEFAULT_WATTS_PER_CORE).runtimes
+    setup = setup or TrainingSetup()
+    there = describe(spec, DEFAULT_WATTS_PER_CORE).runtimes if spec.startswith("tcp:") else ()
     return setup if setup.runtime in there or not there else replace(setup, runtime=there[0])
 
 

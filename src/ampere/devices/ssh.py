@@ -35,8 +35,10 @@ class SshDevice(RemoteDevice):
         try:
             return super()._result(request, seconds)
         except RuntimeMissingError as problem:
-            runtime = request.get("runtime") or request.get("setup", {}).get("runtime", "torch")
-            raise RuntimeMissingError(self._not_there(str(runtime))) from problem
+            runtime = str(request.get("runtime") or request.get("setup", {}).get("runtime", "torch"))
+            if runtime in self.hello()["runtimes"]:  # and yet it does not start: the far end knows why
+                raise
+            raise RuntimeMissingError(self._not_there(runtime)) from problem
 
     def _not_there(self, runtime: str) -> str:
         packages = " ".join(description_of(runtime).packages)

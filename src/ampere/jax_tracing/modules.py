@@ -16,9 +16,9 @@ CELLS = ((nnx.LSTMCell, "lstm"), (nnx.OptimizedLSTMCell, "lstm"), (nnx.GRUCell, 
 
 def norm_draft(module: Any, shapes: tuple[Any, ...], first: Equation) -> Draft | None:
     """Of the norm that this is the first equation of."""
-    shape = shapes[0]
-    if not isinstance(module, NORMS) or not shape:
+    if not isinstance(module, NORMS) or not shapes or not shapes[0]:
         return None
+    shape = shapes[0]
     channels, places = shape[-1], shape[1:-1]
     bias = getattr(module, "bias", None) is not None
     grad = any(value.grad and value.owners is None for value in first.inputs)

@@ -37,7 +37,7 @@ def named_calls(model: nnx.Module) -> Iterator[Calls]:
     def scoped(original: Any) -> Any:
         def call(self: Any, *args: Any, **named: Any) -> Any:
             path = paths.get(id(self), "")
-            calls.setdefault(path, (self, tuple(getattr(a, "shape", None) for a in args)))
+            calls.setdefault(path, (self, tuple(getattr(a, "shape", None) for a in (*args, *named.values()))))
             if not path:
                 return original(self, *args, **named)
             with jax.named_scope(MARK + path):

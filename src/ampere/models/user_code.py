@@ -10,9 +10,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ampere.errors import AmpereError, ModelError, UsageError
+from ampere.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
 
 LONGEST_MESSAGE = 300
+EXTRAS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax", "optax": "jax"}  # that bring a library
 
 
 @contextmanager
@@ -25,6 +26,11 @@ def guarded(what: str, folder: Path) -> Iterator[None]:
     except AmpereError:
         raise
     except (Exception, SystemExit) as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing in EXTRAS:
+            raise RuntimeMissingError(
+                f"{what} needs {missing}, which is not installed: pip install 'ampere-energy[{EXTRAS[missing]}]'"
+            ) from error
         raise ModelError(f"{what} raised {explain(error)}: try it in Python by itself first") from error
     finally:
         if str(folder) in sys.path:

@@ -26,10 +26,11 @@ def check_setup(on: str, setup: TrainingSetup) -> Description:
             raise UsageError(
                 f"{setup.runtime} has no {asked}: choose {option} {' or '.join(offered)}, or --runtime torch"
             )
-    there = describe(on, DEFAULT_WATTS_PER_CORE).runtimes
-    if setup.runtime in there or setup.runtime == "torch":  # which says by itself that it is missing
+    told = describe(on, DEFAULT_WATTS_PER_CORE)
+    there, foreign = told.runtimes, told.abilities is not None
+    if setup.runtime in there or (setup.runtime == "torch" and not foreign):  # which says by itself that it is missing
         return description
-    if on.partition(":")[0] in ("simulated", "replayed"):
+    if foreign or on.partition(":")[0] in ("simulated", "replayed"):
         raise UsageError(f"{on} trains with {', '.join(there)}, not with {setup.runtime}: leave out --runtime")
     packages = " ".join(description.packages)
     raise RuntimeMissingError(
@@ -44,7 +45,7 @@ def known(on: str, runtime: str) -> Description:
     try:
         return description_of(runtime)
     except WorkerError as problem:
-        raise UsageError(str(problem)) from None
+        raise (RuntimeMissingError if problem.type == "runtime_missing" else UsageError)(str(problem)) from None
 
 
 def built_by(on: str, runtime: str, source: Source) -> Source:

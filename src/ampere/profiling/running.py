@@ -12,7 +12,7 @@ from typing import Any
 from ampere.devices import Block, Device, describe, opened
 from ampere.devices.opening import LOCAL
 from ampere.devices.replayed import ReplayedDevice
-from ampere.errors import ProfileError
+from ampere.errors import ProfileError, UsageError
 from ampere.network import Meter, TrainingSetup
 from ampere.profiles.journal import Journal
 from ampere.profiles.places import default_path, journal_path
@@ -97,6 +97,8 @@ def make_profile(
     began = time.monotonic()
     campaign = find_campaign(method, protocol)
     runtime = check_setup(on, setup)
+    if campaign.stages and not runtime.stages:
+        raise UsageError(f"--method {method} needs --runtime torch: {setup.runtime} runs a step as a whole")
     device = describe(on, DEFAULT_WATTS_PER_CORE).identity
     path = path or default_path(device, setup, method, protocol)
     old = Profile.load(path) if path.exists() else None

@@ -69,7 +69,8 @@ def to_json(known: Known, total: WholeRun | None) -> dict[str, object]:
         "spaces": list(profile.spaces),
         "device": str(profile.device.get("cpu", profile.device["id"])),
     }
-    return {**known.estimate.to_json(), "total": total and total.to_json(), "profile": origin}
+    impossible = {"impossible": list(known.lacks)} if known.lacks else {}
+    return {**known.estimate.to_json(), **impossible, "total": total and total.to_json(), "profile": origin}
 
 
 def _as_it_is_now(known: Known, options: Namespace) -> Known:

@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--seconds",
         metavar="S",
         type=values.seconds,
-        help="at most so long (default 15; a runtime that compiles: 60; a slow counter: more)",
+        help="at most so long (default 15; a runtime that compiles: 120; a slow counter: more)",
     )
     parser.add_argument(
         "--target",

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from ampere import units
 from ampere.estimation import COVERS, Estimate, LayerShare
-from ampere.network.setup import ALLOCATORS
+from ampere.network.setup import ALLOCATORS, TrainingSetup
+from ampere.worker.runtimes.table import OURS
 
 from ..knowing import SURE_ENOUGH, Known
+from ..options import same_again
 from ..screen import bar, headline, print_facts, print_table, rows_that_fit
 from ..whole_run import WholeRun
 from .meter import in_words
@@ -86,13 +88,19 @@ def _doubts(known: Known, options: Namespace) -> Iterator[tuple[str, str]]:
         )
     if estimate.extrapolated:
         yield "extrapolated", f"{_some(estimate.extrapolated)}: far larger or smaller than any layer that was measured"
-    if estimate.stddev > SURE_ENOUGH * estimate.joules or estimate.unprofiled or estimate.extrapolated:
-        yield (
-            "to be surer",
-            f"ampere profile {options.model if not options.model.endswith('.json') else 'MODEL'} --seconds 60",
-        )
+    setup = known.profile.setup
+    if known.lacks:
+        yield "impossible", f"{setup.runtime} cannot train {_some(known.lacks)}: take another --runtime, such as torch"
+    elif estimate.stddev > SURE_ENOUGH * estimate.joules or estimate.unprofiled or estimate.extrapolated:
+        model = "MODEL" if options.model.endswith(".json") else options.model
+        yield "to be surer", f"ampere profile {model}{same_again(options, setup)} --seconds {_longer(setup)}"
     for note in known.network.notes:
         yield "note", note
+
+
+def _longer(setup: TrainingSetup) -> int:
+    """Than what a profile takes by itself."""
+    return 240 if setup.runtime in OURS and OURS[setup.runtime].compiles else 60
 
 
 def _some(names: Sequence[str]) -> str:

@@ -134,3 +134,4 @@ class Campaign:
     gather: Callable[[Bench, Task], Gathered]
     allocators: tuple[str, ...] = ("tuned",)  # of the workers that it needs
     protocols: tuple[str, ...] = PROTOCOLS  # that it can be timed by
+    stages: bool = False  # whether it times the stages of a step by themselves

@@ -47,4 +47,4 @@ def badly_known(gathering: Gathering) -> list[Layer]:
     return list(dict.fromkeys(order))[:WORST] or gathering.rng.sample(lone, min(WORST, len(lone)))
 
 
-CAMPAIGN = Campaign(gather, protocols=("yardstick",))  # stages are too short for the clock
+CAMPAIGN = Campaign(gather, protocols=("yardstick",), stages=True)  # stages are too short for the clock

@@ -21,10 +21,14 @@ def find_runtime(name: str) -> Runtime:
 
 def _load(name: str, description: Description) -> Runtime:
     try:
-        module = importlib.import_module(description.module, __name__)
+        runtime: Runtime = importlib.import_module(description.module, __name__).create()
+    except WorkerError:
+        raise
     except (ImportError, OSError) as problem:  # OSError: a library that it links to is not there
         raise WorkerError("runtime_missing", f"{description.install} ({problem})") from None
-    runtime: Runtime = module.create()
+    except Exception as problem:
+        line = " ".join(f"{type(problem).__name__}: {problem}".split())
+        raise WorkerError("runtime_missing", f"{name} does not start here ({line}): update its packages") from None
     return runtime
 
 

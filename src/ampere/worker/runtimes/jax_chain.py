@@ -90,7 +90,7 @@ class Chain:
     def _loss_of(self, output: Array, dangling: List[Array]) -> Array:
         """As in PyTorch: cross entropy for class scores, else the mean of squares."""
         if output.ndim == 2 and output.shape[1] > 1 and not dangling:
-            labels = jnp.asarray(self._labels[: output.shape[0]] % output.shape[1])
+            labels = jnp.asarray(np.resize(self._labels, output.shape[0]) % output.shape[1])
             scores = jax.nn.log_softmax(output)
             return -jnp.take_along_axis(scores, labels[:, None], axis=1).mean()
         squares = [jnp.square(value).mean() for value in (output, *dangling)]

@@ -47,6 +47,8 @@ class JaxRuntime:
     def prepare(self, threads: int) -> None:
         """XLA reads these once, when it first runs; a worker serves one number of threads."""
         if not self._threads:
+            # Whose time is measured, whatever else JAX could use.
+            jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
             os.environ["NPROC"] = str(threads)
             flags = os.environ.get("XLA_FLAGS", "")
             os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"

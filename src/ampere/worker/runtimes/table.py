@@ -4,7 +4,7 @@ from importlib import metadata
 from typing import Any, Dict, Iterable, Optional, Tuple
 
 from ...network import Layer
-from ..errors import bad_request
+from ..errors import WorkerError, bad_request
 from . import mnn_limits
 from .description import Description
 
@@ -24,6 +24,7 @@ OURS: Dict[str, Description] = {
         ("torch",),
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
         factories=True,
+        stages=True,
     ),
     "torch-compile": Description(
         ".torch_compile_runtime",
@@ -62,23 +63,39 @@ def description_of(name: str) -> Description:
     entry = _entries().get(name)
     if entry is None:
         raise bad_request("there is no runtime {!r}: the runtimes are {}".format(name, ", ".join(names())))
-    found: Description = entry.load()
-    return found
+    return _of_others(entry)
 
 
 def installed() -> Dict[str, str]:
     """The version of each runtime that could train here, without importing it: that takes seconds."""
-    versions = {name: version_of(description_of(name)) for name in names()}
+    versions = {name: version_of(name) for name in names()}
     return {name: version for name, version in versions.items() if version is not None}
 
 
-def version_of(description: Description) -> Optional[str]:
-    """None where one of its packages is missing."""
+def version_of(name: str) -> Optional[str]:
+    """None where one of its packages is missing, or its description is broken."""
     try:
-        first, *_ = [metadata.version(package) for package in description.packages]
-        return first
-    except metadata.PackageNotFoundError:
+        versions = [metadata.version(package) for package in description_of(name).packages]
+    except (metadata.PackageNotFoundError, WorkerError):
         return None
+    return versions[0] if versions else "unknown"
+
+
+def _of_others(entry: Any) -> Description:
+    """A package that is broken spoils its own runtime, and no other."""
+    try:
+        found = entry.load()
+    except Exception as problem:
+        raise _broken(entry, f"{type(problem).__name__}: {problem}") from None
+    if not isinstance(found, Description):
+        raise _broken(entry, f"a Description was expected, and found a {type(found).__name__}")
+    return found
+
+
+def _broken(entry: Any, problem: str) -> WorkerError:
+    line = " ".join(problem.split())
+    said = f"the runtime {entry.name} of {entry.value} cannot be used ({line}): update or uninstall its package"
+    return WorkerError("runtime_missing", said)
 
 
 def _entries() -> Dict[str, Any]:

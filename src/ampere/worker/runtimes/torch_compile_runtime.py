@@ -27,6 +27,10 @@ from .torch_runtime import DTYPES, TorchRuntime, trainable, training
 
 KEPT_AT_MOST = 200  # compiled networks: one that is trained in several rounds is compiled once
 RECOMPILED_AT_MOST = 100_000  # networks share code; beyond PyTorch's own limit it would stop compiling, silently
+LIMITS = (  # as they are called now, and before PyTorch 2.7
+    ("recompile_limit", "cache_size_limit"),
+    ("accumulated_recompile_limit", "accumulated_cache_size_limit"),
+)
 COMPILERS = ("g++", "clang++", "c++")
 
 
@@ -39,8 +43,7 @@ class TorchCompileRuntime(TorchRuntime):
             raise WorkerError(
                 "runtime_missing", "torch-compile needs a C++ compiler: install g++ or clang++, or use --runtime torch"
             )
-        torch._dynamo.config.recompile_limit = RECOMPILED_AT_MOST
-        torch._dynamo.config.accumulated_recompile_limit = RECOMPILED_AT_MOST
+        compile_all(torch._dynamo.config)
         # With Triton there would be processes that stay behind; C++ compilers are awaited by threads.
         torch._inductor.config.compile_threads = 1 if find_spec("triton") else os.cpu_count() or 1
         self._kept: OrderedDict[str, Compiled] = OrderedDict()
@@ -84,6 +87,11 @@ class TorchCompileRuntime(TorchRuntime):
         # Not model.compile(): of modules that are PyTorch's own, as Sequential, it compiles nothing and says nothing.
         model, loss_of = build_from_factory(subject, dtype, lambda made: torch.compile(made, dynamic=False))
         return model, loss_of, trainable(model)
+
+
+def compile_all(config: Any) -> None:
+    for now, before in LIMITS:
+        setattr(config, now if hasattr(config, now) else before, RECOMPILED_AT_MOST)
 
 
 class Compiled(NamedTuple):
