@@ -1,10 +1,10 @@
 """Runtimes that compile: the time it takes is told apart, kept, and limited."""
 
 import pytest
-from tests.layer_examples import conv
 
 from ampere.devices import LocalDevice, VariantDied
 from ampere.network import Network, TrainingSetup
+from ampere.worker.runtimes.layer_examples import conv
 from ampere.worker.runtimes.table import description_of, installed
 
 SUBJECT = {"layers": Network((conv(),), 3).to_json()}

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.plugins import bring_runtime
 
 from ampere.cli.parsing import parse
 
@@ -95,6 +96,17 @@ def test_python_of_these_pages_runs_as_it_stands(tmp_path, page, says):
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
     assert says in done.stdout
+
+
+def test_the_tests_of_a_runtime_of_ones_own_run_as_they_stand(tmp_path, monkeypatch):
+    described = 'Description("ampere.worker.runtimes.torch_runtime", ("tiny",), "pip install tiny")'
+    code = f"from ampere.worker.runtimes import Description\n\nRUNTIME = {described}\n"
+    bring_runtime(monkeypatch, tmp_path / "site", "tiny", code)
+    (tmp_path / "test_tiny.py").write_text(blocks(ROOT / "docs" / "RUNTIMES.md", "python")[-1])
+    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "really or linear or yardstick"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "8 passed" in done.stdout
 
 
 def test_the_search_page_runs_as_it_stands(tmp_path):

@@ -1,12 +1,14 @@
+from itertools import pairwise
 from random import Random
 
 import pytest
 from tests.synthetic import chain
 
 from ampere.models import load_model
-from ampere.network import KINDS, Network
+from ampere.network import KINDS, Network, TrainingSetup
 from ampere.profiling.experiment import of_layers, slices, with_loss
 from ampere.profiling.sources import ModelSource, narrow, source_of
+from ampere.worker.runtimes import find_runtime
 from ampere.worker.wiring import wire
 
 
@@ -24,6 +26,26 @@ def test_equal_widths_stay_equal_and_a_flattened_one_follows():
     first, second, third, head = found.layers
     assert first.channels_out == second.channels_in == third.channels_out
     assert head.channels_in == 196 * third.channels_out
+
+
+def test_widths_stay_multiples_of_the_groups_of_all_their_layers(tmp_path):
+    (tmp_path / "grouped.py").write_text(
+        "import torch\nfrom torch import nn\n"
+        "def build():\n"
+        "    return nn.Sequential(\n"
+        "        nn.Conv2d(3, 48, 3), nn.GroupNorm(8, 48), nn.ReLU(), nn.Conv2d(48, 48, 3, groups=6), nn.ReLU(),\n"
+        "        nn.Conv2d(48, 32, 3), nn.GroupNorm(32, 32), nn.Flatten(), nn.Linear(32 * 36, 10)\n"
+        "    ), torch.zeros(2, 3, 12, 12)\n"
+    )
+    runtime, seen = find_runtime("torch"), set()
+    for seed in range(8):
+        narrower = source_of(load_model(f"{tmp_path}/grouped.py:build")).sample(Random(seed))
+        widths = [(layer.channels_in, layer.channels_out) for layer in narrower.network.layers]
+        assert all(made == read for (_, made), (read, _) in pairwise(widths[:-1]))
+        assert all(width % 24 == 0 for width in widths[1])
+        runtime.build(narrower.subject, TrainingSetup()).step()
+        seen.add(widths[0])
+    assert seen == {(3, 24), (3, 48)}
 
 
 def test_slices_are_short_and_trainable():

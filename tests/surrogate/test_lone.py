@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from tests.layer_examples import conv
 from tests.synthetic import measured, random_chains
 
 from ampere.network import Network
 from ampere.surrogate.additive import Data
 from ampere.surrogate.features import COLUMN, COLUMNS, PRIOR_PRICES, network_features
 from ampere.surrogate.lone import ARITHMETIC, SORTS, STARTING, settled_prices
+from ampere.worker.runtimes.layer_examples import conv
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.layer_examples import EXAMPLES
 
 from ampere.network import Network
+from ampere.worker.runtimes.layer_examples import EXAMPLES
 
 SUBJECTS = Path(__file__).with_name("subjects.py")
 

@@ -4,9 +4,9 @@ import os
 from types import SimpleNamespace
 
 import pytest
-from tests.layer_examples import conv
 
 from ampere.worker.errors import WorkerError
+from ampere.worker.runtimes.layer_examples import conv
 
 COMPILED = {"runtime": "torch-compile"}
 OLD_LIMITS = ("cache_size_limit", "accumulated_cache_size_limit")  # before PyTorch 2.7

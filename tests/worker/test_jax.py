@@ -3,7 +3,6 @@
 import os
 
 import pytest
-from tests.layer_examples import conv
 
 from ampere.models import FAMILIES
 from ampere.network import Layer, TrainingSetup, work
@@ -12,6 +11,7 @@ from ampere.profiling.sources import SpaceSource
 from ampere.worker import compiling
 from ampere.worker.block import block
 from ampere.worker.runtimes import description_of, find_runtime
+from ampere.worker.runtimes.layer_examples import conv
 
 for library in description_of("jax").packages:
     pytest.importorskip(library, reason=description_of("jax").install)

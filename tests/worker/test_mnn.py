@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-from tests.layer_examples import EXAMPLES, conv
 
 from ampere.errors import ModelError, UsageError
 from ampere.models import FAMILIES
@@ -14,6 +13,7 @@ from ampere.profiling.abilities import built_by, check_setup
 from ampere.profiling.sources import SpaceSource
 from ampere.worker.errors import WorkerError
 from ampere.worker.runtimes import description_of, find_runtime
+from ampere.worker.runtimes.layer_examples import EXAMPLES, conv
 
 pytest.importorskip("MNN", reason=description_of("mnn").install)
 MNN = TrainingSetup(runtime="mnn")

@@ -1,13 +1,13 @@
 """Runtimes that other packages bring: a good one trains, a broken one spoils nothing but itself."""
 
 import pytest
-from tests.layer_examples import conv
 from tests.plugins import bring_runtime
 
 from ampere.network import TrainingSetup
 from ampere.worker import runtimes
 from ampere.worker.errors import WorkerError
 from ampere.worker.runtimes import Description, description_of, find_runtime, installed
+from ampere.worker.runtimes.layer_examples import conv
 from ampere.worker.runtimes.table import OURS
 
 GOOD = """

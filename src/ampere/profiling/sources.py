@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import lcm
 from random import Random
 from typing import Any, Protocol
 
@@ -89,33 +90,44 @@ def narrow(network: Network, rng: Random) -> Network:
     """The same layers with other widths: equal widths stay equal, what goes in and comes out stays as it is."""
     layers = [layer for layer in network.layers if layer.kind != "opaque"]
     kept = {layers[0].channels_in, layers[-1].channels_out} if layers else set()
-    widths = {w for x in layers if x.kind not in FIXED_WIDTHS for w in (x.channels_in, x.channels_out)} - kept
-    factors = {w: rng.uniform(NARROWEST, 1.0) for w in sorted(widths)}
+    widths = {w for x in layers if x.kind not in FIXED_WIDTHS for w in _widths(x)} - kept
+    chosen = {w: _narrower(w, rng.uniform(NARROWEST, 1.0), _groups(layers, w)) for w in sorted(widths)}
     narrowed, before, after = [], 0, 0
     for layer in layers:
-        changed = _narrowed(layer, factors, before, after)
+        changed = _narrowed(layer, chosen, before, after)
         narrowed.append(changed)
         before, after = layer.channels_out, changed.channels_out
     return Network(tuple(narrowed), network.batch, network.name)
 
 
-def _narrowed(layer: Layer, factors: dict[int, float], before: int, after: int) -> Layer:
+def _groups(layers: list[Layer], width: int) -> int:
+    """What a width must stay a multiple of: the groups of every convolution and norm that has it."""
+    return lcm(*(layer.config.get("groups", 1) or 1 for layer in layers if width in _widths(layer)))
+
+
+def _widths(layer: Layer) -> tuple[int, int]:
+    return layer.channels_in, layer.channels_out
+
+
+def _narrower(width: int, factor: float, groups: int) -> int:
+    return max(1, round(width * factor / groups)) * groups
+
+
+def _narrowed(layer: Layer, chosen: dict[int, int], before: int, after: int) -> Layer:
     if layer.kind in FIXED_WIDTHS:
         return layer
-    groups = layer.config.get("groups", 1)
 
     def new(width: int) -> int:
         if before and width > before and width % before == 0 and layer.kind == "linear":
             return width // before * after  # flattened: so many places of each channel
-        return max(1, round(width * factors.get(width, 1.0)))
+        return chosen.get(width, width)
 
     if layer.kind == "embedding":
         return layer.with_channels(layer.channels_in, new(layer.channels_out))
-    if groups == 0 or layer.kind.startswith("norm"):
+    if layer.config.get("groups") == 0 or layer.kind.startswith("norm"):
         width = new(layer.channels_in)
         return layer.with_channels(width, width * (layer.channels_out // layer.channels_in))
-    rounded = [max(1, w // groups) * groups for w in (new(layer.channels_in), new(layer.channels_out))]
-    return layer.with_channels(*rounded)
+    return layer.with_channels(new(layer.channels_in), new(layer.channels_out))
 
 
 def _flax_source(loaded: LoadedModel) -> Source:

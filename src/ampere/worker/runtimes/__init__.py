@@ -1,5 +1,5 @@
-"""Runtimes: each trains with one library. A new one is a file and an entry in the table, and passes the conformance
-suite in tests/conformance/test_runtimes.py."""
+"""Runtimes: each trains with one library. A new one is a file and an entry in the table, and passes the tests in
+conformance.py."""
 
 import importlib
 from typing import Dict
