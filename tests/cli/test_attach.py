@@ -1,6 +1,5 @@
 """A bench meter's file that comes after the run: a worker trains for real, the meter is imitated from its CPU time."""
 
-import json
 import shutil
 import sys
 from statistics import median
@@ -91,10 +90,18 @@ def test_a_second_log_needs_insisting(there, here, refused):
     ran = here("attach", log, "--to", path, *COLUMNS)
     assert ran.code == 0
     assert "blocks have measured joules" in ran.out
-    first = path.read_bytes()
+    first = Profile.load(path)
     refused(here("attach", log, "--to", path, *COLUMNS), 4, "has its log already", "--again")
+    assert here("attach", log, "--to", path, "--time", "Time (s)", "--power", "Main power (mW):W", "--again").code == 0
+    wrong = Profile.load(path)
+    assert wrong.yardstick_joules == pytest.approx(1000 * first.yardstick_joules)
     assert here("attach", log, "--to", path, *COLUMNS, "--again").code == 0
-    assert json.loads(path.read_bytes()).keys() == json.loads(first).keys()
+    again = Profile.load(path)
+    assert again.meter == first.meter
+    for now, before in zip(again.observations, first.observations, strict=True):
+        assert now.measurement.joules == pytest.approx(before.measurement.joules)
+        assert now.measurement.joules_rounds == pytest.approx(before.measurement.joules_rounds)
+        assert now.measurement.meter == before.measurement.meter
     refused(here("profile", "lenet5", "--meter", "log:later", "--out", path), 4, "belongs to a recording", "--out")
 
 
@@ -107,7 +114,7 @@ def test_what_is_no_log_of_this_run_is_refused(there, here, refused):
     refused(here("attach", bench.export(log, last=0.05), "--to", path, *COLUMNS), 9, "bench.csv")
     bench.export(log)
     refused(here("attach", log, "--to", path, "--time", "Time (s)", "--power", "P"), 9, "has no column P", "Main power")
-    refused(here("attach", log, "--to", path, "--time", "Time (s)"), 2, "a log needs its file, its time")
+    refused(here("attach", log, "--to", path, "--time", "Time (s)"), 2, "a log needs", "--power COLUMN", "--voltage 5V")
     refused(
         here("attach", log, "--to", path.with_name("mad.json"), *COLUMNS), 4, "mad.json does not exist", "made.json"
     )
@@ -126,6 +133,16 @@ def test_a_network_whose_rows_are_missing_is_only_timed(there, here):
     assert all(m.meter.measured and m.joules_rounds for m in others)
     assert (last.meter.measured, last.joules_rounds) == (False, ())
     assert last.meter.scope.startswith("time at the yardstick's power")
+
+
+def test_a_log_with_too_few_rows_is_refused_with_what_can_be_done(there, here, refused):
+    path, bench, _ = there
+    log = bench.export(path.with_name("bench.csv"))
+    rows = log.read_text().splitlines(keepends=True)
+    log.write_text("".join(rows[:1] + rows[1::2]))
+    refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.02 s", "--meter log:later,every=0.02")
+    log.write_text("".join(rows[:1] + rows[1::50]))
+    refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.5 s", "--meter log:FILE,time=COLUMN")
 
 
 def test_other_profiles_are_refused(there, here, refused):

@@ -2,8 +2,9 @@
 
 import pytest
 
-from ampere.devices import allocator_on, describe, opened
-from ampere.errors import ProfileError, UsageError
+from ampere.devices import allocator_on, check_same_meter, describe, opened
+from ampere.errors import MeterError, ProfileError, UsageError
+from ampere.network import Meter
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,11 @@ def test_a_recording_that_is_not_there_is_named(tmp_path):
 def test_a_device_with_one_allocator_is_asked_for_that_one():
     assert allocator_on({"id": "real"}, "system") == "system"
     assert allocator_on({"id": "simulated-tx2", "allocators": ["tuned"]}, "system") == "tuned"
+
+
+def test_the_meter_of_a_profile_is_named_as_it_must_be_asked_for(monkeypatch):
+    monkeypatch.setenv("AMPERE_METER", "cpu-time")
+    with pytest.raises(MeterError, match="set AMPERE_METER=log:FILE,time=COLUMN,power=COLUMN, or"):
+        check_same_meter("local", Meter("log", True, "all that the meter feeds, bench.csv"))
+    with pytest.raises(MeterError, match="set AMPERE_METER=powercap, or"):
+        check_same_meter("local", Meter("powercap", True, "package-0"))

@@ -70,11 +70,15 @@ def test_only_slow_gauges_are_read_like_that():
     assert not slow(replace(GAUGE, window_seconds=1.0))
 
 
-@pytest.mark.parametrize("budget", [10.0, 40.0, 100.0, 1000.0])
-def test_a_budget_is_shared_between_time_and_power(budget):
-    timed = timed_seconds(GAUGE, True, budget)
-    assert 0.3 * min(budget, 150) < timed < 0.7 * budget or budget >= 100
-    assert timed <= 60
+@pytest.mark.parametrize(("budget", "timed"), [(10.0, 4.0), (40.0, 16.0), (100.0, 44.0), (1000.0, 60.0)])
+def test_a_budget_is_shared_between_time_and_power(budget, timed):
+    """Eight readings of 7 s at a row a second, and 60 % of the budget at most; the rest is for time, and 60 s of it."""
+    assert timed_seconds(GAUGE, True, budget) == pytest.approx(timed)
+
+
+@pytest.mark.parametrize(("budget", "timed"), [(10.0, 15.0), (200.0, 20.0), (1000.0, 40.0)])
+def test_a_counter_of_joules_leaves_time_a_tenth(budget, timed):
+    assert timed_seconds(COUNTER, False, budget) == pytest.approx(timed)
 
 
 def test_a_gauge_takes_minutes_where_a_counter_takes_a_quarter_of_an_hour():

@@ -27,7 +27,7 @@ from .environment import METER
 from .fingerprint import fingerprint
 from .foreign import abilities_in
 from .local import LocalDevice
-from .logs import PHONE, logged_meter
+from .logs import PHONE, asked_as, logged_meter
 from .worker_device import WorkerDevice
 
 LOCAL = "local"
@@ -84,7 +84,7 @@ def check_same_meter(spec: str, known: Meter) -> None:
     if here.name != known.name and (here.measured or known.measured):
         raise MeterError(
             f"the profile's joules come from {known.name}, those measured here from {here.name}: "
-            f"set AMPERE_METER={known.name}, or take another profile"
+            f"set AMPERE_METER={asked_as(known.name)}, or take another profile"
         )
 
 

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from ampere.devices.logs import LATER
+from ampere.devices.logs import LATER, meter_for
 from ampere.devices.logs.finding import Alignment, aligned, watts_at_rest
 from ampere.devices.logs.log import Log
 from ampere.devices.logs.spans import cpu_watts
 from ampere.devices.logs.spec import LogSpec
 from ampere.errors import MeterError, ProfileError
 from ampere.network import Measurement, Meter
+from ampere.network.measurement import LOG
 from ampere.network.windows import Windows
 from ampere.profiles.journal import Journal
 from ampere.profiles.places import journal_path
@@ -95,7 +96,7 @@ def _check_rows(log: Log, profile: Profile) -> None:
         told = "too few rows" if log.interval is None else f"a row every {log.interval:.3g} s"
         raise MeterError(
             f"{log.spec.path} has {told}, and the profile was made for one every {made_for:.3g} s: export all of them, "
-            f"or profile again with --meter {LATER},every={log.interval or made_for:.2g}"
+            f"or profile again with --meter {meter_for(log.interval or made_for)}"
         )
 
 
@@ -114,7 +115,7 @@ def _read(log: Log, clocks: Alignment, windows: Windows) -> _Read | None:
 def _meter(log: Log, profile: Profile) -> Meter:
     scope = f"all that the meter feeds, {log.spec.path.name}, a row every {log.interval:.3g} s, attached after the run"
     made_for = profile.meter
-    return Meter("log", True, scope, window_seconds=made_for.window_seconds, update_seconds=made_for.update_seconds)
+    return Meter(LOG, True, scope, window_seconds=made_for.window_seconds, update_seconds=made_for.update_seconds)
 
 
 def _measured(profile: Profile, read: dict[Windows, _Read], meter: Meter, watts_idle: float | None) -> Profile:

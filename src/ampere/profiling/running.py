@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ampere.devices import Block, Device, describe, opened
+from ampere.devices.logs import asked_as
 from ampere.devices.opening import LOCAL
 from ampere.devices.replayed import ReplayedDevice
 from ampere.errors import ProfileError, UsageError
@@ -206,8 +207,8 @@ def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool)
     if not known.meter.counts_as(fresh.meter):
         raise ProfileError(
             f"{journal.path} counts joules by {known.meter.name} ({known.meter.scope}), not by {fresh.meter.name} "
-            f"({fresh.meter.scope}): leave out --watts-per-core, set AMPERE_METER={known.meter.name}, or choose "
-            "another file with --out"
+            f"({fresh.meter.scope}): leave out --watts-per-core, set AMPERE_METER={asked_as(known.meter.name)}, or "
+            "choose another file with --out"
         )
     return known
 

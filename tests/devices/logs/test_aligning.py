@@ -53,6 +53,17 @@ def test_one_pattern_tells_no_rate():
     assert clocks.in_log(12.5) == 1012.5
 
 
+def test_what_cannot_be_drift_is_another_clock():
+    clocks = Clocks()
+    clocks.add(10.0, 1010.0)
+    clocks.add(300.0, 1301.0)
+    clocks.add(600.0, 9000.0)
+    assert (clocks.rate, clocks.in_log(610.0)) == (1.0, 9010.0)
+    assert not clocks.due(610.0, 180.0)
+    assert clocks.due(5.0, 180.0)  # the device was started again
+    assert clocks.latest is None
+
+
 @pytest.mark.parametrize("load", [0.0, 0.02])
 def test_a_load_that_is_not_in_the_log_is_not_found(load):
     for seed in range(20):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ampere.devices.logs.log import Log
+from ampere.devices.logs.log import ClockWasSet, Log
 from ampere.devices.logs.spec import LogSpec
 from ampere.errors import MeterError
 
@@ -21,6 +21,10 @@ LOOKS = {
     "monsoon": ("time=Time,current=USB:mA,voltage=V", "Time,USB,V\n0,100,5\n0.5,200,5\n"),
     "smart plug": ("time=at:iso,power=watts", "at\twatts\n2026-01-01T00:00:00Z\t0.5\n2026-01-01T00:00:00.500Z\t1\n"),
     "a line each": ("time=1,power=2:mW", "0.0 500\n0.5 1000\n"),
+    "decimal commas": ("time=Zeit,power=Leistung", "Zeit;Leistung\n0,0;0,5\n0,5;1,0\n"),
+    "decimal commas, no names": ("time=1,power=2:mW", "0,00\t500,0\n0,50\t1000,0\n"),
+    "a spreadsheet": ("time=t (s),power=3", '\ufeff"t (s)","note, if any",3\r\n0.0,,0.5\r\n0.5,"a, b",1\r\n'),
+    "notes that are empty": ("time=1,power=2", "t\tP\tnote\n0\t0.5\t\n0.5\t1\tx\n"),
 }
 
 
@@ -75,6 +79,13 @@ def test_rows_that_are_missing_are_not_made_up(tmp_path):
         ("0.0,1\n0.1,oops\n", "line 2"),
         ("0.0,1\n0.1\n", "line 2"),
         ("0.5,1\n0.4,1\n", "line 2: time goes back"),
+        ("0.5,1\n1790000000.5,1\n", r"line 2: time jumps 1.79e\+09 s ahead"),
+        ("0.0,1\n0,1,4,2\n", "line 2: '0,1,4,2' has 4 cells and the first line 2"),
+        ("0.0,1\n0.1,2,3\n", "line 2: .* has 3 cells and the first line 2"),
+        ("0.0;1.5\n0.1;1,234\n", "line 2: .* another decimal mark"),
+        ("0.0;1.5\n0.1;1,234.5\n", "line 2"),
+        ("0.0,1\n0.1,nan\n", "line 2: '0.1,nan' has no finite time and power"),
+        ("0.0,1\ninf,1\n", "line 2: 'inf,1' has no finite time and power"),
     ],
 )
 def test_a_damaged_log_names_its_line(tmp_path, text, said):
@@ -84,6 +95,26 @@ def test_a_damaged_log_names_its_line(tmp_path, text, said):
         return
     with pytest.raises(MeterError, match=said):
         log.advance()
+
+
+def test_what_follows_a_line_that_was_refused_is_read(tmp_path):
+    log = log_of(tmp_path / "a.csv", "time=1,power=2", "0.5,1\noops\n0.6,3\n0.7,4\n")
+    with pytest.raises(MeterError, match="line 2"):
+        log.advance()
+    assert log.advance() == 3
+
+
+def test_rows_before_a_clock_was_set_are_forgotten(tmp_path):
+    log = log_of(tmp_path / "a.csv", "time=1,power=2", "0.5,1\n0.6,2\n0.1,3\n0.2,4\n")
+    with pytest.raises(ClockWasSet):
+        log.advance()
+    assert log.advance() == 2
+    assert log.since(0)[0] == pytest.approx([0.1, 0.2])
+
+
+def test_columns_are_counted_from_one(tmp_path):
+    with pytest.raises(MeterError, match="no column 0"):
+        log_of(tmp_path / "a.csv", "time=0,power=1", "0.0,5\n").advance()
 
 
 def test_a_column_that_is_not_there_is_said(tmp_path):

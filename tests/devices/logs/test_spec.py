@@ -2,6 +2,8 @@
 
 import pytest
 
+from ampere.devices.logs import LATER, asked_as, meter_for
+from ampere.devices.logs.later import later_meter
 from ampere.devices.logs.spec import LogSpec
 from ampere.errors import UsageError
 
@@ -36,3 +38,11 @@ def test_a_supply_whose_voltage_is_known_needs_no_column():
 def test_what_is_missing_is_said_with_an_example(text):
     with pytest.raises(UsageError, match=r"as in log:|one of W"):
         LogSpec.parse(text)
+
+
+def test_what_is_advised_is_accepted():
+    assert LogSpec.parse(asked_as("log")).columns.keys() == {"time", "power"}
+    assert asked_as("powercap") == "powercap"
+    assert later_meter(meter_for(0.03)).interval == 0.03
+    assert meter_for(0.011).startswith(LATER)
+    assert LogSpec.parse(meter_for(0.2))

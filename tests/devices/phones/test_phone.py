@@ -122,9 +122,11 @@ def test_joules_are_those_of_the_worker(device):
     assert alone.joules == pytest.approx(3.0 * alone.cpu_seconds + 1.0 * alone.seconds, rel=0.2)
 
 
-def test_a_charger_that_is_plugged_in_stops_the_run(phone, device):
+def test_a_charger_that_is_plugged_in_stops_the_run_until_it_is_out(phone, device):
     device.block(LAYERS, iterations=3, warmup=2, power=True)
     phone(usb="true", status=2)
     time.sleep(0.3)
     with pytest.raises(MeterError, match="charged"):
         device.block(LAYERS, iterations=3, warmup=2, power=True)
+    phone(pid=device.worker_pid)
+    assert device.block(LAYERS, iterations=3, warmup=2, power=True).joules > 0

@@ -16,6 +16,8 @@ COLUMNS = {
     "voltage": "V mV uV; or a fixed one, as 5V",
 }
 
+EXAMPLES = "--time COLUMN --power COLUMN:mW, or --time COLUMN --current COLUMN:mA --voltage 5V"
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     shared.describe(
@@ -44,7 +46,7 @@ def run(options: Namespace) -> None:
 
     asked = {name: getattr(options, name) for name in COLUMNS if getattr(options, name)}
     with reporting(f"looking for the load in {options.log}", options.quiet):
-        attached = attach(LogSpec.of(options.log, asked), Path(options.to), options.again)
+        attached = attach(LogSpec.of(options.log, asked, EXAMPLES), Path(options.to), options.again)
     if options.json:
         print_json(to_json(attached, options.to))
     else:

@@ -78,7 +78,18 @@ class Clocks:
     def __init__(self) -> None:
         self._pairs: list[tuple[float, float]] = []
 
+    def due(self, device_seconds: float, every_seconds: float) -> bool:
+        """Whether it is time to compare them again. A device whose clock went back was started anew."""
+        if self._pairs and device_seconds < self._pairs[-1][0]:
+            self._pairs.clear()
+        return not self._pairs or device_seconds - self._pairs[-1][0] >= every_seconds
+
     def add(self, device_seconds: float, log_seconds: float) -> None:
+        """What cannot be drift is another clock, of which the pairs before tell nothing."""
+        if self._pairs:
+            device, log = device_seconds - self._pairs[-1][0], log_seconds - self._pairs[-1][1]
+            if abs(log - device) > MOST_DRIFT * device:
+                self._pairs.clear()
         self._pairs.append((device_seconds, log_seconds))
 
     @property

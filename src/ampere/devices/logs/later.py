@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from ...errors import UsageError
+from ...network.measurement import LOG
 from ...network.windows import Windows
 from ...worker.meters import DEFAULT_WATTS_PER_CORE
 from .outside import ALIGNED_FOR_SECONDS, Ask, LoggedMeter, part_seconds, window_seconds
-from .spec import PREFIX
+from .spec import PREFIX, asked_as
 
 NAME = f"{PREFIX}later"
 ASKED = re.compile(rf"{NAME}(?:,every=([^,=]*))?")
@@ -29,7 +30,7 @@ class LaterMeter(LoggedMeter):
     def __init__(self, every_seconds: float = USUAL_EVERY) -> None:
         self.interval, self.window_seconds = every_seconds, window_seconds(every_seconds)
         self._given: list[float] = []  # when patterns began
-        self._one_at_a_time = Lock()  # workers of one device must not disturb each other's patterns
+        self._one_at_a_time = RLock()  # workers of one device must not disturb each other's patterns
 
     def describe(self) -> dict[str, Any]:
         scope = f"{DEFAULT_WATTS_PER_CORE:g} W per busy core, until a log is attached (ampere attach)"
@@ -70,6 +71,11 @@ class LaterMeter(LoggedMeter):
         done = ask({"do": "load", "pattern": list(PATTERN), "seconds": part_seconds(self.interval)})
         self._given.append(done["began"])
         return (done["began"], *done["ends"])
+
+
+def meter_for(every_seconds: float) -> str:
+    """What to ask for with rows so far apart: slow ones must be written while they are recorded."""
+    return f"{NAME},every={every_seconds:.2g}" if every_seconds <= SLOWEST else asked_as(LOG)
 
 
 def asked_later(asked: str) -> bool:

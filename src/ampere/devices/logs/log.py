@@ -1,35 +1,38 @@
 """A log that is still being written: rows of a time and watts, read as they come.
 
-Timestamp,Power      the first line may name the columns; comma, semicolon, tab or spaces between them
+Timestamp,Power      the first line may name the columns; it tells what separates them
 0.000,4.21
 0.050,4.2            a last line that is not ended is not read yet
 """
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MeterError
-from .spec import Column, LogSpec
+from .columns import Columns
+from .spec import LogSpec
 
 if TYPE_CHECKING:
     import numpy as np
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
-SPLIT, SPACES = re.compile(r"\s*[,;\t]\s*"), re.compile(r"\s+")
-ISO_WITH_SPACE = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:)")
 GAP = 5.0  # times the usual interval: rows are missing
 ROWS_TO_TELL = 8
+LONGEST_PAUSE_SECONDS = 3600.0  # between rows by one clock
+BYTE_ORDER_MARK = "\ufeff"
+
+
+class ClockWasSet(MeterError):
+    """The log's time went back, or far ahead: what it was aligned with before does not hold any more."""
 
 
 class Log:
     def __init__(self, spec: LogSpec) -> None:
         self.spec = spec
         self._place, self._number = 0, 0
-        self._columns: dict[str, int] | None = None
+        self._columns: Columns | None = None
         self._times: list[float] = []
         self._watts: list[float] = []
         self._arrays: tuple[Array, Array] | None = None
@@ -46,11 +49,10 @@ class Log:
             raise MeterError(
                 f"{self.spec.path} cannot be read ({problem.strerror}): start the meter's recording first"
             ) from None
-        whole = new[: new.rfind(b"\n") + 1]
-        self._place += len(whole)
-        for line in whole.decode(errors="replace").splitlines():
+        for line in new[: new.rfind(b"\n") + 1].splitlines(keepends=True):
+            self._place += len(line)  # a line that is refused is not read again
             self._number += 1
-            self._take(line.strip())
+            self._take(line.decode(errors="replace").lstrip(BYTE_ORDER_MARK).strip(" \r\n"))
         return len(self._times)
 
     @property
@@ -99,65 +101,29 @@ class Log:
         return float((np.interp(ended, around, joules) - np.interp(began, around, joules)) / (ended - began))
 
     def _take(self, line: str) -> None:
-        if not line or (line.startswith("#") and self._columns):
+        if not line.strip() or (line.startswith("#") and self._columns):
             return
-        cells = _cells(ISO_WITH_SPACE.sub(r"\1T\2", line.lstrip("#").strip()))
         if self._columns is None:
-            self._columns, named = self._places(cells)
-            if named:
+            self._columns = Columns(self.spec, line)
+            if self._columns.named:
                 return
         try:
-            time, watts = self._time(cells), self._power(cells)
-        except (IndexError, ValueError):
-            raise MeterError(f"{self.spec.path}, line {self._number}: {line[:60]!r} has no time and power") from None
-        if self._times and time <= self._times[-1]:
-            raise MeterError(f"{self.spec.path}, line {self._number}: time goes back; start a new recording")
+            time, watts = self._columns.row(line)
+        except ValueError as problem:
+            raise MeterError(f"{self.spec.path}, line {self._number}: {line[:60]!r} {problem}") from None
+        self._add(time, watts)
+
+    def _add(self, time: float, watts: float) -> None:
+        """Rows by a clock that was set since are forgotten."""
+        ahead = time - self._times[-1] if self._times else 1.0
+        if not 0 < ahead <= LONGEST_PAUSE_SECONDS:
+            self._times, self._watts, self._arrays = [], [], None
         self._times.append(time)
         self._watts.append(watts)
-
-    def _places(self, cells: list[str]) -> tuple[dict[str, int], bool]:
-        """Where each column is, and whether this line named them."""
-        names = [cell.strip('"') for cell in cells]
-        asked = self.spec.columns
-        if all(column.name in names for column in asked.values()):
-            return {what: names.index(column.name) for what, column in asked.items()}, True
-        if all(column.name.isdigit() for column in asked.values()):
-            return {what: int(column.name) - 1 for what, column in asked.items()}, not _number(cells[-1])
-        missing = [column.name for column in asked.values() if column.name not in names]
-        raise MeterError(
-            f"{self.spec.path} has no column {', '.join(missing)}; its first line is {', '.join(names)[:80]!r}"
-        )
-
-    def _time(self, cells: list[str]) -> float:
-        column, cell = self.spec.columns["time"], self._cell("time", cells)
-        if column.unit == "iso":
-            return datetime.fromisoformat(cell.replace("Z", "+00:00")).timestamp()
-        return float(cell) * column.scale
-
-    def _power(self, cells: list[str]) -> float:
-        columns = self.spec.columns
-        if "power" in columns:
-            return self._scaled("power", columns["power"], cells)
-        amperes = self._scaled("current", columns["current"], cells)
-        volts = self.spec.fixed_volts or self._scaled("voltage", columns["voltage"], cells)
-        return abs(amperes * volts)
-
-    def _scaled(self, what: str, column: Column, cells: list[str]) -> float:
-        return float(self._cell(what, cells)) * column.scale
-
-    def _cell(self, what: str, cells: list[str]) -> str:
-        assert self._columns is not None
-        return cells[self._columns[what]].strip('"')
-
-
-def _cells(line: str) -> list[str]:
-    """Spaces separate where nothing else does: names such as `Main power (W)` have some."""
-    return (SPLIT if SPLIT.search(line) else SPACES).split(line)
-
-
-def _number(text: str) -> bool:
-    try:
-        float(text.strip('"'))
-    except ValueError:
-        return False
-    return True
+        if ahead <= 0:
+            raise ClockWasSet(f"{self.spec.path}, line {self._number}: time goes back; start a new recording")
+        if ahead > LONGEST_PAUSE_SECONDS:
+            raise ClockWasSet(
+                f"{self.spec.path}, line {self._number}: time jumps {ahead:.3g} s ahead, as where a clock was set: "
+                "keep the rows of one recording, and name the time's unit"
+            )

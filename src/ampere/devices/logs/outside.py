@@ -10,10 +10,12 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from ...errors import MeterError
-from .log import Log
+from ...network.measurement import LOG
+from .log import ClockWasSet, Log
 from .spans import cpu_watts
 from .spec import PREFIX, LogSpec
 
@@ -28,20 +30,26 @@ PATIENCE_SECONDS = 20.0  # for rows that a meter keeps back before it writes the
 PATIENT_ROWS = 5
 LOOK_SECONDS = 0.05
 ATTEMPTS = 3
+MEASURES = ("block", "yardstick")
 PHONE = "adb"
 
 Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class LoggedMeter:
-    def __init__(self, spec: LogSpec) -> None:
-        self._log = Log(spec)
+    def __init__(self, log: Log, interval: float, window_seconds: float) -> None:
+        self._log, self.interval, self.window_seconds = log, interval, window_seconds
         self._clocks: Clocks | None = None
-        self._wait(lambda: self._log.interval is not None, f"{spec.path} does not grow: start the meter's recording")
-        self.interval = self._log.interval or 0.0
-        if not self.interval > 0:
-            raise MeterError(f"{spec.path} has rows of the same time: name its time column and unit")
-        self.window_seconds = window_seconds(self.interval)
+        self._one_at_a_time = RLock()  # workers of one device must not disturb each other's windows
+
+    @classmethod
+    def of(cls, spec: LogSpec) -> LoggedMeter:
+        """As soon as it has rows enough."""
+        log = Log(spec)
+        _skip_other_recordings(log)
+        _wait(log, lambda: log.interval is not None, f"{spec.path} does not grow: start the meter's recording")
+        interval = log.interval or 0.0
+        return cls(log, interval, window_seconds(interval))
 
     @property
     def for_worker(self) -> str:
@@ -51,20 +59,25 @@ class LoggedMeter:
     def describe(self) -> dict[str, Any]:
         path, every = self._log.spec.path, self.interval
         scope = f"all that the meter feeds, {path.name}, a row every {every:.3g} s"
-        said = {"name": "log", "measured": True, "scope": scope}
+        said = {"name": LOG, "measured": True, "scope": scope}
         return {**said, "window_seconds": self.window_seconds, "update_seconds": self.interval}
 
     def around(self, request: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
         """Asks, and adds the joules of the windows that it tells of; once more where the log failed."""
-        measures = request["do"] in ("block", "yardstick")
-        for left in reversed(range(ATTEMPTS if measures else 1)):
-            if measures:
-                self.align(ask)
-            try:
-                return self.told(ask(request))
-            except MeterError:
-                if not left:
-                    raise
+        if request["do"] not in MEASURES:
+            return self.told(ask(request))
+        with self._one_at_a_time:
+            for left in reversed(range(ATTEMPTS)):
+                try:
+                    self.align(ask)
+                    return self.told(ask(request))
+                except ClockWasSet:
+                    self._clocks = None
+                    if not left:
+                        raise
+                except MeterError:
+                    if not left or not self._aligned:  # what was never seen is no passing fault
+                        raise
         raise AssertionError
 
     def told(self, answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,12 +90,13 @@ class LoggedMeter:
                 filled["yardstick_joules"] = self._watts(spans["yardstick"]) * answer["yardstick_seconds"]
         elif "yardstick" in spans:
             filled["joules"] = self._watts(spans["yardstick"]) * answer["cpu_seconds"]
-            began, ended = spans["rest"]
-            filled["watts_idle"] = self._watts([(began, ended, ended - began)])
+            filled["watts_idle"] = self._watts_at_rest(*spans["rest"])
         return filled
 
     def released(self) -> None:
-        """A device that used it is closed."""
+        """A device that used it is closed; the next one may have another clock."""
+        with self._one_at_a_time:
+            self._clocks = None
 
     def _named(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         """With this meter in the place of `outside`."""
@@ -101,7 +115,7 @@ class LoggedMeter:
 
         self._clocks = self._clocks or Clocks()
         now = ask({"do": "load", "pattern": [0], "seconds": 1e-3})["ends"][-1]
-        if self._clocks.latest is not None and now - self._clocks.latest < ALIGNED_FOR_SECONDS:
+        if not self._clocks.due(now, ALIGNED_FOR_SECONDS):
             return
         part = part_seconds(self.interval)
         row = max(0, self._log.advance() - len(PATTERN) * ROWS_IN_PART)
@@ -120,23 +134,47 @@ class LoggedMeter:
             "meter feed the device, is its recording written at once, and is the device quiet?"
         )
 
+    @property
+    def _aligned(self) -> bool:
+        return self._clocks is not None and self._clocks.latest is not None
+
     def _watts(self, spans: Sequence[Sequence[float]]) -> float:
         """Joules a second of CPU time, as the worker's own meters tell them."""
-        assert self._clocks is not None
-        last = max(self._clocks.in_log(ended) for _, ended, _ in spans)
-        self._wait(lambda: self._log.latest > last, f"{self._log.spec.path} stopped growing: the meter is gone")
-        return cpu_watts(self._log, self._clocks, spans)
+        return cpu_watts(self._log, self._waited_for(max(ended for _, ended, _ in spans)), spans)
 
-    def _wait(self, done: Callable[[], bool], otherwise: str) -> None:
-        """As long as it grows."""
-        patience = max(PATIENCE_SECONDS, PATIENT_ROWS * (self._log.interval or 0.0))
-        until, rows = time.monotonic() + patience, self._log.advance()
-        while not done():
-            if time.monotonic() > until:
-                raise MeterError(otherwise)
-            time.sleep(LOOK_SECONDS)
-            if (now := self._log.advance()) > rows:
-                until, rows = time.monotonic() + patience, now
+    def _watts_at_rest(self, began: float, ended: float) -> float:
+        """0 is what many a meter tells of a device that does nothing."""
+        clocks = self._waited_for(ended)
+        return self._log.mean_watts(clocks.in_log(began), clocks.in_log(ended))
+
+    def _waited_for(self, device_seconds: float) -> Clocks:
+        """Until the log has a row after that."""
+        assert self._clocks is not None
+        last = self._clocks.in_log(device_seconds)
+        _wait(self._log, lambda: self._log.latest > last, f"{self._log.spec.path} stopped growing: the meter is gone")
+        return self._clocks
+
+
+def _skip_other_recordings(log: Log) -> None:
+    """Those that ended before, in the same file."""
+    while True:
+        try:
+            log.advance()
+            return
+        except ClockWasSet:
+            continue
+
+
+def _wait(log: Log, done: Callable[[], bool], otherwise: str) -> None:
+    """As long as it grows."""
+    patience = max(PATIENCE_SECONDS, PATIENT_ROWS * (log.interval or 0.0))
+    until, rows = time.monotonic() + patience, log.advance()
+    while not done():
+        if time.monotonic() > until:
+            raise MeterError(otherwise)
+        time.sleep(LOOK_SECONDS)
+        if (now := log.advance()) > rows:
+            until, rows = time.monotonic() + patience, now
 
 
 def window_seconds(interval: float) -> float:
@@ -161,7 +199,7 @@ def _opened(asked: str) -> LoggedMeter:
     if asked_later(asked):
         return later_meter(asked)
     if asked.startswith(PREFIX):
-        return LoggedMeter(LogSpec.parse(asked))
+        return LoggedMeter.of(LogSpec.parse(asked))
     from ..phones import PhoneMeter
 
     return PhoneMeter(asked.partition(":")[2])

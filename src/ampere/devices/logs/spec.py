@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import UsageError
+from ...network.measurement import LOG
 
 PREFIX = "log:"
 UNITS = {
@@ -17,6 +18,8 @@ UNITS = {
     "voltage": {"V": 1.0, "mV": 1e-3, "uV": 1e-6},
 }
 EXAMPLE = f"{PREFIX}bench.csv,time=Timestamp:ms,power=Power:mW"
+EXAMPLES = f"{EXAMPLE} or {PREFIX}bench.csv,time=1,current=2:mA,voltage=5V"
+SHAPE = f"{PREFIX}FILE,time=COLUMN,power=COLUMN"
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class LogSpec:
         return cls.of(path, asked)
 
     @classmethod
-    def of(cls, path: str, asked: Mapping[str, str]) -> LogSpec:
+    def of(cls, path: str, asked: Mapping[str, str], examples: str = EXAMPLES) -> LogSpec:
         """`asked` has for time, power, current, voltage their columns, each with its unit."""
         columns, volts = {}, None
         for what, column in asked.items():
@@ -57,10 +60,14 @@ class LogSpec:
         known = set(columns) | ({"voltage"} if volts else set())
         if not path or "time" not in known or not ("power" in known or {"current", "voltage"} <= known):
             raise UsageError(
-                f"a log needs its file, its time, and its power or its current and voltage, as in {EXAMPLE} "
-                f"or {PREFIX}bench.csv,time=1,current=2:mA,voltage=5V"
+                f"a log needs its file, its time, and its power or its current and voltage, as in {examples}"
             )
         return cls(Path(path), columns, volts)
+
+
+def asked_as(meter: str) -> str:
+    """What AMPERE_METER must be for a meter of this name."""
+    return SHAPE if meter == LOG else meter
 
 
 def _column(what: str, text: str) -> Column:

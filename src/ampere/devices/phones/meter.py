@@ -38,7 +38,9 @@ class PhoneRows(Log):
         return EVERY_SECONDS
 
     def start(self) -> None:
-        if self._thread is None:
+        """Also after a sample that failed: what was wrong then may be over."""
+        if self._thread is None or self._problem or not self._thread.is_alive():
+            self._problem = ""
             self._thread = threading.Thread(target=self._watch, daemon=True)
             self._thread.start()
 
@@ -67,9 +69,8 @@ class PhoneMeter(LoggedMeter):
     def __init__(self, serial: str = "") -> None:
         phone = Phone(serial)
         phone.watts()  # or says why not
-        self._rows = self._log = PhoneRows(phone)
-        self._clocks, self._said = None, described(phone)
-        self.interval, self.window_seconds = EVERY_SECONDS, SAMPLES_IN_WINDOW * EVERY_SECONDS
+        self._rows, self._said = PhoneRows(phone), described(phone)
+        super().__init__(self._rows, EVERY_SECONDS, SAMPLES_IN_WINDOW * EVERY_SECONDS)
 
     def describe(self) -> dict[str, Any]:
         return dict(self._said)
@@ -82,7 +83,7 @@ class PhoneMeter(LoggedMeter):
         before = time.monotonic()
         there = _time_of(ask)
         here = (before + time.monotonic()) / 2
-        if self._clocks.latest is None or there - self._clocks.latest >= ALIGNED_FOR_SECONDS:
+        if self._clocks.due(there, ALIGNED_FOR_SECONDS):
             self._clocks.add(there, here)
 
 
