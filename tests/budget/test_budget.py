@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+import warnings
 from random import Random
 
 import pytest
@@ -11,6 +13,7 @@ from ampere.budget.counting import READINGS_APART, Counter
 from ampere.budget.forecast import Forecast
 from ampere.errors import DeviceError, UsageError
 
+pytestmark = pytest.mark.filterwarnings("ignore:the budget ends the job here")
 ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False), "system")
 
 
@@ -100,6 +103,33 @@ def test_the_forecast_is_corrected_as_it_goes():
             assert budget.step()
         assert budget.forecast_joules == pytest.approx(400, rel=0.02)
         assert budget.steps_left == 100
+
+
+def told(caught):
+    return [str(warning.message) for warning in caught]
+
+
+def test_a_forecast_that_comes_to_exceed_the_budget_is_told_once_and_so_is_the_end():
+    battery = SimulatedBattery()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        budget = Budget(300, estimate=ONE_JOULE, iterations=200, meter=battery)
+        spent = trained(budget, battery, lambda step: 1.0 if step < 20 else 2.0)
+    forecast, end = told(caught)
+    assert re.match(r"200 iterations need about 3\d\d J, 300 J are allowed: about 1\d\d more will fit", forecast)
+    assert end.startswith(f"the budget ends the job here: {len(spent)} steps spent")
+
+
+@pytest.mark.parametrize("joules", [100, 150])
+def test_a_job_that_does_all_its_iterations_is_told_nothing(joules):
+    battery = SimulatedBattery()
+    budget = Budget(joules, iterations=100, meter=battery)
+    with warnings.catch_warnings(record=True) as caught, budget:
+        warnings.simplefilter("always")
+        for step in range(100):
+            battery.drained += 0.99 if step else 1.98  # the first one is dear, and says nothing of the others
+            budget.step()
+    assert told(caught) == []
 
 
 def test_without_a_meter_steps_cost_their_estimate():

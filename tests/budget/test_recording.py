@@ -8,7 +8,7 @@ import pytest
 from tests.recordings import record
 from tests.synthetic import chain, random_chains
 
-from ampere import Budget, Estimator, Profile
+from ampere import Budget, Estimate, Estimator, Profile
 from ampere.budget.recording import Reading, summed_up
 from ampere.devices.simulated import SimulatedDevice
 from ampere.drift import Condition, followed
@@ -18,6 +18,7 @@ from ampere.profiles.places import journal_path
 from ampere.profiles.recording import observations_from, profile_from
 
 NAME = "xavier"
+ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False), "system")
 
 
 @pytest.fixture(autouse=True)
@@ -149,6 +150,28 @@ def test_a_training_does_not_fail_because_it_cannot_be_recorded(path):
         short_run(path, steps=40, spoil=True)
 
 
+def test_each_block_is_a_run_of_its_own_and_one_that_fails_is_none(path):
+    meter = DriftingMeter()
+    budget = Budget(1e9, meter=meter, record=True, network=chain(3, 4), profile=path)
+
+    def run(joules):
+        with budget:
+            for _ in range(60):
+                meter.drained += joules
+                budget.step()
+            if joules > 5:
+                raise ZeroDivisionError
+
+    run(1.0)
+    with pytest.raises(ZeroDivisionError):
+        run(9.0)
+    run(2.0)
+    first, second = Profile.load(path).runs
+    assert first.measurement.joules == pytest.approx(1)
+    assert second.measurement.joules == pytest.approx(2)
+    assert second.measurement.iterations <= 60
+
+
 def test_rounds_have_about_as_many_steps_each():
     rounds = summed_up([Reading(1.0, 0.1, 1)] * 100)
     assert len(rounds) == 7
@@ -160,7 +183,7 @@ def test_rounds_have_about_as_many_steps_each():
     ("options", "error", "says"),
     [
         ({"network": None}, UsageError, "give network"),
-        ({"meter": None}, UsageError, "give estimate|leave out meter"),
+        ({"meter": None, "estimate": ONE_JOULE}, UsageError, "leave out meter"),
         ({"profile": "gone.json"}, ProfileError, "not there"),
         ({"meter": "best"}, ProfileError, "counts joules by"),
     ],

@@ -1,4 +1,10 @@
 import pytest
+from tests.integrations.jobs import SimulatedBattery
+from tests.recordings import record
+from tests.synthetic import chain, random_chains
+
+from ampere import Budget, Profile
+from ampere.devices.simulated import SimulatedDevice
 
 
 @pytest.fixture(autouse=True)
@@ -7,3 +13,13 @@ def every_step_is_read(monkeypatch):
     monkeypatch.setattr("ampere.budget.counting.READINGS_APART", 0)
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_SILENT", "true")
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A battery, a budget that keeps what runs cost, and how to see those."""
+    path, battery = tmp_path / "p.json", SimulatedBattery()
+    record(path, random_chains(1, 20))
+    battery.about = SimulatedDevice("xavier").hello()["meter"]
+    budget = Budget(1e9, meter=battery, record=True, network=chain(3, 4), profile=path)
+    return battery, budget, lambda: Profile.load(path).runs

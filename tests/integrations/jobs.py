@@ -6,9 +6,11 @@ from torch import nn
 class SimulatedBattery:
     def __init__(self) -> None:
         self.drained = self._mark = 0.0
+        self.ends_at = None
+        self.about = {"name": "simulated battery", "measured": False, "simulated": True}
 
     def describe(self):
-        return {"name": "simulated battery", "measured": False, "simulated": True}
+        return self.about
 
     def start(self) -> None:
         self._mark = self.drained
@@ -18,13 +20,15 @@ class SimulatedBattery:
 
 
 class Draining(nn.Module):
-    """A step forward costs a joule."""
+    """A step forward costs a joule, and fails where the battery is empty."""
 
     def __init__(self, battery: SimulatedBattery) -> None:
         super().__init__()
         self.battery, self.linear = battery, nn.Linear(4, 2)
 
     def forward(self, x):
+        if self.battery.drained == self.battery.ends_at:
+            raise ZeroDivisionError
         self.battery.drained += 1.0
         return self.linear(x)
 

@@ -13,6 +13,8 @@ lightning = pytest.importorskip(
 )
 from ampere.integrations.lightning import EnergyBudget  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:the budget ends the job here")
+
 
 class Module(lightning.LightningModule):
     def __init__(self, battery):
@@ -34,12 +36,12 @@ def fit(folder, budget, battery, batches=60, logger=False, **options):
         max_epochs=1,
         callbacks=[callback],
         logger=logger,
-        log_every_n_steps=1,
         enable_progress_bar=False,
         enable_model_summary=False,
-        enable_checkpointing=bool(options),
+        enable_checkpointing=False,
+        **{"log_every_n_steps": 1, **options},
     )
-    trainer.fit(Module(battery), torch.utils.data.DataLoader(torch.randn(batches, 4), batch_size=1), **options)
+    trainer.fit(Module(battery), torch.utils.data.DataLoader(torch.randn(batches, 4), batch_size=1))
     return trainer
 
 
@@ -84,3 +86,34 @@ def test_joules_of_each_step_are_in_weights_and_biases(tmp_path):
     logger.experiment.finish()
     assert summary["ampere/joules_spent"] == 20
     assert summary["ampere/joules_per_step"] == 1.0
+
+
+def test_a_trainer_that_logs_nothing_is_guarded_all_the_same(tmp_path):
+    battery = SimulatedBattery()
+    logger = lightning.pytorch.loggers.CSVLogger(tmp_path)
+    fit(tmp_path, Budget(20, meter=battery), battery, logger=logger, log_every_n_steps=0)
+    assert battery.drained == 20
+
+
+def test_joules_are_logged_once_for_all_batches_that_are_accumulated(tmp_path):
+    class Logger(lightning.pytorch.loggers.CSVLogger):
+        def log_metrics(self, metrics, step=None):
+            if "ampere/joules_spent" in metrics:
+                logged.append((step, metrics["ampere/joules_spent"]))
+
+    battery, logged = SimulatedBattery(), []
+    fit(tmp_path, Budget(100, meter=battery), battery, 12, Logger(tmp_path), accumulate_grad_batches=4)
+    assert logged == [(1, 4), (2, 8), (3, 12)]
+
+
+def test_a_fit_that_fails_is_no_run(recorded, tmp_path):
+    battery, budget, runs = recorded
+    battery.ends_at = 40
+    with pytest.raises(ZeroDivisionError):
+        fit(tmp_path, budget, battery)
+    assert not budget.running
+    assert runs() == ()
+    battery.ends_at = None
+    fit(tmp_path, budget, battery)
+    [run] = runs()
+    assert run.measurement.iterations <= 60

@@ -13,6 +13,8 @@ pytest.importorskip(
 transformers = pytest.importorskip("transformers", reason="Transformers is not installed")
 from ampere.integrations.transformers import EnergyBudget  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore:the budget ends the job here")
+
 
 class Model(nn.Module):
     def __init__(self, battery):
@@ -24,12 +26,10 @@ class Model(nn.Module):
 
 
 def trainer_of(folder, battery, **options):
-    options = {"save_strategy": "no", "report_to": [], **options}
+    options = {"save_strategy": "no", "report_to": [], "num_train_epochs": 1, "logging_steps": 1, **options}
     arguments = transformers.TrainingArguments(
         output_dir=str(folder),
         per_device_train_batch_size=1,
-        num_train_epochs=1,
-        logging_steps=1,
         use_cpu=True,
         disable_tqdm=True,
         remove_unused_columns=False,
@@ -66,4 +66,30 @@ def test_joules_of_each_step_are_in_the_history_and_in_tensorboard(tmp_path):
     trainer.train()
     history = [row["ampere/joules_per_step"] for row in trainer.state.log_history if "ampere/joules_per_step" in row]
     assert history == [1.0] * 20
+    assert len([row for row in trainer.state.log_history if "loss" in row]) == 20
     assert logged_in(tmp_path) == [(step, 1.0) for step in range(1, 21)]
+
+
+def test_joules_are_in_the_history_of_each_epoch(tmp_path):
+    battery = SimulatedBattery()
+    trainer = trainer_of(tmp_path, battery, logging_strategy="epoch", num_train_epochs=2)
+    EnergyBudget(Budget(500, meter=battery)).watch(trainer)
+    trainer.train()
+    history = trainer.state.log_history
+    assert [row["ampere/joules_spent"] for row in history if "ampere/joules_spent" in row] == [60, 120]
+    assert len([row for row in history if "loss" in row]) == 2
+
+
+def test_an_attempt_that_failed_is_no_run_and_the_next_one_is(recorded, tmp_path):
+    battery, budget, runs = recorded
+    trainer = trainer_of(tmp_path, battery)
+    trainer.add_callback(EnergyBudget(budget))
+    battery.ends_at = 40
+    with pytest.raises(ZeroDivisionError):
+        trainer.train()
+    battery.ends_at = None
+    trainer.train()
+    assert not budget.running
+    assert budget.spent == 100
+    [run] = runs()
+    assert run.measurement.iterations <= 60

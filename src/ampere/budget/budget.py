@@ -4,7 +4,9 @@ enter ---> does the job fit? warn --+
                                     v
 train ---> step(): count, forecast --> room for another one? --yes--> train
                                     | no
-                                    +--> on_stop(budget), once; step() is False from now on
+                                    +--> warn; on_stop(budget), once; step() is False from now on
+
+A forecast that comes to exceed the budget on the way is warned of once, as soon as it rests on a few readings.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from .recording import Reading, RunRecorder
 
 FORMAT = 1
 CLOSE = 50  # steps before the end
+TELLING = 5  # readings; the first ones are dearer than what follows
 Item = TypeVar("Item")
 
 
@@ -69,7 +72,7 @@ class Budget:
             raise UsageError("record=True keeps what a meter read: leave out meter=None")
         self._recorder = RunRecorder(network, profile, self.meter) if record else None
         self._counter = Counter(reader, prior, self._heard)
-        self.iterations, self.stopped = iterations, False
+        self.iterations, self.stopped, self._warned = iterations, False, False
         self._limit, self._on_stop = self.joules - reserve, on_stop
 
     @property
@@ -123,7 +126,10 @@ class Budget:
         return {f"ampere/{name}": value for name, value in named.items() if value is not None}
 
     def __enter__(self) -> Budget:
+        if self._recorder:
+            self._recorder.readings.clear()  # a block is a run
         self._counter.start()
+        self._warned = False
         self._warn_if_it_does_not_fit()
         self._stop_if_full()
         return self
@@ -154,6 +160,8 @@ class Budget:
         if not self._counter.running:
             raise UsageError("a budget counts only inside its block: write `with ampere.Budget(...) as budget:`")
         self._counter.step()
+        if self._counter.forecast.readings >= TELLING:
+            self._warn_if_it_does_not_fit()
         self._stop_if_full()
         return not self.stopped
 
@@ -192,7 +200,8 @@ class Budget:
 
     def _warn_if_it_does_not_fit(self) -> None:
         whole = self.forecast_joules
-        if whole is not None and whole > self._limit:
+        if not self._warned and whole is not None and whole > self._limit:
+            self._warned = True
             needs = f"{self.iterations:,} iterations need about {units.joules(whole)}"
             allowed = f"{units.joules(self._limit)} are allowed"
             warnings.warn(f"{needs}, {allowed}: about {self.steps_left:,} more will fit", stacklevel=3)
@@ -204,6 +213,8 @@ class Budget:
             self._counter.read()  # from here on every step is looked at
         if not self._room_for(1):
             self.stopped = True
+            if self.iterations is None or self.steps_done < self.iterations:
+                warnings.warn(f"the budget ends the job here: {self.summary()}", stacklevel=3)
             self._on_stop(self)
 
     def _room_for(self, steps: int) -> bool:

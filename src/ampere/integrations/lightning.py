@@ -18,9 +18,10 @@ class EnergyBudget(Callback):  # type: ignore[misc]
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self._entered = False
+        self._entered, self._logged = False, 0
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        self._logged = trainer.global_step
         self._entered = not self.budget.running
         if self._entered:
             self.budget.__enter__()
@@ -30,7 +31,9 @@ class EnergyBudget(Callback):  # type: ignore[misc]
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         if not self.budget.step():
             trainer.should_stop = True
-        if trainer.global_step % trainer.log_every_n_steps == 0:
+        every = trainer.log_every_n_steps  # 0 where a trainer logs nothing
+        if trainer.global_step > self._logged and every and trainer.global_step % every == 0:
+            self._logged = trainer.global_step  # which stays the same while batches are accumulated
             for logger in trainer.loggers:
                 logger.log_metrics(self.budget.metrics(), step=trainer.global_step)
 
@@ -38,7 +41,7 @@ class EnergyBudget(Callback):  # type: ignore[misc]
         self._leave()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        self._leave()
+        self._leave(exception)
 
     def state_dict(self) -> dict[str, Any]:
         return self.budget.state_dict()
@@ -46,7 +49,7 @@ class EnergyBudget(Callback):  # type: ignore[misc]
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.budget.load_state_dict(state_dict)
 
-    def _leave(self) -> None:
+    def _leave(self, failure: BaseException | None = None) -> None:
         if self._entered:
             self._entered = False
-            self.budget.__exit__(None, None, None)
+            self.budget.__exit__(type(failure) if failure else None, failure, None)

@@ -29,6 +29,7 @@ class EnergyBudget(TrainerCallback):  # type: ignore[misc]
         return self
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._leave(RuntimeError("the attempt before this one failed, of which the Trainer tells nobody"))
         self._entered = not self.budget.running
         if self._entered:
             self.budget.__enter__()
@@ -38,10 +39,20 @@ class EnergyBudget(TrainerCallback):  # type: ignore[misc]
         if not self.budget.step():
             control.should_training_stop = True
             control.should_save = str(getattr(args.save_strategy, "value", args.save_strategy)) != "no"
-        if control.should_log:
-            self._log(self.budget.metrics())
+        self._log_if_asked(control)
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._log_if_asked(control)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._leave()
+
+    def _log_if_asked(self, control: Any) -> None:
+        if control.should_log:
+            self._log(self.budget.metrics())
+            control.should_log = True  # logging takes it back, and the Trainer has its loss still to log
+
+    def _leave(self, failure: BaseException | None = None) -> None:
         if self._entered:
             self._entered = False
-            self.budget.__exit__(None, None, None)
+            self.budget.__exit__(type(failure) if failure else None, failure, None)
