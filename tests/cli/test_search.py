@@ -70,5 +70,26 @@ def test_what_is_wrong_is_said_in_one_line(search, refused, words, code, says):
     refused(search(*words), code, *says)
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        (["--budget", "much"], 2, ["budget 'much'"]),
+        (["--budget", "100%"], 2, ["below 100%"]),
+        (["--budget", "10%", "--battery", "15Wh"], 2, ["--iterations"]),
+        (["--budget", "50%", "--train", "gone.py:train"], 3, ["gone.py is not there"]),
+        (["--budget", "50%", "--train", "net.py:gone"], 3, ["no function 'gone'"]),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_profiling(here, search, refused, words, code, says):
+    """This home has no profile, which would be the next thing to say."""
+    refused(here("search", "cnn5", "--no-profiling", "--quiet", *words), code, *says)
+
+
+def test_of_profiles_that_are_given_the_optimisers_asked_for_are_taken(search, refused):
+    words = ["cnn5", "--budget", "50%", "--no-training", "--json", "--profile", "adam.json", "--optimizers"]
+    assert {c["optimizer"] for c in search(*words, "adam").record["chosen"]} == {"adam"}
+    refused(search(*words, "sgd,momentum"), 2, "no profile given is of momentum, but of adam, sgd")
+
+
 def test_a_profile_of_another_device_is_refused(here, search, refused):
     refused(here("search", "cnn5", "--budget", "50%", "--profile", "p.json", "--quiet"), 4, "--foreign")

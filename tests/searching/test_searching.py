@@ -37,6 +37,26 @@ def words(model, candidate):
 
 def raising(model, candidate):
     raise OSError("no such data")
+
+def percent(model, candidate):
+    return 87.5
+
+def deep(depth=1):
+    body = [nn.Conv3d(1, 4 * depth, 3), nn.Flatten(), nn.LazyLinear(5)]
+    model, x = nn.Sequential(*body), torch.randn(2, 1, 6, 6, 6)
+    model(x)
+    return model, x
+
+class Pairs(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.read, self.out = nn.Embedding(20, width), nn.Linear(width, 5)
+
+    def forward(self, x):
+        return self.out(self.read(x).mean((1, 2)))
+
+def pairs(width=8):
+    return Pairs(width), torch.randint(20, (4, 3, 2))
 """
 
 
@@ -229,11 +249,53 @@ def test_a_loss_that_is_no_number_is_a_failed_trial_and_not_the_end(estimator):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("words", "not a number"), ("raising", "no such data"), ("gone", "no func")]
+    ("name", "says"),
+    [
+        ("words", r"net.py:words returned str, not a number"),
+        ("percent", r"net.py:percent returned 87.5.*from 0 to 1"),
+        ("raising", "none of 2 candidates.*no such data"),
+        ("gone", "no func"),
+    ],
 )
 def test_a_training_that_goes_wrong_is_one_line(net, estimator, name, says):
     with pytest.raises(ModelError, match=says):
         search("cnn5", "50%", estimator, train=f"{net}:{name}", candidates=1000, trials=2)
+
+
+@pytest.mark.parametrize("score", [-0.2, 1.01, math.inf])
+def test_a_score_that_is_no_accuracy_is_refused_with_its_value(estimator, score):
+    def scored(model, candidate):
+        return score
+
+    with pytest.raises(ModelError, match=f"scored returned {score:g}, which is no accuracy"):
+        search("cnn5", "50%", estimator, train=scored, candidates=1000, trials=2)
+
+
+@pytest.mark.parametrize("error", [ValueError("too narrow"), ModelError("too narrow"), MemoryError("too narrow")])
+def test_one_candidate_that_fails_is_not_the_end(estimator, error):
+    def train(model, candidate):
+        if candidate.joules == min(seen):
+            raise error
+        return 0.5
+
+    seen = [c.joules for c in search("cnn5", "50%", estimator, candidates=5000, trials=0).chosen]
+    found = search("cnn5", "50%", estimator, train=train, candidates=5000)
+    [failed] = [t for t in found.trials if t.accuracy is None]
+    assert "too narrow" in failed.failure
+    assert len(found.front) == 1
+
+
+def test_one_candidate_that_cannot_be_built_is_not_the_end(estimator):
+    space = of_space(find_space("cnn5"))
+    trial = tried(lambda m, c: 1.0, space, Candidate({"nose": 3}, "sgd", 10, 1.0, 0.1), seed=0)
+    assert trial.accuracy is None
+    assert "nose" in trial.failure
+
+
+@pytest.mark.parametrize(("name", "axis"), [("deep", "depth"), ("pairs", "width")])
+def test_inputs_that_no_task_is_made_of_ask_for_a_training(net, estimator, name, axis):
+    with pytest.raises(UsageError, match=r"bring a training, --train file\.py:function"):
+        search(f"{net}:{name}", "1kJ", estimator, vary={axis: range(1, 3)}, trials=1)
 
 
 def test_arguments_in_words():

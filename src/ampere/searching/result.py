@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from ampere.network import Meter
@@ -45,7 +46,7 @@ class Found:
     @property
     def front(self) -> tuple[Trial, ...]:
         """Trials that no other one beats in both joules and accuracy, cheapest first."""
-        best, found = -1.0, []
+        best, found = -inf, []
         for trial in sorted(self.trials, key=lambda t: (t.candidate.joules, -(t.accuracy or 0.0))):
             if trial.accuracy is not None and trial.accuracy > best:
                 best = trial.accuracy

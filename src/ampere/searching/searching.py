@@ -30,7 +30,7 @@ from .own import Values, of_function
 from .result import Found
 from .screening import Report, screen
 from .space import SearchSpace
-from .training import OURS, Train, of_user, ours, place_of, refuse_if_none_trained, tried
+from .training import Train, name_of, of_user, ours, refuse_if_none_trained, tried
 
 TRIALS, STEPS, CONFIDENCE = 12, 300, 0.9
 BARS = 60
@@ -59,7 +59,7 @@ def search(
     """The best networks of a space inside an energy budget: many screened by their estimates, a few trained.
 
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. Each profile is one of the same
-    device with another optimiser. `train(model, candidate)` returns an accuracy; `trials=0` trains nothing.
+    device with another optimiser. `train(model, candidate)` returns an accuracy from 0 to 1; `trials=0` trains nothing.
     """
     _check(trials, steps, candidates, allocator)
     need_torch()
@@ -71,7 +71,7 @@ def search(
     original = searched.network(searched.original)
     prices = [Prices(estimator, allocator, original.batch) for estimator in known]
     now = min(price.of(original)[0] for price in prices)
-    allowed = _allowed(budget, now, iterations, joules_in(battery) if battery else None)
+    allowed = allowed_joules(budget, now, iterations, joules_in(battery) if battery else None)
     began = time.perf_counter()
     groups = screen(searched, prices, candidates, seed, lambda done, total, words: on_progress(0, 1, words))
     chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
@@ -90,7 +90,7 @@ def search(
         screening_seconds=time.perf_counter() - began,
         spread=_spread(groups),
         chosen=tuple(chosen),
-        trained_with=place_of(train) if isinstance(train, str) else getattr(train, "__name__", OURS),
+        trained_with=name_of(train),
     )
     return _train(found, run, searched, seed, on_progress, on_trial) if run else found
 
@@ -118,7 +118,7 @@ def space_of(
     return of_function(space, vary, input)
 
 
-def _allowed(budget: str | float, now: float, iterations: int | None, battery: float | None) -> float:
+def allowed_joules(budget: str | float, now: float, iterations: int | None, battery: float | None) -> float:
     text = str(budget).strip()
     if text.endswith("%") and text[:-1].replace(".", "", 1).isdigit() and float(text[:-1]) >= 100 and battery is None:
         raise UsageError(

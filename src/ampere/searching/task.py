@@ -36,6 +36,17 @@ def make_task(example: Tensor, classes: int, words: int = 0, seed: int = 0) -> T
     return Task((inputs[:TRAINING], labels[:TRAINING]), (inputs[TRAINING:], labels[TRAINING:]))
 
 
+def can_make(example: Any) -> bool:
+    """Channels of at most two places, or a row of words."""
+    import torch
+
+    if not isinstance(example, torch.Tensor):
+        return False
+    if example.is_floating_point():
+        return 2 <= example.dim() <= 4
+    return example.dim() == 2 and example.dtype in (torch.int64, torch.int32)
+
+
 def _images(torch: Any, shape: tuple[int, ...], labels: Tensor, classes: int, generator: Any) -> Tensor:
     """Channels and one or two places; a series of rows is an image of one channel."""
     planes = (1,) * max(0, 3 - len(shape)) + shape

@@ -8,20 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ampere.errors import ModelError, UsageError
+from ampere.errors import AmpereError, ModelError, UsageError
 from ampere.models.user_code import explain, find_function, guarded
 
 from .choosing import Candidate, in_words
 from .result import Trial
 from .space import SearchSpace
-from .task import Task, make_task
+from .task import Task, can_make, make_task
 
 if TYPE_CHECKING:
     from torch import nn
 
     from ampere.models.loading import LoadedModel
 
-Train = Callable[["nn.Module", Candidate], float]  # a model and what it is; its accuracy, the higher the better
+Train = Callable[["nn.Module", Candidate], Any]  # a model and what it is; its accuracy, from 0 to 1
 
 RATES = {"sgd": {"lr": 0.1}, "momentum": {"lr": 0.02, "momentum": 0.9}, "adam": {"lr": 1e-3}, "adamw": {"lr": 1e-3}}
 TESTED_AT_ONCE = 250
@@ -42,21 +42,12 @@ def of_user(spec: str) -> Train:
     source, _, name = spec.rpartition(":")
     function, folder = find_function(source, name)
 
-    def train(model: nn.Module, candidate: Candidate) -> float:
+    def train(model: nn.Module, candidate: Candidate) -> Any:
         with guarded(f"{name} in {source}", folder):
-            accuracy = function(model, candidate)
-        return _number(accuracy, spec)
+            return function(model, candidate)
 
+    train.__name__ = place_of(spec)
     return train
-
-
-def _number(accuracy: Any, spec: str) -> float:
-    try:
-        return float(accuracy)
-    except (TypeError, ValueError):
-        raise ModelError(
-            f"{spec} returned {type(accuracy).__name__}, not a number: return the accuracy, the higher the better"
-        ) from None
 
 
 def ours(space: SearchSpace, steps: int, seed: int) -> Train:
@@ -73,9 +64,12 @@ def _task(original: LoadedModel, name: str, seed: int) -> Task:
     example: Any
     [example] = original.inputs if isinstance(original.inputs, tuple) and len(original.inputs) == 1 else (None,)
     with torch.no_grad():
-        scores = None if example is None else original.model.eval()(example)
+        scores = original.model.eval()(example) if can_make(example) else None
     if not isinstance(scores, torch.Tensor) or scores.dim() != 2 or scores.shape[1] < 2:
-        raise UsageError(f"{name} gives no scores of classes for one input: bring a training, --train file.py:function")
+        raise UsageError(
+            f"{name} gives no scores of classes for one input of images, series or words: "
+            "bring a training, --train file.py:function"
+        )
     embeddings = [m for m in original.model.modules() if isinstance(m, torch.nn.Embedding)]
     return make_task(example, scores.shape[1], embeddings[0].num_embeddings if embeddings else 0, seed)
 
@@ -110,17 +104,28 @@ def tried(train: Train, space: SearchSpace, candidate: Candidate, seed: int) -> 
     import torch
 
     torch.manual_seed(seed)
-    model, began = space.build(candidate.arguments).model, time.perf_counter()
-    accuracy, failure = None, ""
+    began = time.perf_counter()
     try:
-        accuracy = train(model, candidate)
-    except Diverged as error:
-        failure = str(error)
-    except (RuntimeError, MemoryError) as error:
-        failure = explain(error)
-    if accuracy is not None and not math.isfinite(accuracy):
-        accuracy, failure = None, f"its accuracy is {accuracy}"
-    return Trial(candidate, accuracy, time.perf_counter() - began, failure)
+        score = train(space.build(candidate.arguments).model, candidate)
+    except Exception as error:
+        failure = str(error) if isinstance(error, (AmpereError, Diverged)) else explain(error)
+        return Trial(candidate, None, time.perf_counter() - began, failure)
+    accuracy, seconds = _accuracy(score, name_of(train)), time.perf_counter() - began
+    if math.isnan(accuracy):
+        return Trial(candidate, None, seconds, f"its accuracy is {accuracy}")
+    return Trial(candidate, accuracy, seconds)
+
+
+def _accuracy(score: Any, name: str) -> float:
+    try:
+        accuracy = float(score)
+    except (TypeError, ValueError, RuntimeError):
+        raise ModelError(
+            f"{name} returned {type(score).__name__}, not a number: return the accuracy, from 0 to 1"
+        ) from None
+    if accuracy < 0 or accuracy > 1:
+        raise ModelError(f"{name} returned {accuracy:g}, which is no accuracy: return a share from 0 to 1")
+    return accuracy
 
 
 def refuse_if_none_trained(trials: list[Trial]) -> None:
@@ -130,6 +135,12 @@ def refuse_if_none_trained(trials: list[Trial]) -> None:
             f"none of {len(trials)} candidates could be trained ({why}): "
             "try another optimiser, or a training of your own with --train file.py:function"
         )
+
+
+def name_of(train: str | Train | None) -> str:
+    if train is None:
+        return OURS
+    return place_of(train) if isinstance(train, str) else str(getattr(train, "__name__", type(train).__name__))
 
 
 def place_of(spec: str) -> str:

@@ -1,5 +1,7 @@
+import pytest
 import torch
 
+from ampere.errors import ModelError
 from ampere.evaluation.case_study.images import task
 from ampere.evaluation.case_study.training import LOOKS, train
 from ampere.models.cnn5 import build
@@ -28,3 +30,11 @@ def test_the_same_seed_trains_the_same():
     threads = torch.get_num_threads()
     assert trained(2).curve == trained(2).curve
     assert torch.get_num_threads() == threads
+
+
+def test_a_loss_that_is_no_number_is_named():
+    model, _ = build([4, 8, 8, 16], batch=10)
+    with torch.no_grad():
+        next(model.parameters()).fill_(float("nan"))
+    with pytest.raises(ModelError, match="loss on the test images became nan"):
+        train(model, task("", 0, 600, 200), 20, 10, 0, lambda share: None)

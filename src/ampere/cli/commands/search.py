@@ -18,6 +18,7 @@ from ..screen import print_json
 
 if TYPE_CHECKING:
     from ampere.estimation import Estimator
+    from ampere.searching.own import Values
     from ampere.searching.result import Found
 
 
@@ -55,7 +56,7 @@ def _add_what_varies(parser: ArgumentParser) -> None:
     group.add_argument("--candidates", metavar="N", type=values.count, help="how many to screen (default 1,000,000)")
     group.add_argument("--batch", metavar="N,N", type=_counts, default=[], help="batches (default the original's)")
     words = "each with a profile of its own, made where it is missing (default sgd)"
-    group.add_argument("--optimizers", metavar="NAMES", type=_optimizers, default=["sgd"], help=words)
+    group.add_argument("--optimizers", metavar="NAMES", type=_optimizers, help=words)
     words = "an argument of file.py:function: width=8..64 is a range, kernel=3,5 a list; may be repeated"
     group.add_argument("--vary", metavar="NAME=VALUES", action="append", default=[], help=words)
     group.add_argument("--input", metavar="SHAPE", help="of file.py:function, where it does not return one")
@@ -63,7 +64,9 @@ def _add_what_varies(parser: ArgumentParser) -> None:
 
 def _add_training(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("training")
-    words = "called as function(model, candidate); returns the accuracy (default: a short one on data made by Ampere)"
+    words = (
+        "called as function(model, candidate); returns an accuracy from 0 to 1 (default: short, on data made by Ampere)"
+    )
     group.add_argument("--train", metavar="FILE.py:FUNCTION", help=words)
     group.add_argument("--trials", metavar="N", type=values.count, default=12, help="how many to train (default 12)")
     words = "of the default training, at the original's batch (default 300)"
@@ -73,10 +76,10 @@ def _add_training(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere.searching.own import read_axis
-    from ampere.searching.searching import search, space_of
+    from ampere.searching.searching import search
 
     vary = dict(read_axis(text) for text in options.vary)
-    space_of(options.space, vary, options.batch, options.input, options.seed)  # refused before any profiling
+    _refuse_nonsense(options, vary)
     name = options.space.replace(":", "-").replace("/", "-")
     out = Path(options.out or f"search-{name}.json")
     plot = None if options.no_training else picture_place(options, f"search-{name}.png")
@@ -116,16 +119,39 @@ def run(options: Namespace) -> None:
         show(found, written)
 
 
+def _refuse_nonsense(options: Namespace, vary: dict[str, Values]) -> None:
+    """Before any time is spent on profiling."""
+    from ampere.estimation import joules_in
+    from ampere.searching.searching import allowed_joules, space_of
+    from ampere.searching.training import of_user
+
+    space_of(options.space, vary, options.batch, options.input, options.seed)
+    battery = joules_in(options.battery) if options.battery else None
+    allowed_joules(options.budget, 1.0, options.iterations, battery)
+    if options.train and not options.no_training:
+        of_user(options.train)
+
+
 def _known(options: Namespace) -> list[Estimator]:
     """One for each optimiser: of the profiles given, or of this device's own."""
+    from ampere.errors import UsageError
     from ampere.estimation import Estimator
     from ampere.models.loading import load_model
 
     if options.profile:
         each = [Namespace(**{**vars(options), "profile": path, "optimizer": None}) for path in options.profile]
-        return [Estimator(profile, options.watts_per_core) for profile in map(stored, each) if profile]
+        profiles = [profile for profile in map(stored, each) if profile]
+        there = {profile.setup.optimizer for profile in profiles}
+        asked = options.optimizers or there
+        for name in asked:
+            if name not in there:
+                raise UsageError(
+                    f"no profile given is of {name}, but of {', '.join(sorted(there))}: leave out --optimizers, "
+                    f"or make one with `ampere profile --optimizer {name}`"
+                )
+        return [Estimator(p, options.watts_per_core) for p in profiles if p.setup.optimizer in asked]
     model = options.space if ":" not in options.space else load_model(options.space, options.input)
-    each = [Namespace(**{**vars(options), "optimizer": name}) for name in options.optimizers]
+    each = [Namespace(**{**vars(options), "optimizer": name}) for name in options.optimizers or ["sgd"]]
     return [know(model, one).estimator for one in each]
 
 

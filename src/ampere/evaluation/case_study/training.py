@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ampere.errors import ModelError
+
 from .images import Images, Task
 
 if TYPE_CHECKING:
@@ -78,4 +80,8 @@ def tested(model: nn.Module, images: Images, count: int) -> tuple[float, float]:
         scores = torch.cat([model(pixels[i : i + AT_ONCE]) for i in range(0, len(pixels), AT_ONCE)])
     model.train()
     loss = float(cross_entropy(scores, labels))
-    return loss if math.isfinite(loss) else math.inf, float((scores.argmax(1) == labels).double().mean())
+    if not math.isfinite(loss):
+        raise ModelError(
+            f"the loss on the test images became {loss}: the training diverged; check the images, or take other seeds"
+        )
+    return loss, float((scores.argmax(1) == labels).double().mean())
