@@ -74,3 +74,10 @@ def test_a_trial_that_was_never_estimated_is_told_so(estimator):
     assert constraint.budget_joules == pytest.approx(5e-3)
     with pytest.raises(UsageError, match=r"constraint\.afford"):
         constraint(optuna.trial.create_trial(value=1.0))
+
+
+def test_a_misspelt_allocator_is_refused(estimator):
+    from ampere.integrations.optuna import EnergyConstraint
+
+    with pytest.raises(UsageError, match="allocator 'sytem' is none of"):
+        EnergyConstraint("5mJ", estimator, allocator="sytem")

@@ -112,6 +112,8 @@ def test_other_devices_than_the_profiles_are_not_measured(profile, image):
         opened_place(loaded, "local", profile, "tuned"),
     ):
         pass
+    with pytest.raises(UsageError, match="another device"):
+        ampere.prune(loaded, image, "50%", profile, check=True)
 
 
 def test_a_model_that_cannot_be_built_again_cannot_be_checked(model, image, estimator):

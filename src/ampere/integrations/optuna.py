@@ -11,6 +11,7 @@ from __future__ import annotations
 import optuna
 
 from ampere.api import estimator_of, network_of
+from ampere.api.estimating import check_allocator
 from ampere.devices.opening import LOCAL
 from ampere.errors import UsageError
 from ampere.estimation import Estimate, Estimator, joules_in
@@ -43,6 +44,7 @@ class EnergyConstraint:
         allocator: str = "system",
         device: str = LOCAL,
     ) -> None:
+        check_allocator(allocator)
         self._estimator, self._allocator = estimator_of(profile, device), allocator
         self._deviations = deviations(confidence)
         now = self.estimate(original).joules if original is not None else None
