@@ -91,6 +91,12 @@ def a_log_whose_clock_is_set(board):
     board.offset += 1.7e9
 
 
+def a_log_that_steps_ahead(board):
+    """By little enough that windows would be looked for among rows that are there."""
+    board.offset += 3.0
+    board.draw(6.0, IDLE)
+
+
 def a_board_that_was_started_again(board):
     board.offset, board.now = board.offset + board.now, 3.0
 
@@ -99,7 +105,13 @@ def a_line_that_is_damaged(board):
     board.write("oops\n")
 
 
-CHANGES = [a_log_that_goes_back, a_log_whose_clock_is_set, a_board_that_was_started_again, a_line_that_is_damaged]
+CHANGES = [
+    a_log_that_goes_back,
+    a_log_that_steps_ahead,
+    a_log_whose_clock_is_set,
+    a_board_that_was_started_again,
+    a_line_that_is_damaged,
+]
 
 
 @pytest.mark.parametrize("change", CHANGES)

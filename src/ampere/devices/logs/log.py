@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 GAP = 5.0  # times the usual interval: rows are missing
 ROWS_TO_TELL = 8
 LONGEST_PAUSE_SECONDS = 3600.0  # between rows by one clock
+STEP_SECONDS = 1.0  # without a row: nobody knows whether the meter paused or its clock was set
 BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -85,6 +86,14 @@ class Log:
         if first == 0 or last == len(times):
             return False
         return bool(np.max(np.diff(times[first - 1 : last + 1])) <= GAP * (self.interval or np.inf))
+
+    def stepped(self, began: float, ended: float) -> bool:
+        """Whether its time may have been set between."""
+        import numpy as np
+
+        times, _ = self.since(0)
+        inside = times[np.searchsorted(times, began) : int(np.searchsorted(times, ended)) + 1]
+        return bool(np.max(np.diff(inside), initial=0.0) > max(STEP_SECONDS, GAP * (self.interval or 0.0)))
 
     def mean_watts(self, began: float, ended: float) -> float:
         """Over a span of the log's own time, each row standing for the time since the one before it."""

@@ -151,7 +151,10 @@ class LoggedMeter:
         """Until the log has a row after that."""
         assert self._clocks is not None
         last = self._clocks.in_log(device_seconds)
-        _wait(self._log, lambda: self._log.latest > last, f"{self._log.spec.path} stopped growing: the meter is gone")
+        path = self._log.spec.path
+        _wait(self._log, lambda: self._log.latest > last, f"{path} stopped growing: the meter is gone")
+        if self._log.stepped(self._clocks.in_log(self._clocks.latest or 0.0), last):
+            raise ClockWasSet(f"{path} lacks rows, or its clock was set: let the meter record without a pause")
         return self._clocks
 
 
