@@ -5,7 +5,7 @@
             |                                +------- yes, it seems ---------+            | no
             +------------------- estimate again, knowing what both really cost <----------+
 
-What the estimate still gets wrong of the last result is a factor on all that are like it.
+What the estimate still gets wrong of the last result is a factor on all that are like it, as far as its rounds are sure.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ from .refitting import joules_of, knowing
 from .result import Measured, Pruned
 
 CHECKS_AT_LEAST, CHECKS_AT_MOST = 3, 12  # where the first shows that it is needed
-CHECK_SECONDS, ALL_SECONDS = 3.0, 20.0  # of one check and of all, by the device's clock
+CHECK_SECONDS, ALL_SECONDS = 3.0, 24.0  # of one check by the device's clock; of all, with choosing widths again
 ROUNDS_AT_LEAST, ROUNDS_AT_MOST = 4, 100  # of one check
 NEAR = 0.02  # below the budget by no more than this share of it, a result is good
 BELOW = 0.003  # what is aimed below the budget, since measuring again gives a little more or less
 SURE = 0.006  # so little doubt of the share, relative, is as good as none
 OF_A_MEDIAN = 1.25  # its deviation over that of a mean
 SPREAD = 0.025  # of rounds, relative, where there are too few to tell
+MISSED = 0.02  # relative, what the corrected estimate gets wrong of a result that it has seen
 
 
 @dataclass(frozen=True)
@@ -64,25 +65,29 @@ def prune_and_check(
     sure, allocator = deviations(confidence), place.original.allocator
     seen, found = Seen(place, estimator), dict[Network, Pruned]()
     pruned = pruner.pruned(joules, (1 - BELOW) * allowed(joules.estimate(pruner.network).joules), confidence)
+    choosing = 0.0
     for check in range(CHECKS_AT_MOST):
-        pruner.progress(min(seen.seconds, ALL_SECONDS), ALL_SECONDS, "training original and result in turn")
+        spent = seen.seconds + choosing
+        pruner.progress(min(spent, ALL_SECONDS), ALL_SECONDS, "training original and result in turn")
         measured = seen.measured(pruned, Random(f"check {check}"))
         budget, result = allowed(measured.joules_before), pruned.networks[1]
         bound = measured.joules_after * (1 + sure * measured.share_doubt)
         found[result] = replace(pruned, measured=measured, budget_joules=budget, bound_joules=bound)
-        if pruner.strategy == "flops" or (seen.seconds > ALL_SECONDS and check + 1 >= CHECKS_AT_LEAST):
+        if pruner.strategy == "flops" or (spent + CHECK_SECONDS > ALL_SECONDS and check + 1 >= CHECKS_AT_LEAST):
             break
         if (1 - NEAR) * budget <= measured.joules_after and measured.joules_after * (1 + sure * SURE) <= budget:
             if bound <= budget and measured.share_doubt <= SURE:
                 break
             continue  # it seems good, and is measured on until that is certain
-        corrected = seen.estimator()
-        factor = measured.joules_after / corrected.estimate(result, allocator).joules
+        began, corrected = time.monotonic(), seen.estimator()
+        believed = MISSED**2 / (MISSED**2 + measured.share_doubt**2)
+        factor = (measured.joules_after / corrected.estimate(result, allocator).joules) ** believed
         try:
             aim = (1 - BELOW) * budget / (1 + sure * SURE)
             pruned = pruner.pruned(Joules(corrected, allocator, 0.0, pruner.network, factor), aim, confidence)
         except AmpereError:
             break  # what the corrected estimate asks for cannot be had
+        choosing += time.monotonic() - began
     inside = [p for p in found.values() if p.inside]
     return max(inside, key=lambda p: p.share) if inside else min(found.values(), key=lambda p: p.share)
 
