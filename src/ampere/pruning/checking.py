@@ -5,7 +5,7 @@
             |                                +------- yes, it seems ---------+            | no
             +------------------- estimate again, knowing what both really cost <----------+
 
-What the estimate still gets wrong of the last result is a factor on all that are like it, as far as its rounds are sure.
+What the estimate still gets wrong of the last result is a factor on all that are like it, as far as rounds are sure.
 """
 
 from __future__ import annotations
