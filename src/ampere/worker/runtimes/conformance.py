@@ -87,10 +87,11 @@ class RuntimeConformance:
         assert sorted(sorted(w.shape) for w in ours) == sorted(sorted(w.shape) for w in theirs)
 
     def test_all_that_it_can_build_trains_in_one_network(self) -> None:
+        """Dropout makes each loss uncertain; what forty steps learn is more than that."""
         every = [layer for layer in every_example() if not self.description.lacks(layer)]
         training = self.built(subject(*every), optimizer=self.description.optimizers[-1])
         assert training.parameters == sum(work(layer).parameters for layer in every)
-        first, last = trained(training, 5)
+        first, last = trained(training, 40)
         assert last < first
 
     def test_it_trains_in_this_type(self, dtype: str) -> None:
