@@ -36,7 +36,7 @@ from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 SECONDS = {"transformer": 25.0, "resnet": 25.0}
-SHARE, CONFIDENCE, ROUNDS, ALLOCATOR = 0.5, 0.95, 15, "tuned"
+SHARE, CONFIDENCE, ROUNDS, ALLOCATOR = 0.5, 0.9, 15, "tuned"
 
 
 def main() -> None:

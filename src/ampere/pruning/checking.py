@@ -33,7 +33,7 @@ from .refitting import joules_of, knowing
 from .result import Measured, Pruned
 
 CHECKS_AT_LEAST, CHECKS_AT_MOST = 3, 12  # where the first shows that it is needed
-CHECK_SECONDS, ALL_SECONDS = 3.0, 24.0  # of one check by the device's clock; of all, with choosing widths again
+CHECK_SECONDS, ALL_SECONDS = 3.0, 22.0  # of one check by the device's clock; of all, with choosing widths again
 ROUNDS_AT_LEAST, ROUNDS_AT_MOST = 4, 100  # of one check
 NEAR = 0.02  # below the budget by no more than this share of it, a result is good
 BELOW = 0.003  # what is aimed below the budget, since measuring again gives a little more or less
