@@ -36,7 +36,7 @@ CHECKS_AT_LEAST, CHECKS_AT_MOST = 3, 12  # where the first shows that it is need
 CHECK_SECONDS, ALL_SECONDS = 3.0, 22.0  # of one check by the device's clock; of all, with choosing widths again
 ROUNDS_AT_LEAST, ROUNDS_AT_MOST = 4, 100  # of one check
 NEAR = 0.02  # below the budget by no more than this share of it, a result is good
-BELOW = 0.003  # what is aimed below the budget, since measuring again gives a little more or less
+BELOW = 0.003  # what is aimed below the budget at first, since measuring gives a little more or less
 SURE = 0.006  # so little doubt of the share, relative, is as good as none
 OF_A_MEDIAN = 1.25  # its deviation over that of a mean
 SPREAD = 0.025  # of rounds, relative, where there are too few to tell
@@ -75,21 +75,28 @@ def prune_and_check(
         found[result] = replace(pruned, measured=measured, budget_joules=budget, bound_joules=bound)
         if pruner.strategy == "flops" or (spent + CHECK_SECONDS > ALL_SECONDS and check + 1 >= CHECKS_AT_LEAST):
             break
-        if (1 - NEAR) * budget <= measured.joules_after and measured.joules_after * (1 + sure * SURE) <= budget:
-            if bound <= budget and measured.share_doubt <= SURE:
+        doubt = measured.share_doubt if measured.share_doubt > SURE else 0.0
+        low, high = (1 - NEAR) * budget, budget / (1 + sure * SURE)
+        if (1 - doubt) * low <= measured.joules_after <= (1 + doubt) * high:
+            if not doubt:
                 break
-            continue  # it seems good, and is measured on until that is certain
+            continue  # it may be good, and is measured on until that is certain
         began, corrected = time.monotonic(), seen.estimator()
         believed = MISSED**2 / (MISSED**2 + measured.share_doubt**2)
         factor = (measured.joules_after / corrected.estimate(result, allocator).joules) ** believed
         try:
-            aim = (1 - BELOW) * budget / (1 + sure * SURE)
-            pruned = pruner.pruned(Joules(corrected, allocator, 0.0, pruner.network, factor), aim, confidence)
+            corrected_joules = Joules(corrected, allocator, 0.0, pruner.network, factor)
+            pruned = pruner.pruned(corrected_joules, sqrt(low * high), confidence)  # the middle of what is good
         except AmpereError:
             break  # what the corrected estimate asks for cannot be had
         choosing += time.monotonic() - began
     inside = [p for p in found.values() if p.inside]
-    return max(inside, key=lambda p: p.share) if inside else min(found.values(), key=lambda p: p.share)
+    return max(inside, key=_surely) if inside else min(found.values(), key=lambda p: p.share)
+
+
+def _surely(pruned: Pruned) -> float:
+    """Its share, as far as that is certain."""
+    return pruned.share * (1 - pruned.measured.share_doubt if pruned.measured else 1)
 
 
 class Seen:
