@@ -31,9 +31,9 @@ FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 RUNTIMES = ("torch", "torch-compile", "jax", "mnn")
 LARGE = ("transformer", "resnet")  # many layers: a step takes longer, and much longer to compile
 # Seconds of a profile: of small families, of large ones. Those who compile spend most of theirs on it.
-SECONDS = {"torch": (15.0, 25.0), "mnn": (15.0, 25.0), "jax": (100.0, 150.0), "torch-compile": (150.0, 300.0)}
+SECONDS = {"torch": (15.0, 25.0), "mnn": (15.0, 25.0), "jax": (150.0, 150.0), "torch-compile": (150.0, 300.0)}
 COMPILING = {"torch": (0.0, 0.0), "mnn": (0.0, 0.0), "jax": (2.0, 8.0), "torch-compile": (10.0, 60.0)}  # a network
-TESTED = {"torch": (20, 3), "mnn": (20, 3), "jax": (16, 3), "torch-compile": (12, 3)}  # networks, rounds of each half
+TESTED = {"torch": (20, 3), "mnn": (20, 3), "jax": (16, 5), "torch-compile": (12, 3)}  # networks, rounds of each half
 METHODS = ("additive", "sequential", "flops_intercept")
 WATTS = 5.0
 ROUNDS_SIDE_BY_SIDE = 5
