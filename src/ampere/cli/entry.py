@@ -26,12 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return 0
     except BrokenPipeError:
-        return _leave_the_pipe()
+        _leave_the_output()
+        return BROKEN_PIPE
     except KeyboardInterrupt:
         return _say("stopped", INTERRUPTED)
     except AmpereError as error:
         return _say(str(error), error.exit_code)
     except OSError as error:
+        _leave_the_output()
         return _say(f"the system refuses: {error}", StorageError.exit_code)
     except Exception as error:
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
@@ -52,7 +54,9 @@ def _tolerate_any_terminal() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _leave_the_pipe() -> int:
-    """Whoever read our output has gone, which is their right; Python's own flush at the end must not complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return BROKEN_PIPE
+def _leave_the_output() -> None:
+    """What cannot be written, because its reader or its disk has gone, must not be tried again when Python ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
