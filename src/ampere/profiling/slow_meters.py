@@ -1,9 +1,10 @@
-"""Profiling with a slow counter: time from many short blocks, power from few long windows.
+"""Profiling with a slow meter: time from many short blocks, power from a few readings: of steady loads by a gauge, in
+long windows by a counter.
 
-| short blocks, only timed ......... | long window | long window | long window ...    until the target or the end
+| short blocks, only timed ......... | reading | reading | reading ...    until the target or the end
   what a step takes, layer by layer    watts of networks that do unlike things a second
 
-Power varies far less between networks than time does (surrogate/power.py), so that a handful of windows tells it; what
+Power varies far less between networks than time does (surrogate/power.py), so that a handful of readings tells it; what
 they leave open is carried along as doubt of the joules of everything that was only timed.
 """
 
