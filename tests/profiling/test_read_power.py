@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.synthetic import chain, observed
+from tests.synthetic import chain
 
 from ampere.devices import Block
 from ampere.network import Meter, TrainingSetup
@@ -41,7 +41,7 @@ def read(board, meter=GAUGE):
         None, {"tuned": board}, TrainingSetup(), meter, YARDSTICK, kept.append, "yardstick", 3.0 * YARDSTICK,
         yardstick_now=board.yardstick_now,
     )  # fmt: skip
-    seen = bench.read_power(Experiment(network, {}, "network"), observed(network, KNOWN).measurement)
+    seen = bench.read_power(Experiment(network, {}, "network"), KNOWN)
     assert kept == [seen]
     return seen.measurement
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ampere.devices import VariantDied, VariantFailed
 from ampere.fitting import counted, power_of
-from ampere.network import Measurement, Network
+from ampere.network import Network
 from ampere.profiles.profile import Observation
 from ampere.surrogate.hyperparameters import Hyperparameters
 from ampere.worker.steady import reading_by
@@ -62,7 +62,7 @@ class TimedFirst(Profiling):
         del self._trained[experiment.network]  # once is enough
         try:
             if bench.steady:
-                seen = bench.read_power(experiment, self._known(experiment.network))
+                seen = bench.read_power(experiment, self._seconds(experiment.network))
             else:
                 seen = bench.observe(experiment, self._model.answer(experiment.network).seconds)
         except (VariantDied, VariantFailed) as error:
@@ -70,8 +70,8 @@ class TimedFirst(Profiling):
         else:
             self._seen += [seen] if seen else []
 
-    def _known(self, network: Network) -> Measurement:
-        return next(o.measurement for o in self.quiet if o.network == network and o.purpose == "network")
+    def _seconds(self, network: Network) -> float:
+        return next(o.measurement.cpu_seconds for o in self.quiet if o.network == network and o.purpose == "network")
 
     def outcome(self) -> Outcome:
         """What is expected of joules: the error of time, and that of power."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from ampere.devices import Block
-from ampere.network import Measurement, Meter, TrainingSetup
+from ampere.network import Meter, TrainingSetup
 from ampere.network.kinds import USUAL_WIDTH
 from ampere.network.setup import PROTOCOLS
 from ampere.profiles.profile import Observation
@@ -96,9 +96,9 @@ class Bench:
             self.record(seen)
         return seen
 
-    def read_power(self, experiment: Experiment, known: Measurement) -> Observation | None:
+    def read_power(self, experiment: Experiment, step_seconds: float) -> Observation | None:
         """By a gauge, once the load is steady; beside the yardstick's power only where the clock is not as usual."""
-        asked = request(experiment, self.setup, known.cpu_seconds, power=True)
+        asked = request(experiment, self.setup, step_seconds, power=True)
         block = self.trainers[experiment.allocator].block(**asked)
         if block.yardstick_seconds and abs(block.yardstick_seconds / self.yardstick_seconds - 1) > CLOCK_MOVED:
             block = replace(block, yardstick_joules=self.yardstick_now())
