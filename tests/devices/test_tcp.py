@@ -12,7 +12,7 @@ from tests.listening import NODE, OURS, listening
 
 from ampere import Profile, TrainingSetup
 from ampere.cli import main
-from ampere.devices import describe, opened, setup_on
+from ampere.devices import VariantDied, describe, opened, setup_on
 from ampere.devices.tcp import TcpDevice
 from ampere.devices.tcp_address import TcpAddress
 from ampere.errors import DeviceError, UsageError
@@ -67,6 +67,18 @@ def test_a_lost_connection_is_made_again():
         threading.Timer(0.4, lambda: there._worker._socket.shutdown(socket.SHUT_RDWR)).start()
         assert there.block(LAYERS, iterations=100_000, warmup=1, seconds_limit=1.5).iterations > 1
         assert there.restarts == 2
+
+
+def test_a_compiler_that_takes_too_long_is_told_and_the_next_variant_is_trained():
+    pytest.importorskip("jax", reason="JAX is not installed here")
+    jax = TrainingSetup("jax")
+    with listening(OURS) as address, device(address) as there:
+        usual, there.compile_limit = there.compile_limit, 0.01
+        with pytest.raises(VariantDied, match=r"longer than 0\.01 s"):
+            there.block(LAYERS, jax, **QUICK)
+        there.compile_limit = usual
+        assert there.block(LAYERS, jax, **QUICK).parameters == 136
+        assert there.restarts == 1
 
 
 def test_a_worker_that_is_not_there_is_one_line():

@@ -1,11 +1,14 @@
 """A compiler that is missing or fails is one line with a remedy, and costs nothing but the variant."""
 
 import os
+import threading
 from types import SimpleNamespace
 
 import pytest
 
+from ampere.worker.compiling import TOO_LONG, compiling_at_most
 from ampere.worker.errors import WorkerError
+from ampere.worker.isolation import in_child
 from ampere.worker.runtimes.layer_examples import conv
 
 COMPILED = {"runtime": "torch-compile"}
@@ -53,3 +56,22 @@ def test_what_is_trained_was_compiled(layers_subject, subject_of, what):
     runtime.prepare(1)
     runtime.build(layers_subject(conv()) if what == "layers" else subject_of("mlp"), TrainingSetup("torch-compile"))
     assert counters["stats"]["unique_graphs"] > before
+
+
+def test_one_that_takes_too_long_is_told_before_the_process_ends(start_worker, layers_subject):
+    pytest.importorskip("jax", reason="JAX is not installed here")
+    worker = start_worker()
+    told = worker.block(layers_subject(conv()), setup={"runtime": "jax"}, compile_limit=0.01)
+    assert told["error"] == {"type": "compile_timeout", "message": "compiling took longer than 0.01 s"}
+    assert worker.process.stdout.read() == ""
+    assert worker.process.wait(10) == TOO_LONG
+
+
+def test_one_in_a_process_of_its_own_ends_only_that():
+    def compiling():
+        with compiling_at_most(0.01):
+            return threading.Event().wait(10)
+
+    with pytest.raises(WorkerError) as told:
+        in_child(compiling)
+    assert told.value.type == "compile_timeout"

@@ -16,6 +16,7 @@ ERROR_TYPES = (
     "runtime_missing",
     "variant_failed",
     "variant_died",
+    "compile_timeout",
     "out_of_memory",
     "meter_failed",
     "busy",

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import DeviceError, MeterError
 from ..network import TrainingSetup
-from ..worker.compiling import LIMIT_SECONDS, TOO_LONG
+from ..worker.compiling import COMPILE_TIMEOUT, LIMIT_SECONDS, TOO_LONG
 from ..worker.errors import WorkerError
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
 from ..worker.runtimes import description_of
@@ -157,12 +157,19 @@ class WorkerDevice(ABC):
             result, kind, message = read_answer(answer)
             if result is not None:
                 return result
+            if kind == COMPILE_TIMEOUT:
+                self._kill()  # it ends anyway, perhaps in the middle of the next request
+                raise compiled_too_long(self.compile_limit)
             if kind != "variant_died":
                 raise as_error(kind, message)
             causes.append(message)
         if request["do"] != "block" or not self._greeted:
             raise DeviceError(f"the worker died twice: {causes[-1]}; try {self._by_hand()}")
         raise VariantDied(f"the worker died twice on the same variant: {causes[-1]}; leave it out")
+
+    def _kill(self) -> None:
+        if self._worker:
+            self._worker.kill()
 
     def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         worker = self._started()

@@ -5,7 +5,7 @@ import math
 import time
 from typing import Any, Dict, List, Tuple
 
-from .compiling import compiling_at_most, compiling_flags
+from .compiling import Tell, compiling_at_most, compiling_flags, nobody
 from .errors import WorkerError, bad_request
 from .isolation import CAN_FORK, in_child
 from .measuring import Plan, Target, Window, measure, measure_plain, plan_for_counter, plan_steps, plan_windows, window
@@ -23,20 +23,23 @@ YARDSTICKS_AT_LEAST = 20
 METER_ATTEMPTS = 3
 
 
-def block(record: Dict[str, Any]) -> Dict[str, Any]:
-    """Once more where the meter failed: a counter that was set back is not set back every time."""
+def block(record: Dict[str, Any], tell: Tell = nobody) -> Dict[str, Any]:
+    """Once more where the meter failed: a counter that was set back is not set back every time.
+
+    `tell` is for what must be said before the process ends.
+    """
     for left in reversed(range(METER_ATTEMPTS)):
         try:
-            return _block(record)
+            return _block(record, tell)
         except WorkerError as problem:
             if problem.type != METER_FAILED or not left:
                 raise
     raise AssertionError
 
 
-def _block(record: Dict[str, Any]) -> Dict[str, Any]:
+def _block(record: Dict[str, Any], tell: Tell) -> Dict[str, Any]:
     request, slept, fed = BlockRequest.from_json(record), slept_seconds(), power_source()
-    answer = _isolated(request)
+    answer = _isolated(request, tell)
     if slept_seconds() - slept > SLEPT_SECONDS:
         raise meter_failed("the machine slept while it was measured: keep it awake")
     if power_source() != fed:
@@ -44,22 +47,22 @@ def _block(record: Dict[str, Any]) -> Dict[str, Any]:
     return answer
 
 
-def _isolated(request: BlockRequest) -> Dict[str, Any]:
+def _isolated(request: BlockRequest, tell: Tell) -> Dict[str, Any]:
     runtime = find_runtime(request.setup.runtime)
     if request.isolation == "inline":
-        return _run(request, runtime, ())
+        return _run(request, runtime, (), tell)
     if not CAN_FORK or not runtime.ready_to_fork(request.subject, request.setup.threads):
-        return _run(request, runtime, ("not_isolated",))
+        return _run(request, runtime, ("not_isolated",), tell)
     return in_child(lambda: _run(request, runtime, ()))
 
 
-def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...]) -> Dict[str, Any]:
+def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: Tell = nobody) -> Dict[str, Any]:
     began = time.monotonic()
     limit_memory()
     runtime.prepare(request.setup.threads)
     yardstick = runtime.yardstick()
     compiles = description_of(request.setup.runtime).compiles
-    with compiling_at_most(request.compile_limit) if compiles else contextlib.nullcontext():
+    with compiling_at_most(request.compile_limit, tell) if compiles else contextlib.nullcontext():
         target = runtime.build(request.subject, request.setup)
     built = time.monotonic()
     meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()

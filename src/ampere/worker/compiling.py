@@ -1,25 +1,50 @@
-"""A compiler that takes too long is ended together with its process: nothing less stops native code."""
+"""A compiler that takes too long is ended with its process, after a last answer: nothing less stops native code.
+
+build ......... limit ---> compile_timeout, by a thread of its own ---> the process ends
+"""
 
 import contextlib
 import os
 import threading
-from typing import Iterator, Tuple
+from typing import Callable, Iterator, Tuple
+
+from .errors import WorkerError
 
 LIMIT_SECONDS = 120.0
 SLOW_SECONDS = 30.0  # beyond it a measurement is flagged: it took longer to compile than most do to measure
-TOO_LONG = 71  # the exit code that tells the host
+TOO_LONG = 71  # the exit code that tells a host whom the answer does not reach
+COMPILE_TIMEOUT = "compile_timeout"
+ANSWERING_SECONDS = 5.0  # a host that does not listen keeps nothing alive
+
+Tell = Callable[[WorkerError], None]
+
+
+def nobody(error: WorkerError) -> None:
+    """The exit code says it too."""
 
 
 @contextlib.contextmanager
-def compiling_at_most(seconds: float) -> Iterator[None]:
-    timer = threading.Timer(seconds, os._exit, (TOO_LONG,))
+def compiling_at_most(seconds: float, tell: Tell = nobody) -> Iterator[None]:
+    timer = threading.Timer(seconds, _end, (seconds, tell))
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+        timer.join()  # one that has rung ends the process: there is no second answer
+
+
+def too_long(seconds: float) -> WorkerError:
+    return WorkerError(COMPILE_TIMEOUT, f"compiling took longer than {seconds:g} s")
 
 
 def compiling_flags(seconds: float) -> Tuple[str, ...]:
     return ("slow_compile",) if seconds > SLOW_SECONDS else ()
+
+
+def _end(seconds: float, tell: Tell) -> None:
+    telling = threading.Thread(target=tell, args=(too_long(seconds),), daemon=True)
+    telling.start()
+    telling.join(ANSWERING_SECONDS)
+    os._exit(TOO_LONG)

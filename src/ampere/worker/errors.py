@@ -6,7 +6,7 @@ OUT_OF_MEMORY_SIGNS = ("can't allocate memory", "out of memory", "not enough mem
 
 
 class WorkerError(Exception):
-    """`type` is one of bad_request, runtime_missing, variant_failed, variant_died, out_of_memory, meter_failed."""
+    """`type` is one of those in docs/PROTOCOL.md."""
 
     def __init__(self, type: str, message: str) -> None:
         super().__init__(message)

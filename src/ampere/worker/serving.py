@@ -5,7 +5,7 @@ from typing import Any, Callable, Dict
 
 from .block import block, yardstick_alone
 from .channel import Channel
-from .errors import as_worker_error, bad_request
+from .errors import WorkerError, as_worker_error, bad_request
 from .greeting import greeting
 from .meters import counters, load
 
@@ -17,7 +17,7 @@ def serve(channel: Channel) -> None:
     actions: Actions = {
         "hello": lambda request: greeting(request, channel.heart.every),
         "ping": lambda request: {},
-        "block": block,
+        "block": lambda request: block(request, lambda error: channel.send(_refusal(request.get("id"), error))),
         "yardstick": yardstick_alone,
         "counters": counters,
         "load": load,
@@ -35,7 +35,11 @@ def answer(line: bytes, actions: Actions) -> Dict[str, Any]:
         name = request.get("id")
         return {"id": name, "result": _action(request, actions)(request)}
     except (Exception, SystemExit) as problem:
-        return {"id": name, "error": as_worker_error(problem).to_json()}
+        return _refusal(name, as_worker_error(problem))
+
+
+def _refusal(name: Any, error: WorkerError) -> Dict[str, Any]:
+    return {"id": name, "error": error.to_json()}
 
 
 def _parse(line: bytes) -> Request:
