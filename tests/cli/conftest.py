@@ -90,8 +90,9 @@ def here(tmp_path, monkeypatch, capsys):
     from ampere.cli import main
 
     monkeypatch.setenv("AMPERE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("AMPERE_METER", "")  # so that what --meter leaves there is gone after the test
-    monkeypatch.delenv("AMPERE_METER")
+    for name in ("AMPERE_METER", "AMPERE_COMPILE_LIMIT"):  # so that what options leave there is gone after the test
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
 
     def run(*words):

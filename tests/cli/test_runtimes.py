@@ -9,7 +9,7 @@ from tests.plugins import bring_runtime
 from ampere.profiles.profile import Profile
 from ampere.worker.runtimes.table import description_of, installed
 
-USAGE, MODEL, PROFILE, RUNTIME_MISSING = 2, 3, 4, 6
+USAGE, MODEL, PROFILE, DEVICE, RUNTIME_MISSING = 2, 3, 4, 5, 6
 KNOWN = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
 STUBBORN = """
 from ampere.worker.errors import WorkerError
@@ -91,6 +91,21 @@ def test_a_profile_of_jax_is_kept_apart_and_tells_what_was_compiled(ampere, here
     refused(here("estimate", "lenet5", "--no-profiling"), PROFILE, "no profile of this setup")
     mixed = here("profile", "lenet5", "--out", ampere.profile_path, "--seconds", 5)
     refused(mixed, PROFILE, "made with jax-sgd-float32-1t, not torch-sgd-float32-1t")
+
+
+@needs_jax
+def test_what_compiles_for_longer_than_the_limit_is_told_and_the_limit_is_an_option(here, refused):
+    words = ("--runtime", "jax", "--seconds", 6, "--quiet")
+    told = ("longer than 0.01 s", "give it longer with --compile-limit")
+    refused(here("profile", "lenet5", *words, "--compile-limit", 0.01), MODEL, "nothing could be trained", *told)
+    refused(here("measure", "lenet5", *words, "--compile-limit", "0.01s"), DEVICE, *told)
+
+
+def test_a_limit_that_is_none_is_refused(here, refused, monkeypatch):
+    words = ("measure", "lenet5", "--quiet")
+    refused(here(*words, "--compile-limit", "-3"), USAGE, "--compile-limit", "a positive number of seconds")
+    monkeypatch.setenv("AMPERE_COMPILE_LIMIT", "ages")
+    refused(here(*words), USAGE, "AMPERE_COMPILE_LIMIT=ages is no number of seconds")
 
 
 @needs_jax

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, Namespace, _ActionsContainer
+from argparse import Action, ArgumentParser, Namespace, _ActionsContainer
 from typing import Any
 
 from ampere.errors import UsageError
@@ -57,6 +57,21 @@ def add_setup(parser: ArgumentParser) -> None:
     group.add_argument("--optimizer", choices=OPTIMIZERS, help="default sgd")
     group.add_argument("--dtype", choices=tuple(DTYPES), help="default float32")
     group.add_argument("--threads", metavar="N", type=values.count, help="default 1")
+    parser.add_argument(
+        "--compile-limit",
+        metavar="S",
+        type=values.seconds,
+        action=ForDevices,
+        help="give up what compiles for longer than S seconds (default: AMPERE_COMPILE_LIMIT, else 120)",
+    )
+
+
+class ForDevices(Action):
+    """An option that every device reads from the environment when it is opened."""
+
+    def __call__(self, parser: ArgumentParser, options: Namespace, value: Any, written: str | None = None) -> None:
+        setattr(options, self.dest, value)
+        os.environ[f"AMPERE_{self.dest.upper()}"] = str(value)
 
 
 def add_meter(parser: ArgumentParser, default: str = "5 W: between a phone's big core and a server's") -> None:

@@ -39,7 +39,8 @@ def read_answer(answer: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str, 
 
 def compiled_too_long(seconds: float) -> VariantDied:
     return VariantDied(
-        f"compiling a variant took longer than {seconds:g} s: leave it out, or train with --runtime torch"
+        f"compiling a variant took longer than {seconds:g} s: give it longer with --compile-limit, leave it out, "
+        "or train with --runtime torch"
     )
 
 

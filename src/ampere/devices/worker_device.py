@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import DeviceError, MeterError
 from ..network import TrainingSetup
-from ..worker.compiling import COMPILE_TIMEOUT, LIMIT_SECONDS, TOO_LONG
+from ..worker.compiling import COMPILE_TIMEOUT, TOO_LONG
 from ..worker.errors import WorkerError
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
 from ..worker.runtimes import description_of
@@ -19,7 +19,7 @@ from .answers import as_error, check_version, compiled_too_long, greeting, read_
 from .block import Block, Yardstick
 from .conversation import BEAT_SECONDS, MISSED_BEATS, Conversation, WorkerGone
 from .device import VariantDied, VariantFailed
-from .environment import METER
+from .environment import METER, compile_limit
 from .fingerprint import fingerprint
 from .limits import impossible
 from .logs import logged_meter
@@ -38,7 +38,7 @@ class WorkerDevice(ABC):
         """`grace_seconds` are given to a block beyond three times its own limit before it counts as hanging."""
         self.allocator = allocator
         self.watts_per_core = watts_per_core
-        self.compile_limit = LIMIT_SECONDS
+        self.compile_limit = compile_limit()
         self.restarts = 0
         self.beat_seconds = BEAT_SECONDS  # how often a busy worker says that it is alive
         self._grace = grace_seconds
