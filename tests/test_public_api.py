@@ -19,6 +19,7 @@ PUBLIC = [
     "Meter",
     "Network",
     "Profile",
+    "Ranking",
     "TrainingSetup",
     "__version__",
     "compare",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ampere.api import compare, estimate, load_model, measure, profile, prune, trace, validate
     from ampere.budget import Budget
-    from ampere.comparison import Comparison
+    from ampere.comparison import Comparison, Ranking
     from ampere.errors import AmpereError
     from ampere.estimation import Estimate, Estimator
     from ampere.network import Layer, Measurement, Meter, Network, TrainingSetup
@@ -27,6 +27,7 @@ _HOMES = {
     "Meter": "ampere.network",
     "Network": "ampere.network",
     "Profile": "ampere.profiles.profile",
+    "Ranking": "ampere.comparison",
     "TrainingSetup": "ampere.network",
     "compare": "ampere.api",
     "estimate": "ampere.api",
@@ -51,6 +52,7 @@ __all__ = [
     "Meter",
     "Network",
     "Profile",
+    "Ranking",
     "TrainingSetup",
     "__version__",
     "compare",

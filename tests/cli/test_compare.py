@@ -1,4 +1,4 @@
-"""`ampere compare`: one sentence, a row a device, one line where something is wrong."""
+"""`ampere compare`: one sentence, a row a device or runtime, one line where something is wrong."""
 
 from dataclasses import replace
 
@@ -7,6 +7,7 @@ from tests.synthetic import chain, observed, random_chains, true_seconds
 
 from ampere import Meter, Profile, TrainingSetup
 from ampere.profiles.networks import save_network
+from ampere.worker.runtimes.table import description_of, installed
 
 
 @pytest.fixture(name="files")
@@ -19,6 +20,10 @@ def profiles_and_networks(tmp_path):
     server = replace(board, device={"id": "b", "cpu": "server"}, meter=Meter("RAPL", True, "package"))
     server.save(tmp_path / "server.json")
     replace(board, observations=()).save(tmp_path / "empty.json")
+    jax = replace(board, setup=TrainingSetup("jax"), common_yardstick_seconds=1.1e-3)
+    jax.save(tmp_path / "jax.json")
+    replace(jax, common_yardstick_seconds=None).save(tmp_path / "before.json")
+    replace(board, setup=TrainingSetup("mnn")).save(tmp_path / "mnn.json")
     save_network(chain(3, 20, 30).renamed("small"), tmp_path / "small.json")
     save_network(chain(3, 40, 60).renamed("large"), tmp_path / "large.json")
 
@@ -52,10 +57,71 @@ def test_as_json(here, files):
     assert device["meter"]["measured"] is False
 
 
+def test_one_model_in_two_runtimes_is_told_beside_one_yardstick(here, files):
+    words = ("compare", "small.json", "--profile", "board.json", "--profile", "jax.json", "--allocator", "tuned")
+    ran = here(*words)
+    assert ran.code == 0, ran.err
+    assert "cheapest in jax" in ran.out.splitlines()[0]
+    rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
+    assert rows["runtime"].split() == ["runtime", "mJ", "±", "ratio", "90", "%", "dearer"]
+    assert rows["torch"].split()[3] == "1.10"
+    assert rows["device"].split() == ["device", "board"]
+    assert "beside one yardstick, PyTorch's" in rows["condition"]
+    assert "(jax x 0.909)" in " ".join(ran.out.split())
+    assert "careful" not in rows
+
+
+def test_a_profile_without_that_yardstick_is_doubted(here, files):
+    ran = here("compare", "small.json", "--profile", "board.json", "--profile", "before.json")
+    said = " ".join(ran.out.split())
+    assert "careful" in said
+    assert "not timed beside jax" in said
+    assert "profile again" in said
+    assert "beside one yardstick" not in said
+
+
+def test_two_models_in_two_runtimes_have_rows_by_runtime(here, files):
+    words = ("compare", "small.json", "large.json", "--profile", "board.json", "--profile", "jax.json")
+    ran = here(*words)
+    assert ran.out.startswith("small is cheaper in each of 2 runtimes, over 99.9 % sure")
+    rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
+    assert {"torch", "jax", "condition"} <= set(rows)
+    torch, jax = here(*words, "--json").record["devices"]
+    assert (torch["runtime"], jax["runtime"]) == ("torch", "jax")
+    assert (torch["factor"], torch["common_yardstick_seconds"]) == (1, 1e-3)
+    assert jax["factor"] == pytest.approx(1 / 1.1)
+    assert jax["joules"][0] == pytest.approx(torch["joules"][0] / 1.1)
+
+
+def test_one_model_as_json(here, files):
+    record = here("compare", "small.json", "--profile", "board.json", "--profile", "jax.json", "--json").record
+    assert (record["model"], record["cheapest"]) == ("small", "jax")
+    assert [place["runtime"] for place in record["places"]] == ["jax", "torch"]
+    assert record["places"][1]["ratio"] == pytest.approx(1.1)
+
+
+@pytest.mark.skipif("mnn" not in installed(), reason=description_of("mnn").install)
+def test_what_a_runtime_cannot_build_is_said_before_anything_is_trained(here, refused):
+    ran = here("compare", "lstm", "--runtimes", "torch,mnn", "--seconds", 4)
+    refused(ran, 3, "mnn cannot build", "(no lstm)", "choose another --runtime")
+    assert "profil" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ("compare small.json", 2, ["MODEL_B", "ampere compare --help"]),
+        ("compare small.json", 2, ["small.json alone", "MODEL_B", "--runtimes torch,jax", "ampere compare --help"]),
+        ("compare small.json --profile board.json", 2, ["compared with nothing", "--profile twice"]),
+        ("compare small.json --runtimes torch", 2, ["compared with nothing"]),
+        ("compare lenet5 --runtimes torch,tensorflow", 2, ["no runtime 'tensorflow'", "torch, torch-compile, jax"]),
+        ("compare lenet5 --runtimes torch,jax,torch", 2, ["names a runtime twice"]),
+        ("compare lenet5 --runtimes torch,", 2, ["no runtime ''"]),
+        ("compare lenet5 --runtimes torch,jax --runtime jax", 2, ["leave out one of them"]),
+        ("compare small.json --runtimes torch,jax --profile board.json", 2, ["leave out one of them"]),
+        ("compare lenet5 --runtimes torch,jax --device simulated:xavier", 2, ["trains with torch, not with jax"]),
+        ("compare small.json --runtimes torch,jax", 4, ["no profile of this setup"]),
+        ("compare small.json --profile board.json --profile empty.json", 4, ["holds no measurement"]),
+        ("compare lstm --profile board.json --profile mnn.json", 3, ["mnn cannot build", "leave out mnn.json"]),
         ("compare lenet55 small.json --profile board.json", 2, ["did you mean lenet5"]),
         ("compare small.json large.json --input 1x3x8x8 --profile board.json", 2, ["has its input already"]),
         ("compare small.json large.json --profile board.json --optimizer adam", 2, ["was made with optimizer sgd"]),

@@ -12,6 +12,7 @@ import pytest
 from tests.plugins import bring_runtime
 
 from ampere.cli.parsing import parse
+from ampere.worker.runtimes.table import description_of, installed
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -86,6 +87,19 @@ def test_the_comparison_of_two_devices_runs_as_it_stands(tmp_path):
         assert done.returncode == 0, done.stderr
     assert "lenet5 is cheaper" in done.stdout
     assert "simulated, not measured" in done.stdout
+
+
+@pytest.mark.skipif("mnn" not in installed(), reason=description_of("mnn").install)
+def test_the_comparison_of_two_runtimes_runs_as_it_stands(tmp_path):
+    environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
+    [line] = blocks(ROOT / "docs" / "COMPARING.md", "sh")[2].splitlines()
+    run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "no profile of mnn on this device yet" in done.stderr
+    assert "profiling lenet5 in mnn" in done.stderr
+    assert "beside one yardstick, PyTorch's" in done.stdout
+    assert "modelled, not measured" in done.stdout or "measured by" in done.stdout
 
 
 @pytest.mark.parametrize(("page", "says"), [("COMPARING.md", "lenet5 costs 0."), ("RUNNING-JOBS.md", "steps spent")])

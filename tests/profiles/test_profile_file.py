@@ -113,6 +113,22 @@ def test_a_file_from_before_there_were_methods_is_ours():
     assert Header.from_json(header) == HEADER
 
 
+def test_a_file_from_before_there_was_a_common_yardstick(tmp_path):
+    record, header = PROFILE.to_json(), HEADER.to_json()
+    for missing in ("common_yardstick_seconds", "common_yardstick_joules"):
+        del record[missing], header[missing]
+    assert Profile.from_json(record) == PROFILE
+    assert Header.from_json(header) == HEADER
+    assert PROFILE.common_yardstick_seconds is None
+    with_it = replace(PROFILE, common_yardstick_seconds=2e-3, common_yardstick_joules=0.01)
+    with_it.save(tmp_path / "p.json")
+    assert Profile.load(tmp_path / "p.json") == with_it
+    assert Header.from_json(Header.of(with_it).to_json()) == Header.of(with_it)
+    for kept in (PROFILE, HEADER):
+        with pytest.raises(ProfileError, match="must be positive and finite"):
+            replace(kept, common_yardstick_seconds=float("nan"))
+
+
 @pytest.mark.parametrize(
     ("how", "says"),
     [

@@ -8,7 +8,7 @@ import pytest
 from ampere.errors import ProfileError
 from ampere.network import Meter
 from ampere.profiles import Header, Journal, Profile, record_header
-from ampere.profiling.running import _header
+from ampere.profiling.headers import header_for
 
 PROFILE = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json")
 LOGGED = Meter("log", True, "all that the meter feeds, bench.csv, a row every 0.0201 s", update_seconds=0.0201)
@@ -24,10 +24,10 @@ def a_run_that_was_stopped(tmp_path):
 
 def test_a_run_with_a_live_log_goes_on(journal):
     other = replace(LOGGED, scope="all that the meter feeds, tuesday.csv, a row every 0.0199 s", update_seconds=0.0199)
-    assert _header(journal, None, replace(HEADER, meter=other), foreign=False) == HEADER
+    assert header_for(journal, None, replace(HEADER, meter=other), foreign=False) == HEADER
 
 
 def test_another_meter_is_refused_with_what_would_be_accepted(journal):
     other = Meter("cpu-time", False, "5 W per busy core")
     with pytest.raises(ProfileError, match="set AMPERE_METER=log:FILE,time=COLUMN,power=COLUMN, or"):
-        _header(journal, None, replace(HEADER, meter=other), foreign=False)
+        header_for(journal, None, replace(HEADER, meter=other), foreign=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from ampere.comparison import Comparison
+from ampere.comparison import Comparison, Ranking, rank
 from ampere.comparison import compare as compare_networks
 from ampere.devices import opened
 from ampere.devices.opening import LOCAL
@@ -45,6 +45,7 @@ def estimate(
     return estimator_of(profile, device, watts_per_core).estimate(network_of(model, input), allocator, condition)
 
 
+@overload
 def compare(
     first: str | LoadedModel | Network,
     second: str | LoadedModel | Network,
@@ -52,9 +53,38 @@ def compare(
     allocator: str = "system",
     input: str | None = None,
     device: str = LOCAL,
-) -> Comparison:
-    """Which of two models is cheaper to train, on the device of each profile, and how sure that is."""
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    first: str | LoadedModel | Network,
+    second: Profile | Estimator,
+    *profiles: Profile | Estimator,
+    allocator: str = "system",
+    input: str | None = None,
+    device: str = LOCAL,
+) -> Ranking: ...
+
+
+def compare(
+    first: str | LoadedModel | Network,
+    second: str | LoadedModel | Network | Profile | Estimator,
+    *profiles: Profile | Estimator,
+    allocator: str = "system",
+    input: str | None = None,
+    device: str = LOCAL,
+) -> Comparison | Ranking:
+    """Which of two models is cheaper to train, on the device of each profile, and how sure that is.
+
+    Where profiles follow the first model at once: with which of them it is cheapest, such as those of two runtimes.
+    """
     check_allocator(allocator)
+    if isinstance(second, (Profile, Estimator)):
+        if not profiles:
+            raise UsageError("one model with one profile is compared with nothing: give a second model or profile")
+        places = [estimator_of(profile, device) for profile in (second, *profiles)]
+        return rank(network_of(first, input), places, allocator)
     estimators = [estimator_of(profile, device) for profile in profiles or (None,)]
     return compare_networks(network_of(first, input), network_of(second, input), estimators, allocator)
 

@@ -111,7 +111,6 @@ def _begin(journal: Journal, known: Profile) -> None:
     """A profile that came without its journal begins one."""
     if header_from(journal) is not None:
         return
-    how = known.method, known.protocol, known.yardstick_joules
-    record_header(journal, Header(known.device, known.setup, known.meter, known.yardstick_seconds, *how))
+    record_header(journal, Header.of(known))
     for observation in (*known.observations, *known.runs):
         record_observation(journal, observation, known.profiling_seconds)

@@ -113,10 +113,10 @@ def _known(profile: Profile, path: Path, network: Network, options: Namespace) -
 
     estimator = Estimator(profile, getattr(options, "watts_per_core", None))
     estimate = estimator.estimate(network, options.allocator)
-    return Known(profile, path, network, estimator, estimate, _lacking(network, profile.setup.runtime))
+    return Known(profile, path, network, estimator, estimate, lacking_in(network, profile.setup.runtime))
 
 
-def _lacking(network: Network, runtime: str) -> tuple[str, ...]:
+def lacking_in(network: Network, runtime: str) -> tuple[str, ...]:
     from ampere.worker.errors import WorkerError
     from ampere.worker.runtimes import description_of
     from ampere.worker.runtimes.description import lacking
@@ -134,7 +134,8 @@ def _first(model: Model, options: Namespace, may_learn: bool) -> Profile:
         raise ProfileError(
             f"this device has no profile of this setup yet: make one with `{command}`, or give --profile FILE"
         )
-    notice(f"no profile of this device yet: making one in {seconds_asked(options):g} s, this once", options.quiet)
+    which = f"{options.runtime} on this device" if options.runtime else "this device"
+    notice(f"no profile of {which} yet: making one in {seconds_asked(options):g} s, this once", options.quiet)
     return _learnt(model, options)
 
 

@@ -23,6 +23,7 @@ def learn(model: str | LoadedModel, options: Namespace, out: Path | None = None,
     watts = getattr(options, "watts_per_core", None)
     how = how_of(options)
     ways = "".join(f" {way}" for way in how.values() if way not in ("additive", "yardstick"))
+    ways += f" in {options.runtime}" if options.runtime else ""
     with reporting(f"profiling {name_of(model)}{ways}", options.quiet) as report:
         try:
             made = api.profile(

@@ -13,7 +13,7 @@ from ampere.errors import UsageError
 
 TITLES = {
     "estimate": "how many joules training a model will cost, before it is trained",
-    "compare": "which of two models is cheaper, on which device, and how sure that is",
+    "compare": "which of two models, runtimes or devices is cheaper, and how sure that is",
     "profile": "learn what layers cost on this device, by training small networks",
     "attach": "the log of a bench meter, exported after profiling, as a profile's joules",
     "measure": "train a model for real and tell what an iteration costs",

@@ -36,6 +36,13 @@ def runtime(text: str) -> str:
     return text
 
 
+def runtimes(text: str) -> tuple[str, ...]:
+    names = tuple(runtime(name.strip()) for name in text.split(","))
+    if len(set(names)) < len(names):
+        raise ArgumentTypeError(f"{text!r} names a runtime twice: name each once")
+    return names
+
+
 def share(text: str) -> float:
     """`3%` or `0.03`."""
     percent = text.strip().endswith("%")

@@ -14,6 +14,7 @@ from .observation import Observation
 
 KIND = "profile"
 FORMAT = 1
+OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
 
 __all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version"]
 
@@ -36,6 +37,8 @@ class Profile:
     joules_fit: Mapping[str, Any] = field(default_factory=dict)  # the same as `fit`, of joules that a counter read
     runs: tuple[Observation, ...] = ()  # what users' own trainings cost, in the order in which they were recorded
     watts_idle: float | None = None  # what the counter read at rest
+    common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
+    common_yardstick_joules: float | None = None
 
     def __post_init__(self) -> None:
         with believing("a profile"):
@@ -44,7 +47,8 @@ class Profile:
             check_positive("the yardstick's seconds", self.yardstick_seconds)
             check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
             check_how(self.method, self.protocol)
-            check_positive("the yardstick's joules", 1.0 if self.yardstick_joules is None else self.yardstick_joules)
+            for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
+                check_positive("the yardstick's joules, and what is beside it,", 1.0 if read is None else read)
             check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
 
     @classmethod
@@ -72,6 +76,8 @@ class Profile:
             "protocol": self.protocol,
             "yardstick_joules": self.yardstick_joules,
             "watts_idle": self.watts_idle,
+            "common_yardstick_seconds": self.common_yardstick_seconds,
+            "common_yardstick_joules": self.common_yardstick_joules,
             "joules_fit": dict(self.joules_fit),
             "layers": table.to_json(),
             "observations": rows,
@@ -81,7 +87,6 @@ class Profile:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Profile":
         table = LayerTable.from_json(record["layers"])
-        joules, idle = record.get("yardstick_joules"), record.get("watts_idle")
         return cls(
             device=dict(record["device"]),
             setup=TrainingSetup.from_json(record["setup"]),
@@ -93,11 +98,16 @@ class Profile:
             fit=dict(record["fit"]),
             method=record.get("method", "additive"),
             protocol=record.get("protocol", "yardstick"),
-            yardstick_joules=None if joules is None else float(joules),
             joules_fit=dict(record.get("joules_fit", {})),
             runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
-            watts_idle=None if idle is None else float(idle),
+            **optional_numbers(record),
         )
+
+
+def optional_numbers(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What not every run could tell, and files of before lack."""
+    read = {name: record.get(name) for name in OPTIONAL}
+    return {name: None if value is None else float(value) for name, value in read.items()}
 
 
 def check_device_record(device: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from .checks import believing, check_how, check_meter, check_positive
 from .journal import Journal
 from .lines import read_records
 from .observation import Observation
-from .profile import Profile, check_device_record
+from .profile import OPTIONAL, Profile, check_device_record, optional_numbers
 
 FORMAT = 1
 
@@ -30,6 +30,8 @@ class Header:
     protocol: str = "yardstick"
     yardstick_joules: float | None = None  # where a counter reads them
     watts_idle: float | None = None  # what the counter read at rest
+    common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
+    common_yardstick_joules: float | None = None
 
     def __post_init__(self) -> None:
         with believing("a journal's header"):
@@ -37,7 +39,8 @@ class Header:
             check_meter(self.meter)
             check_positive("the yardstick's seconds", self.yardstick_seconds)
             check_how(self.method, self.protocol)
-            check_positive("the yardstick's joules", 1.0 if self.yardstick_joules is None else self.yardstick_joules)
+            for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
+                check_positive("the yardstick's joules, and what is beside it,", 1.0 if read is None else read)
             check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
 
     def to_json(self) -> dict[str, Any]:
@@ -49,17 +52,20 @@ class Header:
             "yardstick_seconds": self.yardstick_seconds,
             "method": self.method,
             "protocol": self.protocol,
-            "yardstick_joules": self.yardstick_joules,
-            "watts_idle": self.watts_idle,
+            **{name: getattr(self, name) for name in OPTIONAL},
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Header":
         setup, meter = TrainingSetup.from_json(record["setup"]), Meter(**record["meter"])
         how = record.get("method", "additive"), record.get("protocol", "yardstick")
-        read = (record.get(name) for name in ("yardstick_joules", "watts_idle"))
-        counted = [None if value is None else float(value) for value in read]
-        return cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how, *counted)
+        sure = cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how)
+        return replace(sure, **optional_numbers(record))
+
+    @classmethod
+    def of(cls, profile: Profile) -> "Header":
+        """What a profile that came without its journal stands for."""
+        return cls(**{field.name: getattr(profile, field.name) for field in fields(cls)})
 
 
 def record_header(journal: Journal, header: Header) -> None:

@@ -7,7 +7,7 @@ from random import Random
 
 from ampere.devices import describe
 from ampere.errors import ModelError, RuntimeMissingError, UsageError
-from ampere.network import TrainingSetup
+from ampere.network import Network, TrainingSetup
 from ampere.worker.errors import WorkerError
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 from ampere.worker.runtimes import Description, description_of
@@ -53,10 +53,14 @@ def built_by(on: str, runtime: str, source: Source) -> Source:
     description = known(on, runtime)
     if description.factories:
         return source
-    lacks = lacking(source.original().network, description)
-    if lacks:
-        raise ModelError(f"{refusal(runtime, lacks)} of {source.name}: choose another --runtime, such as torch")
+    check_builds(source.original().network, source.name, runtime, description)
     return FromLayers(source)
+
+
+def check_builds(network: Network, name: str, runtime: str, description: Description) -> None:
+    lacks = [] if description.factories else lacking(network, description)
+    if lacks:
+        raise ModelError(f"{refusal(runtime, lacks)} of {name}: choose another --runtime, such as torch")
 
 
 class FromLayers:

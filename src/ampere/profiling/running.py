@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ampere.devices import Block, Device, describe, opened
-from ampere.devices.logs import asked_as
 from ampere.devices.opening import LOCAL
 from ampere.devices.replayed import ReplayedDevice
 from ampere.errors import ProfileError, UsageError
 from ampere.network import Meter, TrainingSetup
 from ampere.profiles.journal import Journal
 from ampere.profiles.places import default_path, journal_path
-from ampere.profiles.profile import Observation, Profile, check_device
+from ampere.profiles.profile import Observation, Profile
 from ampere.profiles.recording import (
     Header,
     apart,
@@ -33,7 +32,9 @@ from ampere.worker.steady import reading_by
 from .abilities import built_by, check_setup
 from .campaigns import find_campaign
 from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
+from .common_yardstick import torch_beside
 from .experiment import Experiment
+from .headers import header_for
 from .merging import merged
 from .recorded import RecordedSource
 from .slowness import slow, steady_power, yardstick_by_gauge
@@ -109,7 +110,8 @@ def make_profile(
     with (
         Journal(journal_path(path)) as journal,
         opened(on, watts, seed) as devices,
-        ThreadPoolExecutor(2) as background,
+        torch_beside(on, watts, described, runtime, old) as beside,
+        ThreadPoolExecutor(3) as background,
     ):
         clock = time.monotonic if on == LOCAL else devices["tuned"].clock
         began = began if on == LOCAL else clock()
@@ -117,20 +119,24 @@ def make_profile(
         how = setup.threads, setup.runtime, steady
         whole = yardstick_by_gauge(goal.seconds) if steady else YARDSTICK_SECONDS
         quiet = background.submit(devices["tuned"].yardstick, whole, *how)
+        if beside and not described.meter.measured:  # a counter would read what its start costs
+            beside.start(background, setup.threads)
         asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
         if isinstance(replaying := devices["tuned"], ReplayedDevice):
             asked = RecordedSource(asked.name, replaying)
         nominal = quiet.result()
+        counted = nominal.joules, nominal.watts_idle
+        fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, *counted)
+        header = before = header_for(journal, old, fresh, foreign)
+        if beside and (header := beside.timed(before, devices["tuned"])) != before:
+            record_header(journal, header)
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
         if "system" in campaign.allocators and "system" in devices:
             trainers["system"] = Starting(devices["system"], setup, background)
-        counted = nominal.joules, nominal.watts_idle
-        fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, *counted)
-        header = _header(journal, old, fresh, foreign)
         measured, runs = apart(observations_from(journal))
         known = merged(measured)
-        spent, before = profiling_seconds_from(journal), old.profiling_seconds if old else 0.0
-        unfinished = max(0.0, spent - before)
+        spent = profiling_seconds_from(journal)
+        unfinished = max(0.0, spent - (old.profiling_seconds if old else 0.0))
         left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
         bench = Bench(
             asked,
@@ -179,38 +185,6 @@ def _known_watts(path: Path, old: Profile | None) -> float:
     """What is known already was modelled with so many; joules of two kinds in one file would be of no kind."""
     known = old or (header_from(journal_path(path)) if journal_path(path).exists() else None)
     return (watts_in(known.meter.scope) if known else None) or DEFAULT_WATTS_PER_CORE
-
-
-def _header(journal: Journal, old: Profile | None, fresh: Header, foreign: bool) -> Header:
-    """What the journal already stands for; a new one begins with what is here now."""
-    known = header_from(journal)
-    if known is None and old is not None:
-        how = old.method, old.protocol, old.yardstick_joules, old.watts_idle
-        known = Header(old.device, old.setup, old.meter, old.yardstick_seconds, *how)
-        record_header(journal, known)
-        for observation in (*old.observations, *old.runs):
-            record_observation(journal, observation, old.profiling_seconds)
-    if known is None:
-        record_header(journal, fresh)
-        return fresh
-    check_device(known, fresh.device, foreign)
-    if known.setup != fresh.setup:
-        raise ProfileError(
-            f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
-            "choose another file with --out, or the same setup"
-        )
-    if (known.method, known.protocol) != (fresh.method, fresh.protocol):
-        raise ProfileError(
-            f"{journal.path} was made with --method {known.method} --protocol {known.protocol}, which do not mix with "
-            f"{fresh.method} and {fresh.protocol}: choose another file with --out, or the same"
-        )
-    if not known.meter.counts_as(fresh.meter):
-        raise ProfileError(
-            f"{journal.path} counts joules by {known.meter.name} ({known.meter.scope}), not by {fresh.meter.name} "
-            f"({fresh.meter.scope}): leave out --watts-per-core, set AMPERE_METER={asked_as(known.meter.name)}, or "
-            "choose another file with --out"
-        )
-    return known
 
 
 def _profile(

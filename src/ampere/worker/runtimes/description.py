@@ -30,6 +30,7 @@ class Description(NamedTuple):
     compiles: bool = False  # each shape anew, which takes its time
     one_by_one: bool = False  # channels beyond the last full vector, as Eigen's products do them
     limits: Callable[[Layer], str] = no_limits  # what it lacks of a kind that it has; "" where nothing
+    torch_yardstick: bool = False  # its yardstick is PyTorch's own; another one is timed beside that
 
     def lacks(self, layer: Layer) -> str:
         """Why a layer cannot be built; "" where it can."""

@@ -25,6 +25,7 @@ OURS: Dict[str, Description] = {
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
         factories=True,
         stages=True,
+        torch_yardstick=True,
     ),
     "torch-compile": Description(
         ".torch_compile_runtime",
@@ -32,6 +33,7 @@ OURS: Dict[str, Description] = {
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
         factories=True,
         compiles=True,
+        torch_yardstick=True,
     ),
     "jax": Description(
         ".jax_runtime",

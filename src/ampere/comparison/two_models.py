@@ -1,10 +1,8 @@
 """Which of two networks is cheaper to train, on which device, and how sure that is.
 
     a, b     joules of the two, estimated together: what is not known of layers that both have cancels
-    r        a / b                      s    standard deviation of log r
 
-    s^2 = var(a) / a^2 + var(b) / b^2 - 2 cov(a, b) / (a b)
-    P(a is cheaper) = Phi(-log r / s)         90 %: r exp(-+ 1.645 s)
+    s^2 = var(a) / a^2 + var(b) / b^2 - 2 cov(a, b) / (a b)        of log(a / b), as sureness.py has it
 
 As in an estimate, the variances are those of what a careful measurement would show.
 """
@@ -13,24 +11,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import erf, exp, log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from ampere.estimation import Z90, Estimate, Estimator
+from ampere.estimation import Estimate, Estimator
 from ampere.fitting import Surrogate
 from ampere.network import Network
 from ampere.surrogate.additive import Additive
 
-SURE = 0.9  # below this the two cannot be told apart
+from .one_condition import Moved, at_one_condition
+from .places import device_of, names_of, on_one_device
+from .sureness import SURE, chance_below_one, in_percent, interval90
 
 
 @dataclass(frozen=True)
 class DeviceComparison:
     """Two networks on one device. Costs are those of an iteration, or of an example where the batches differ."""
 
+    name: str  # what tells it from the others: the device, or the runtime on it
     device: str
+    runtime: str
+    moved: Moved  # to the condition of the device's first profile
     estimates: tuple[Estimate, Estimate]  # of an iteration each
     joules: tuple[float, float]  # of what is compared
     relative_stddev: float  # of the ratio
@@ -42,15 +45,12 @@ class DeviceComparison:
 
     @property
     def ratio_interval90(self) -> tuple[float, float]:
-        apart = exp(Z90 * self.relative_stddev)
-        return self.ratio / apart, self.ratio * apart
+        return interval90(self.ratio, self.relative_stddev)
 
     @property
     def first_is_cheaper(self) -> float:
         """The probability that it is."""
-        if self.relative_stddev == 0:
-            return 0.5 if self.ratio == 1 else float(self.ratio < 1)
-        return 0.5 * (1 + erf(-log(self.ratio) / self.relative_stddev / sqrt(2)))
+        return chance_below_one(self.ratio, self.relative_stddev)
 
     @property
     def cheaper(self) -> int:
@@ -64,11 +64,12 @@ class DeviceComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models, on every device that was asked about."""
+    """Two models, on every device and in every runtime that was asked about."""
 
     names: tuple[str, str]
     per: str  # iteration, or example
     devices: tuple[DeviceComparison, ...]
+    one_device: bool = False  # in several runtimes of it, say
 
     @property
     def one_meter(self) -> bool:
@@ -92,6 +93,9 @@ class Comparison:
     def _of(self, device: DeviceComparison) -> dict[str, Any]:
         return {
             "device": device.device,
+            "runtime": device.runtime,
+            "factor": device.moved.factor,
+            "common_yardstick_seconds": device.moved.yardstick_seconds,
             "cheaper": self.names[device.cheaper],
             "sure": device.sure,
             "ratio": device.ratio,
@@ -103,28 +107,31 @@ class Comparison:
         }
 
 
-def in_percent(probability: float) -> str:
-    """Never more certain than an estimate can be."""
-    return "over 99.9 %" if probability > 0.999 else f"{100 * probability:.{1 if probability > 0.99 else 0}f} %"
-
-
 def compare(first: Network, second: Network, estimators: Sequence[Estimator], allocator: str = "system") -> Comparison:
     per = "iteration" if first.batch == second.batch else "example"
-    found = tuple(_on(estimator, (first, second), allocator, per) for estimator in estimators)
-    return Comparison(told_apart(first.name or "first", second.name or "second"), per, found)
+    profiles = [estimator.profile for estimator in estimators]
+    names = names_of(profiles)
+    moved = at_one_condition(estimators, names)
+    found = tuple(
+        _on(estimator, name, told, (first, second), allocator, per)
+        for estimator, name, told in zip(estimators, names, moved, strict=True)
+    )
+    models = told_apart(first.name or "first", second.name or "second")
+    return Comparison(models, per, found, on_one_device(profiles))
 
 
 def told_apart(first: str, second: str) -> tuple[str, str]:
     return (first, second) if first != second else (f"{first} (first)", f"{second} (second)")
 
 
-def _on(estimator: Estimator, networks: tuple[Network, Network], allocator: str, per: str) -> DeviceComparison:
-    a, b = (estimator.estimate(network, allocator) for network in networks)
+def _on(
+    estimator: Estimator, name: str, moved: Moved, networks: tuple[Network, Network], allocator: str, per: str
+) -> DeviceComparison:
+    a, b = (estimator.estimate(network, allocator, moved.condition) for network in networks)
     batches = [float(n.batch) if per == "example" else 1.0 for n in networks]
     relative = _relative_stddev(estimator.of_joules[0], networks, a.allocator == "system")
-    device = estimator.profile.device
-    joules = (a.joules / batches[0], b.joules / batches[1])
-    return DeviceComparison(str(device.get("cpu", device["id"])), (a, b), joules, relative)
+    joules, profile = (a.joules / batches[0], b.joules / batches[1]), estimator.profile
+    return DeviceComparison(name, device_of(profile), profile.setup.runtime, moved, (a, b), joules, relative)
 
 
 def _relative_stddev(model: Surrogate, networks: tuple[Network, Network], system: bool) -> float:

@@ -1,0 +1,146 @@
+"""Where one network is cheapest: profiles of one device are told at one condition of it, others stay as they are."""
+
+import json
+from dataclasses import replace
+from math import exp, hypot, log
+
+import numpy as np
+import pytest
+from tests.synthetic import chain, observed, random_chains, true_seconds
+
+from ampere import Estimator, Meter, Profile, TrainingSetup, compare
+from ampere.comparison.one_condition import REPEATS, common_yardstick
+from ampere.errors import UsageError
+from ampere.yardstick import BELIEF
+
+METER = Meter("cpu-time", False, "5 W per busy core")
+NETWORK = chain(3, 20, 30).renamed("small")
+
+
+@pytest.fixture(scope="module")
+def torch():
+    noise = np.random.default_rng(0)
+    seen = [observed(n, true_seconds(n) * np.exp(0.01 * noise.standard_normal())) for n in random_chains(1, 40)]
+    return Profile({"id": "a", "cpu": "board", "torch": "2.13.0"}, TrainingSetup(), METER, 1e-3, tuple(seen))
+
+
+@pytest.fixture(scope="module")
+def jax(torch):
+    """With the same costs, made while PyTorch's yardstick was as quick as for the first."""
+    return replace(torch, setup=TrainingSetup("jax"), common_yardstick_seconds=1e-3)
+
+
+def ranked(*profiles):
+    return compare(NETWORK, *profiles, allocator="tuned")
+
+
+def placed(*profiles):
+    return {place.name: place for place in ranked(*profiles).places}
+
+
+def test_a_profile_made_while_the_device_was_slower_is_told_cheaper(torch, jax):
+    slower = placed(torch, replace(jax, common_yardstick_seconds=1.1e-3))
+    assert slower["jax"].estimate.joules == pytest.approx(slower["torch"].estimate.joules / 1.1)
+    assert slower["jax"].estimate.seconds == pytest.approx(slower["torch"].estimate.seconds / 1.1)
+    assert slower["jax"].moved.factor == pytest.approx(1 / 1.1)
+    assert sum(share.joules for share in slower["jax"].estimate.by_layer) == pytest.approx(
+        slower["jax"].estimate.joules
+    )
+
+
+def test_which_profile_comes_first_changes_no_ratio(torch, jax):
+    slower = replace(jax, common_yardstick_seconds=1.1e-3)
+    one, other = ranked(torch, slower), ranked(slower, torch)
+    assert [place.name for place in one.places] == [place.name for place in other.places] == ["jax", "torch"]
+    assert one.places[1].ratio == pytest.approx(other.places[1].ratio)
+    assert one.sure == pytest.approx(other.sure)
+
+
+def test_what_is_not_known_of_the_factor_is_in_the_interval(torch, jax):
+    slower = ranked(torch, replace(jax, common_yardstick_seconds=1.1e-3))
+    cheapest, dearer = slower.places
+    own = [place.estimate.stddev / place.estimate.joules for place in slower.places]
+    assert dearer.relative_stddev == pytest.approx(hypot(*own, REPEATS, BELIEF * log(1.1)))
+    low, high = dearer.ratio_interval90
+    assert high / low == pytest.approx(exp(2 * 1.6449 * dearer.relative_stddev))
+    assert cheapest.ratio == 1
+
+
+def test_two_equal_places_are_too_close_to_call(torch, jax):
+    ranking = ranked(torch, jax)
+    assert ranking.sure == pytest.approx(0.5)
+    assert "too close to call" in ranking.sentence
+
+
+def test_twice_the_price_is_sure(torch, jax):
+    twice = tuple(observed(n, 2 * true_seconds(n)) for n in random_chains(1, 40))
+    ranking = ranked(torch, replace(jax, observations=twice))
+    assert ranking.sentence.startswith("small is cheapest in torch, over 99.9 % sure: jax costs ")
+    assert ranking.places[1].ratio == pytest.approx(2, rel=0.05)
+
+
+def test_the_runtime_that_uses_pytorchs_yardstick_needs_no_other(torch):
+    for runtime in ("torch", "torch-compile"):
+        assert common_yardstick(replace(torch, setup=TrainingSetup(runtime))) == (1e-3, None)
+    assert common_yardstick(replace(torch, setup=TrainingSetup("jax"))) is None
+    assert common_yardstick(replace(torch, device={"id": "x", "worker": "of others"})) is None
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"common_yardstick_seconds": None}, "not timed beside jax"),
+        ({"setup": TrainingSetup("jax", threads=2)}, "different numbers of threads"),
+        ({"device": {"id": "a", "torch": "2.12.0"}}, "of PyTorch 2.12.0 and 2.13.0"),
+        ({"protocol": "wallclock"}, "not timed beside jax"),
+    ],
+)
+def test_what_has_no_common_yardstick_stays_as_it_is_and_says_so(torch, jax, changed, says):
+    other = replace(jax, **{"common_yardstick_seconds": 1.1e-3, **changed})
+    moved = next(place.moved for place in ranked(torch, other).places if place.moved.told_as)
+    assert says in moved.doubt
+    assert moved.factor == 1
+
+
+def test_a_counters_joules_are_moved_by_joules(torch, jax):
+    read = {"yardstick_joules": 2e-3, "meter": Meter("RAPL", True, "package")}
+    here = replace(jax, **read, common_yardstick_seconds=1.1e-3, common_yardstick_joules=2.5e-3)
+    assert placed(replace(torch, **read), here)["jax"].moved.factor == pytest.approx(2 / 2.5)
+    without = placed(replace(torch, **read), replace(here, common_yardstick_joules=None))["jax"]
+    assert "the joules of PyTorch's yardstick were not read beside jax" in without.moved.doubt
+
+
+def test_other_devices_stay_as_they_are(torch, jax):
+    server = replace(jax, device={"id": "b", "cpu": "server"}, common_yardstick_seconds=3e-3)
+    ranking = ranked(torch, server)
+    assert [place.moved.factor for place in ranking.places] == [1, 1]
+    assert not any(place.moved.doubt for place in ranking.places)
+    assert {place.name for place in ranking.places} == {"board, torch", "server, jax"}
+    assert not ranking.one_device
+
+
+def test_more_than_the_runtime_is_named_where_more_differs(torch):
+    assert set(placed(torch, replace(torch, setup=TrainingSetup(optimizer="adam")))) == {"sgd", "adam"}
+    assert set(placed(torch, torch)) == {"torch (1)", "torch (2)"}
+
+
+def test_two_models_are_told_at_one_condition_too(torch, jax):
+    found = compare(NETWORK, chain(3, 40, 60), torch, replace(jax, common_yardstick_seconds=1.1e-3))
+    assert [device.name for device in found.devices] == ["torch", "jax"]
+    first, second = found.devices
+    assert second.joules[1] == pytest.approx(first.joules[1] / 1.1)
+    assert second.ratio == pytest.approx(first.ratio)
+
+
+def test_all_of_it_is_json(torch, jax):
+    record = ranked(torch, replace(jax, common_yardstick_seconds=1.1e-3)).to_json()
+    assert json.loads(json.dumps(record)) == record
+    cheapest = record["places"][0]
+    assert (record["cheapest"], cheapest["runtime"]) == ("jax", "jax")
+    assert cheapest["factor"] == pytest.approx(1 / 1.1)
+    assert cheapest["common_yardstick_seconds"] == 1.1e-3
+
+
+def test_one_profile_is_compared_with_nothing(torch):
+    with pytest.raises(UsageError, match="a second model or profile"):
+        ranked(Estimator(torch))
