@@ -9,11 +9,13 @@ import pytest
 from tests.synthetic import chain, observed, random_chains, true_seconds
 
 from ampere import Estimator, Meter, Profile, TrainingSetup, compare
-from ampere.comparison.one_condition import REPEATS, common_yardstick
+from ampere.comparison.one_condition import common_yardstick
 from ampere.errors import UsageError
+from ampere.worker.runtimes import description_of
 from ampere.yardstick import BELIEF
 
 METER = Meter("cpu-time", False, "5 W per busy core")
+JAX = description_of("jax")
 NETWORK = chain(3, 20, 30).renamed("small")
 
 
@@ -60,10 +62,16 @@ def test_what_is_not_known_of_the_factor_is_in_the_interval(torch, jax):
     slower = ranked(torch, replace(jax, common_yardstick_seconds=1.1e-3))
     cheapest, dearer = slower.places
     own = [place.estimate.stddev / place.estimate.joules for place in slower.places]
-    assert dearer.relative_stddev == pytest.approx(hypot(*own, REPEATS, BELIEF * log(1.1)))
+    assert dearer.relative_stddev == pytest.approx(hypot(*own, JAX.yardstick_repeats, BELIEF * log(1.1)))
     low, high = dearer.ratio_interval90
     assert high / low == pytest.approx(exp(2 * 1.6449 * dearer.relative_stddev))
     assert cheapest.ratio == 1
+
+
+def test_profiles_of_other_devices_have_no_doubt_of_a_factor(torch, jax):
+    alone, beside = ranked(jax, replace(torch, device={"id": "b"})), ranked(jax, torch)
+    assert [place.moved.stddev for place in alone.places] == [0, 0]
+    assert sorted(place.moved.stddev for place in beside.places) == [0, JAX.yardstick_repeats]
 
 
 def test_two_equal_places_are_too_close_to_call(torch, jax):

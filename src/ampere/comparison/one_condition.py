@@ -4,22 +4,25 @@
 
     factor = c1 / c          a profile made while the device was 10 % slower is told 10 % cheaper
 
-A network need not share all of a yardstick's slowdown (yardstick.py), so a large factor is less sure than a small one.
+    u    what is not known of it, relative:        u^2 = repeats^2 + (0.3 log factor)^2
+
+Two timings of a yardstick beside PyTorch's differ; how much, a runtime's description says. And a network need not share all
+of a yardstick's slowdown (yardstick.py), so a large factor is less sure than a small one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import hypot, log
 
 from ampere.estimation import Estimator
 from ampere.profiles.profile import Profile
 from ampere.worker.errors import WorkerError
-from ampere.worker.runtimes import description_of
+from ampere.worker.runtimes import Description, description_of
 from ampere.yardstick import BELIEF
 
-REPEATS = 0.015  # relative: two measurements of the same network beside a yardstick differ by 0.8 to 1.5 %
+UNKNOWN = Description("", (), "")
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Moved:
     """A profile, told in the condition of the first of its device."""
 
     factor: float = 1.0
-    stddev: float = 0.0  # relative, of the factor
+    stddev: float = 0.0  # relative, of its joules beside those of other profiles of the device
     yardstick_seconds: float | None = None  # of PyTorch, where it was timed
     told_as: str = ""  # the name of that first profile; "" of itself
     condition: float | None = None  # how much dearer a step is there; None where it stays as it is
@@ -38,7 +41,8 @@ def at_one_condition(estimators: Sequence[Estimator], names: Sequence[str]) -> l
     """Devices of which there is one profile only stay as they are."""
     ids = [estimator.profile.device["id"] for estimator in estimators]
     firsts = [ids.index(name) for name in ids]
-    return [_moved(e, estimators[first], names[first]) for e, first in zip(estimators, firsts, strict=True)]
+    moved = [_moved(e, estimators[first], names[first]) for e, first in zip(estimators, firsts, strict=True)]
+    return [m if ids.count(name) > 1 else replace(m, stddev=0.0) for m, name in zip(moved, ids, strict=True)]
 
 
 def common_yardstick(profile: Profile) -> tuple[float, float | None] | None:
@@ -47,31 +51,38 @@ def common_yardstick(profile: Profile) -> tuple[float, float | None] | None:
         return None
     if profile.common_yardstick_seconds is not None:
         return profile.common_yardstick_seconds, profile.common_yardstick_joules
-    if _is_its_own(profile):
+    described = _described(profile)
+    if described and described.torch_yardstick:
         return profile.yardstick_seconds, profile.yardstick_joules
     return None
 
 
-def _is_its_own(profile: Profile) -> bool:
-    if "worker" in profile.device:  # somebody else's, whatever it calls its runtime
-        return False
+def _described(profile: Profile) -> Description | None:
+    """None of a worker that is not ours, whatever it calls its runtime, and of a runtime that is not installed here."""
+    if "worker" in profile.device:
+        return None
     try:
-        return description_of(profile.setup.runtime).torch_yardstick
-    except WorkerError:  # not installed here
-        return False
+        return description_of(profile.setup.runtime)
+    except WorkerError:
+        return None
+
+
+def _repeats(profile: Profile) -> float:
+    """Nothing is timed beside PyTorch's own."""
+    described = _described(profile) or UNKNOWN
+    return 0.0 if described.torch_yardstick else described.yardstick_repeats
 
 
 def _moved(estimator: Estimator, first: Estimator, name: str) -> Moved:
     here, there = common_yardstick(estimator.profile), common_yardstick(first.profile)
-    seconds = here[0] if here else None
+    seconds, repeats = here[0] if here else None, _repeats(estimator.profile)
     if estimator is first:
-        return Moved(yardstick_seconds=seconds)
+        return Moved(stddev=repeats if here else 0.0, yardstick_seconds=seconds)
     doubt = _doubt(estimator.profile, first.profile)
     if doubt or here is None or there is None:
         return Moved(yardstick_seconds=seconds, told_as=name, doubt=doubt)
     factor = there[1] / here[1] if there[1] and here[1] else there[0] / here[0]  # of joules where a counter read them
-    stddev = hypot(REPEATS, BELIEF * log(factor))
-    return Moved(factor, stddev, seconds, name, factor * first.condition.factor)
+    return Moved(factor, hypot(repeats, BELIEF * log(factor)), seconds, name, factor * first.condition.factor)
 
 
 def _doubt(profile: Profile, first: Profile) -> str:

@@ -128,7 +128,11 @@ def make_profile(
         counted = nominal.joules, nominal.watts_idle
         fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, *counted)
         header = before = header_for(journal, old, fresh, foreign)
-        if beside and (header := beside.timed(before, devices["tuned"])) != before:
+        if beside:
+            paused = clock()
+            header = beside.timed(before, devices["tuned"])
+            began += clock() - paused  # the seconds asked for are for what is profiled
+        if header != before:
             record_header(journal, header)
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
         if "system" in campaign.allocators and "system" in devices:

@@ -31,6 +31,7 @@ class Description(NamedTuple):
     one_by_one: bool = False  # channels beyond the last full vector, as Eigen's products do them
     limits: Callable[[Layer], str] = no_limits  # what it lacks of a kind that it has; "" where nothing
     torch_yardstick: bool = False  # its yardstick is PyTorch's own; another one is timed beside that
+    yardstick_repeats: float = 0.015  # how far apart that comes out from process to process, relative
 
     def lacks(self, layer: Layer) -> str:
         """Why a layer cannot be built; "" where it can."""
