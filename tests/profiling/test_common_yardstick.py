@@ -10,12 +10,13 @@ from ampere.devices import Yardstick, describe
 from ampere.errors import RuntimeMissingError
 from ampere.network import TrainingSetup
 from ampere.profiles import Header, Profile, header_from, journal_path
-from ampere.profiling.common_yardstick import ROUNDS, TorchBeside, torch_beside
+from ampere.profiling.common_yardstick import ROUNDS, timed_in_turn, torch_beside
 from ampere.worker.runtimes import description_of, installed
 
 KNOWN = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json")
 SECONDS = {"mnn": 6, "jax": 12}  # which compiles
 OTHER = next((runtime for runtime in SECONDS if runtime in installed()), None)
+WITH_TORCH = replace(describe("simulated:xavier", 5.0), runtimes=("torch", "jax"))
 HEADER = replace(Header.of(KNOWN), setup=TrainingSetup("jax"), yardstick_seconds=1e-3)
 
 
@@ -36,26 +37,25 @@ class Steps:
 
 def test_it_is_told_in_the_condition_that_the_profile_refers_to():
     """Which is twice as quick as the machine is while both are timed, and once it is slower still."""
-    own, torch = Steps(2e-3, 2e-3, 6e-3, 2e-3), Steps(3e-3, 3e-3, 9e-3, 3e-3)
-    timed = TorchBeside(torch).timed(HEADER, own)
+    own, torch = Steps(2e-3, 2e-3, 6e-3, 2e-3), Steps(5e-3, 3e-3, 3e-3, 9e-3, 3e-3)
+    timed = timed_in_turn(HEADER, own, torch)
     assert timed.common_yardstick_seconds == pytest.approx(1.5e-3)
     assert timed.common_yardstick_joules is None
-    assert (own.asked, torch.asked) == (["jax"] * ROUNDS, ["torch"] * ROUNDS)
+    assert (own.asked, torch.asked) == (["jax"] * ROUNDS, ["torch"] * (1 + ROUNDS))
     assert torch.closed
     assert not own.closed
 
 
 def test_joules_where_a_counter_reads_them():
-    own, torch = Steps(*[1e-3] * ROUNDS, joules=0.02), Steps(*[1e-3] * ROUNDS, joules=0.03)
-    timed = TorchBeside(torch).timed(replace(HEADER, yardstick_joules=0.01), own)
+    own, torch = Steps(*[1e-3] * ROUNDS, joules=0.02), Steps(*[1e-3] * (1 + ROUNDS), joules=0.03)
+    timed = timed_in_turn(replace(HEADER, yardstick_joules=0.01), own, torch)
     assert timed.common_yardstick_joules == pytest.approx(0.015)
 
 
 def test_what_is_known_is_not_timed_again():
-    torch = Steps()
-    known = replace(HEADER, common_yardstick_seconds=2e-3)
-    assert TorchBeside(torch).timed(known, Steps()) == known
-    assert torch.closed
+    known = replace(KNOWN, common_yardstick_seconds=2e-3)
+    with torch_beside("local", 5.0, WITH_TORCH, description_of("jax"), known) as torch:
+        assert torch is None
 
 
 def test_a_broken_pytorch_ends_nothing():
@@ -64,7 +64,7 @@ def test_a_broken_pytorch_ends_nothing():
             raise RuntimeMissingError("PyTorch is not installed where the worker runs")
 
     torch = Broken()
-    assert TorchBeside(torch).timed(HEADER, Steps(*[1e-3] * ROUNDS)) == HEADER
+    assert timed_in_turn(HEADER, Steps(*[1e-3] * ROUNDS), torch) == HEADER
     assert torch.closed
 
 
@@ -79,9 +79,9 @@ def test_a_broken_pytorch_ends_nothing():
     ],
 )
 def test_where_it_is_not_timed(on, runtime, there):
-    described = replace(describe("simulated:xavier", 5.0), runtimes=there)
-    with torch_beside(on, 5.0, described, description_of(runtime), None) as beside:
-        assert beside is None
+    described = replace(WITH_TORCH, runtimes=there)
+    with torch_beside(on, 5.0, described, description_of(runtime), None) as torch:
+        assert torch is None
 
 
 @pytest.fixture(name="made", scope="module")

@@ -6,8 +6,8 @@
 
     u    what is not known of it, relative:        u^2 = repeats^2 + (0.3 log factor)^2
 
-Two timings of a yardstick beside PyTorch's differ; how much, a runtime's description says. And a network need not share all
-of a yardstick's slowdown (yardstick.py), so a large factor is less sure than a small one.
+Two timings of a yardstick beside PyTorch's differ; how much, a runtime's description says. And a network need not share
+all of a yardstick's slowdown (yardstick.py), so a large factor is less sure than a small one.
 """
 
 from __future__ import annotations

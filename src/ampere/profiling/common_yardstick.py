@@ -9,7 +9,6 @@ c = y0 median(c_i / y_i)          y0   the nominal cost of the runtime's own, to
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from statistics import median
@@ -32,48 +31,35 @@ STARTED = ("local", "ssh")  # where there can be a second worker
 @contextmanager
 def torch_beside(
     on: str, watts: float, there: Described, runtime: Description, old: Profile | None
-) -> Iterator[TorchBeside | None]:
-    """None where PyTorch's yardstick is the runtime's own, is known already, or cannot be timed."""
+) -> Iterator[Device | None]:
+    """For its yardstick alone; None where that is the runtime's own, is known already, or cannot be timed."""
     possible = on.partition(":")[0] in STARTED and COMMON in there.runtimes
     if runtime.torch_yardstick or not possible or (old and old.common_yardstick_seconds):
         yield None
         return
     with opened(on, watts) as devices:
-        yield TorchBeside(devices["tuned"])
+        yield devices["tuned"]
 
 
-class TorchBeside:
-    """A worker for PyTorch's yardstick alone."""
+def timed_in_turn(header: Header, own: Device, torch: Device) -> Header:
+    """With what PyTorch's yardstick costs in the condition that the header's own refers to.
 
-    def __init__(self, torch: Device) -> None:
-        self._torch = torch
-        self._started: Future[Yardstick] | None = None
+    A PyTorch that is installed but does not train ends no profile of another runtime.
+    """
+    try:
+        torch.yardstick(WINDOW_SECONDS / 2, header.setup.threads, COMMON)  # its worker starts
+        pairs = [_pair(header, own, torch) for _ in range(1 if slow(header.meter) else ROUNDS)]
+    except AmpereError:
+        return header
+    finally:
+        torch.close()
+    return _in_its_condition(header, pairs)
 
-    def start(self, pool: ThreadPoolExecutor, threads: int) -> None:
-        """In the background."""
-        self._started = pool.submit(self._torch.yardstick, WINDOW_SECONDS / 2, threads, COMMON)
 
-    def timed(self, header: Header, own: Device) -> Header:
-        """With what PyTorch's yardstick costs in the condition that the header's own refers to.
-
-        A PyTorch that is installed but does not train ends no profile of another runtime.
-        """
-        try:
-            if self._started:
-                self._started.result()
-            if header.common_yardstick_seconds is not None:
-                return header
-            pairs = [self._pair(header, own) for _ in range(1 if slow(header.meter) else ROUNDS)]
-        except AmpereError:
-            return header
-        finally:
-            self._torch.close()
-        return _in_its_condition(header, pairs)
-
-    def _pair(self, header: Header, own: Device) -> tuple[Yardstick, Yardstick]:
-        setup, power = header.setup, steady_power(header.meter, header.method, header.protocol)
-        mine = own.yardstick(WINDOW_SECONDS, setup.threads, setup.runtime, power)
-        return mine, self._torch.yardstick(WINDOW_SECONDS, setup.threads, COMMON, power)
+def _pair(header: Header, own: Device, torch: Device) -> tuple[Yardstick, Yardstick]:
+    setup, power = header.setup, steady_power(header.meter, header.method, header.protocol)
+    mine = own.yardstick(WINDOW_SECONDS, setup.threads, setup.runtime, power)
+    return mine, torch.yardstick(WINDOW_SECONDS, setup.threads, COMMON, power)
 
 
 def _in_its_condition(header: Header, pairs: list[tuple[Yardstick, Yardstick]]) -> Header:

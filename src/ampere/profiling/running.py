@@ -32,7 +32,7 @@ from ampere.worker.steady import reading_by
 from .abilities import built_by, check_setup
 from .campaigns import find_campaign
 from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
-from .common_yardstick import torch_beside
+from .common_yardstick import timed_in_turn, torch_beside
 from .experiment import Experiment
 from .headers import header_for
 from .merging import merged
@@ -110,8 +110,8 @@ def make_profile(
     with (
         Journal(journal_path(path)) as journal,
         opened(on, watts, seed) as devices,
-        torch_beside(on, watts, described, runtime, old) as beside,
-        ThreadPoolExecutor(3) as background,
+        torch_beside(on, watts, described, runtime, old) as torch,
+        ThreadPoolExecutor(2) as background,
     ):
         clock = time.monotonic if on == LOCAL else devices["tuned"].clock
         began = began if on == LOCAL else clock()
@@ -119,20 +119,17 @@ def make_profile(
         how = setup.threads, setup.runtime, steady
         whole = yardstick_by_gauge(goal.seconds) if steady else YARDSTICK_SECONDS
         quiet = background.submit(devices["tuned"].yardstick, whole, *how)
-        if beside and not described.meter.measured:  # a counter would read what its start costs
-            beside.start(background, setup.threads)
         asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
         if isinstance(replaying := devices["tuned"], ReplayedDevice):
             asked = RecordedSource(asked.name, replaying)
         nominal = quiet.result()
         counted = nominal.joules, nominal.watts_idle
         fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, *counted)
-        header = before = header_for(journal, old, fresh, foreign)
-        if beside:
+        header = header_for(journal, old, fresh, foreign)
+        if torch and header.common_yardstick_seconds is None:
             paused = clock()
-            header = beside.timed(before, devices["tuned"])
+            header = timed_in_turn(header, devices["tuned"], torch)
             began += clock() - paused  # the seconds asked for are for what is profiled
-        if header != before:
             record_header(journal, header)
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
         if "system" in campaign.allocators and "system" in devices:
