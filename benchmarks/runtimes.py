@@ -33,7 +33,11 @@ LARGE = ("transformer", "resnet")  # many layers: a step takes longer, and much 
 # Seconds of a profile: of small families, of large ones. Those who compile spend most of theirs on it.
 SECONDS = {"torch": (15.0, 25.0), "mnn": (15.0, 25.0), "jax": (150.0, 150.0), "torch-compile": (150.0, 300.0)}
 COMPILING = {"torch": (0.0, 0.0), "mnn": (0.0, 0.0), "jax": (2.0, 8.0), "torch-compile": (10.0, 60.0)}  # a network
-TESTED = {"torch": (20, 3), "mnn": (20, 3), "jax": (16, 5), "torch-compile": (12, 3)}  # networks, rounds of each half
+NETWORKS = {"torch": 20, "mnn": 20, "jax": 16, "torch-compile": 12}
+# Rounds of each of the two measurements. The networks of lenet5 cost nearly the same: to tell them apart takes more.
+ROUNDS = {"lenet5": 15}
+USUAL_ROUNDS = 5
+BLOCK_SECONDS = 0.25
 METHODS = ("additive", "sequential", "flops_intercept")
 WATTS = 5.0
 ROUNDS_SIDE_BY_SIDE = 5
@@ -89,8 +93,8 @@ def profiling_seconds(family: str, runtime: str) -> float:
 
 
 def validation_seconds(family: str, runtime: str) -> float:
-    networks, _ = TESTED[runtime]
-    return 30.0 + networks * COMPILING[runtime][family in LARGE]
+    rounds = 2 * ROUNDS.get(family, USUAL_ROUNDS)
+    return NETWORKS[runtime] * (rounds * BLOCK_SECONDS + COMPILING[runtime][family in LARGE])
 
 
 def profile(folder: Path, family: str, runtime: str, method: str) -> None:
@@ -100,8 +104,8 @@ def profile(folder: Path, family: str, runtime: str, method: str) -> None:
 
 def validate(folder: Path, family: str, runtime: str) -> None:
     ours, paper = (Profile.load(folder / f"{family}-{runtime}-{m}.json") for m in ("additive", "sequential"))
-    networks, rounds = TESTED[runtime]
-    found = ampere.validate(family, ours, others=[paper], methods=METHODS, networks=networks, rounds=rounds)
+    rounds = ROUNDS.get(family, USUAL_ROUNDS)
+    found = ampere.validate(family, ours, others=[paper], methods=METHODS, networks=NETWORKS[runtime], rounds=rounds)
     keep(folder / f"{family}-{runtime}-validation.json", {**found.to_json(), "compile_seconds": compile_seconds(ours)})
 
 
