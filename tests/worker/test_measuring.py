@@ -37,17 +37,23 @@ def test_windows_hold_all_iterations(iterations, seconds):
 
 
 def test_every_target_stands_between_two_yardsticks():
+    assert order_of(plan_steps(3, 0.001, 0.002)) == "yTyTyTy"
+    assert order_of(plan_windows(8, 0.01)) == "TTTT".join(["yyy" + "yyyyy"] * 3)
+
+
+def test_after_a_large_step_the_yardstick_settles():
+    assert order_of(plan_steps(2, 0.1, 0.002)) == "T".join(["yy" + "y"] * 3)
+
+
+def order_of(plan):
     order = []
-    measure(plan_steps(3), Target(lambda: order.append("T")), lambda: order.append("y"), choose_meter(5.0), math.inf)
-    assert "".join(order) == "yTyTyTy"
-    order.clear()
-    target = Target(lambda: order.append("T"))
-    measure(plan_windows(8, 0.01), target, lambda: order.append("y"), choose_meter(5.0), math.inf)
-    assert "".join(order) == "TTTT".join(["yyy" + "yyyyy"] * 3)
+    measure(plan, Target(lambda: order.append("T")), lambda: order.append("y"), choose_meter(5.0), math.inf)
+    return "".join(order)
 
 
 def test_the_deadline_keeps_what_was_measured():
-    targets, yardsticks = measure(plan_steps(50), Target(lambda: None), lambda: None, choose_meter(5.0), 0.0)
+    plan = plan_steps(50, 0.001, 0.002)
+    targets, yardsticks = measure(plan, Target(lambda: None), lambda: None, choose_meter(5.0), 0.0)
     assert (len(targets), len(yardsticks)) == (1, 2)
 
 

@@ -70,7 +70,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: 
     beside = 0.0
     if request.pairing != "plain":
         window(yardstick.step, YARDSTICK_WARMUP, meter)
-        beside = window(yardstick.step, 1, meter).seconds if counter_seconds else 0.0
+        beside = window(yardstick.step, 1, meter).seconds
     window(target.step, 1, meter)
     first_loss = target.last_loss()
     warm = [window(target.step, 1, meter).seconds for _ in range(request.warmup - 1)]
@@ -113,7 +113,7 @@ def _plan(request: BlockRequest, step_seconds: float, yardstick_seconds: float, 
         return plan_for_counter(request.iterations, step_seconds, yardstick_seconds, counter_seconds)
     if request.pairing == "window":
         return plan_windows(request.iterations, step_seconds)
-    return plan_steps(request.iterations)
+    return plan_steps(request.iterations, step_seconds, yardstick_seconds)
 
 
 def _refuse_nothing(meter: Meter, *kinds: List[Window]) -> None:

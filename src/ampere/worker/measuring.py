@@ -1,6 +1,7 @@
 """Windows of training, interleaved with windows of the yardstick.
 
     pairing "step"     y T y T y T y          every iteration between two yardstick steps
+    a large network    ..y T ..y T ..y        the same
     pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
     with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
@@ -8,7 +9,7 @@
 
 A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
 does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not count: after a
-larger network the first ones find their memory out of the caches, and cost up to a fifth more.
+larger network the first ones find their memory out of the caches, and cost up to a half more.
 """
 
 import math
@@ -27,6 +28,8 @@ LEAST_IN_WINDOW = 4
 PAIRS_FOR_COUNTER = 3
 YARDSTICKS_IN_WINDOW = 5
 SETTLING = 3  # yardstick steps before those of a window
+LARGE = 5.0  # times the yardstick: a step after which it has to settle
+SETTLING_AFTER_STEP = 2
 
 Step = Callable[[], Any]
 
@@ -58,8 +61,8 @@ class Plan(NamedTuple):
     settling: int = 0  # yardstick steps before it that do not count
 
 
-def plan_steps(iterations: int) -> Plan:
-    return Plan((1,) * iterations, 1)
+def plan_steps(iterations: int, step_seconds: float, yardstick_seconds: float) -> Plan:
+    return Plan((1,) * iterations, 1, SETTLING_AFTER_STEP if step_seconds > LARGE * yardstick_seconds else 0)
 
 
 def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import WorkerError
 from .mnn_chain import Chain, Trained
-from .mnn_tensors import F, Var, array_of
+from .mnn_tensors import F, Var, array_of, plain, shape_of
 
 NOTICEABLE = 1e-3  # of a weight: a gradient from which on one small step must show
 
@@ -23,7 +23,7 @@ def trained_variables(chain: Chain, optimizer: Any) -> Tuple[Var, ...]:
     loss = chain.loss()
     found, gradients = optimizer.grad([loss], [F.const([1.0], loss.shape, F.NCHW, F.float)], every)
     owners, before = [variable.name for variable in found], [array_of(variable) for variable in found]
-    expected = [_must_move(w, array_of(g)) for w, g in zip(before, gradients)]
+    expected = [g > NOTICEABLE * np.abs(w).max() for w, g in zip(before, _largest(gradients))]
     optimizer.step(chain.loss())
     stuck = {
         name for name, w, must, v in zip(owners, before, expected, found) if must and np.array_equal(w, array_of(v))
@@ -32,8 +32,10 @@ def trained_variables(chain: Chain, optimizer: Any) -> Tuple[Var, ...]:
     return tuple(found)
 
 
-def _must_move(weight: Any, gradient: Any) -> bool:
-    return bool(np.abs(gradient).max() > NOTICEABLE * np.abs(weight).max())
+def _largest(gradients: List[Var]) -> Any:
+    """Of each, in one reading: every reading computes what nobody read before anew, back to the loss."""
+    each = [F.reduce_max(F.abs(plain(g, shape_of(g))), [], False) for g in gradients]
+    return array_of(F.concat([plain(g, (1,)) for g in each], 0))
 
 
 def _refuse(untrained: List[Trained]) -> None:
