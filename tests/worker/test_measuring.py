@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ampere.network import TrainingSetup
-from ampere.worker.measuring import Target, Window, measure, measure_plain, plan_steps, plan_windows, ratios
+from ampere.worker.measuring import (
+    Target,
+    Window,
+    measure,
+    measure_plain,
+    plan_steps,
+    plan_windows,
+    ratios,
+    settling_after,
+)
 from ampere.worker.medians import median, quantile, relative_spread
 from ampere.worker.meters import choose_meter
 from ampere.worker.request import BlockRequest
@@ -37,12 +46,13 @@ def test_windows_hold_all_iterations(iterations, seconds):
 
 
 def test_every_target_stands_between_two_yardsticks():
-    assert order_of(plan_steps(3, 0.001, 0.002)) == "yTyTyTy"
+    assert order_of(plan_steps(3)) == "yTyTyTy"
     assert order_of(plan_windows(8, 0.01)) == "TTTT".join(["yyy" + "yyyyy"] * 3)
 
 
 def test_after_a_large_step_the_yardstick_settles():
-    assert order_of(plan_steps(2, 0.1, 0.002)) == "T".join(["yy" + "y"] * 3)
+    assert order_of(plan_steps(2, settling_after(0.1, 0.002))) == "T".join(["yy" + "y"] * 3)
+    assert settling_after(0.005, 0.002) == 0
 
 
 def order_of(plan):
@@ -52,7 +62,7 @@ def order_of(plan):
 
 
 def test_the_deadline_keeps_what_was_measured():
-    plan = plan_steps(50, 0.001, 0.002)
+    plan = plan_steps(50)
     targets, yardsticks = measure(plan, Target(lambda: None), lambda: None, choose_meter(5.0), 0.0)
     assert (len(targets), len(yardsticks)) == (1, 2)
 

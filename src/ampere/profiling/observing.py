@@ -10,7 +10,7 @@ from typing import Any
 from ampere.devices.block import Block
 from ampere.network import Measurement, Meter, TrainingSetup
 from ampere.profiles.profile import Observation
-from ampere.worker.measuring import plan_steps, plan_windows
+from ampere.worker.measuring import plan_windows
 
 from .experiment import Experiment
 
@@ -31,11 +31,10 @@ def iterations_of(allocator: str, step_seconds: float) -> tuple[int, int]:
 def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float, window_seconds: float = 0.0) -> float:
     """What a block costs, so that the planner can weigh it; a slow counter needs its windows, of both."""
     iterations, warmup = iterations_of(allocator, step_seconds)
-    system = allocator == "system"
-    plan = (
-        plan_windows(iterations, step_seconds) if system else plan_steps(iterations, step_seconds, yardstick_seconds)
-    )
-    pairs = (len(plan.targets) + 1) * (plan.settling + plan.yardsticks)
+    pairs = iterations
+    if allocator == "system":
+        plan = plan_windows(iterations, step_seconds)
+        pairs = (len(plan.targets) + 1) * (plan.settling + plan.yardsticks)
     trained, beside = (iterations + warmup) * step_seconds, (pairs + warmup) * yardstick_seconds
     return BUILD_SECONDS[allocator] + max(trained, window_seconds) + max(beside, window_seconds)
 

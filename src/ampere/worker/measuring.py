@@ -1,7 +1,7 @@
 """Windows of training, interleaved with windows of the yardstick.
 
     pairing "step"     y T y T y T y          every iteration between two yardstick steps
-    a large network    ..y T ..y T ..y        the same
+    a large network    ..y T ..y T ..y        the same, in a runtime that says so
     pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
     with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
@@ -61,8 +61,13 @@ class Plan(NamedTuple):
     settling: int = 0  # yardstick steps before it that do not count
 
 
-def plan_steps(iterations: int, step_seconds: float, yardstick_seconds: float) -> Plan:
-    return Plan((1,) * iterations, 1, SETTLING_AFTER_STEP if step_seconds > LARGE * yardstick_seconds else 0)
+def plan_steps(iterations: int, settling: int = 0) -> Plan:
+    return Plan((1,) * iterations, 1, settling)
+
+
+def settling_after(step_seconds: float, yardstick_seconds: float) -> int:
+    """How many steps of the yardstick a large network spoils."""
+    return SETTLING_AFTER_STEP if step_seconds > LARGE * yardstick_seconds else 0
 
 
 def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:
