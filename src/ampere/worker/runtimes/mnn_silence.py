@@ -34,6 +34,8 @@ def trained_variables(chain: Chain, optimizer: Any) -> Tuple[Var, ...]:
 
 def _largest(gradients: List[Var]) -> Any:
     """Of each, in one reading: every reading computes what nobody read before anew, back to the loss."""
+    if not gradients:
+        return ()  # MNN crashes where nothing is joined
     each = [F.reduce_max(F.abs(plain(g, shape_of(g))), [], False) for g in gradients]
     return array_of(F.concat([plain(g, (1,)) for g in each], 0))
 
