@@ -62,3 +62,7 @@ def number(value: float) -> str:
         if value >= scale:
             return f"{three(value / scale)} {prefix}"
     return f"{value:,.0f}"
+
+
+def flops(value: float) -> str:
+    return f"{number(value)}FLOP" if value >= PREFIXES[2][0] else f"{number(value)} FLOP"

@@ -157,3 +157,20 @@ def test_devices_tells_of_the_machine_and_its_profiles(profiled, here):
         assert word in " ".join(ran.out.split())  # a long path breaks lines anywhere
     record = here("devices", "--json").record
     assert [p["problem"] is None for p in record["profiles"]].count(True) == 1
+
+
+def test_a_trace_tells_what_another_runtime_could_not_train(here, subject):
+    said = here("trace", "lstm", "--runtime", "mnn").out
+    assert "impossible  mnn cannot train layers.0 (no lstm), layers.1 (no lstm)" in said
+    assert here("trace", "lstm", "--runtime", "mnn", "--json").record["impossible"] == [
+        "layers.0 (no lstm)",
+        "layers.1 (no lstm)",
+    ]
+    assert "mnn can train all of it" in here("trace", "lenet5", "--runtime", "mnn").out
+    assert "impossible" not in here("trace", "lenet5", "--json").record
+
+
+def test_a_models_name_is_shown_as_it_is_written(here, tmp_path):
+    """`:loop:` is a picture to the library that draws tables."""
+    (tmp_path / "net.py").write_text("from torch import nn\n\n\ndef loop():\n    return nn.Linear(4, 2)\n")
+    assert here("trace", "net.py:loop", "--input", "3x4").out.startswith("net:loop: 1 layer, batch 3, 10 parameters, ")

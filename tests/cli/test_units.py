@@ -72,3 +72,10 @@ def test_whatever_is_written_is_a_positive_number_or_refused(text):
     for read in (values.seconds, values.watts, values.count, values.share):
         with suppress(ArgumentTypeError):
             assert read(text) > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0, "0 FLOP"), (216, "216 FLOP"), (3240, "3.24 kFLOP"), (2e9, "2.00 GFLOP")]
+)
+def test_flops(value, shown):
+    assert units.flops(value) == shown

@@ -88,7 +88,9 @@ def test_a_profile_of_one_runtime_is_not_taken_for_another(place):
     assert "Traceback" not in ran.stderr
 
 
-@pytest.mark.parametrize(("function", "says"), [("inputless", "--input"), ("without_array", "no array as input")])
+@pytest.mark.parametrize(
+    ("function", "says"), [("inputless", "--input 10x28x28x1"), ("without_array", "no array as input")]
+)
 def test_a_flax_model_without_input_is_refused(place, function, says):
     with pytest.raises(ModelError, match=says):
         load_model(f"{place}/flax_model.py:{function}")
@@ -97,6 +99,16 @@ def test_a_flax_model_without_input_is_refused(place, function, says):
 def test_a_flax_model_is_given_its_input_in_words(place):
     network = network_of(load_model(f"{place}/flax_model.py:inputless", "10x28x28x1"))
     assert [layer.kind for layer in network.layers] == ["conv", "linear"]
+
+
+def test_channels_first_are_refused_with_the_order_that_flax_has(place):
+    with pytest.raises(ModelError, match=r"on an input of 10x1x28x28 raised .*: flax has channels last"):
+        network_of(load_model(f"{place}/flax_model.py:inputless", "10x1x28x28"))
+
+
+def test_a_class_that_wants_arguments_is_told_from_a_function(place):
+    with pytest.raises(ModelError, match=r"Classifier wants rngs.*def build\(\): return Classifier\(\.\.\.\)"):
+        load_model(f"{place}/flax_model.py:Classifier")
 
 
 def test_a_flax_model_is_not_pruned(place):

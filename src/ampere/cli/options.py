@@ -48,12 +48,7 @@ def add_device(parser: ArgumentParser) -> None:
 
 def add_setup(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("how it is trained (one profile speaks of one such setup)")
-    group.add_argument(
-        "--runtime",
-        metavar="RUNTIME",
-        type=values.runtime,
-        help=f"the library that trains: {', '.join(OURS)}, or one that a package brings (default torch)",
-    )
+    add_runtime(group, f"the library that trains: {', '.join(OURS)}, or one that a package brings (default torch)")
     group.add_argument("--optimizer", choices=OPTIMIZERS, help="default sgd")
     group.add_argument("--dtype", choices=tuple(DTYPES), help="default float32")
     group.add_argument("--threads", metavar="N", type=values.count, help="default 1")
@@ -64,6 +59,10 @@ def add_setup(parser: ArgumentParser) -> None:
         action=ForDevices,
         help="give up what compiles for longer than S seconds (default: AMPERE_COMPILE_LIMIT, else 120)",
     )
+
+
+def add_runtime(parser: _ActionsContainer, words: str) -> None:
+    parser.add_argument("--runtime", metavar="RUNTIME", type=values.runtime, help=words)
 
 
 class ForDevices(Action):

@@ -38,8 +38,8 @@ def _bar(title: str) -> Iterator[Report]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(30), TaskProgressColumn())
-    words = TextColumn("{task.fields[words]}", style="dim")
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(30), TaskProgressColumn())
+    words = TextColumn("{task.fields[words]}", style="dim", markup=False)
     # Drawing costs the machine that is being measured, so it is done seldom.
     with Progress(*columns, words, console=Console(stderr=True), refresh_per_second=4, transient=True) as progress:
         task = progress.add_task(title, total=None, words="starting")

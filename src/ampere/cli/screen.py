@@ -33,7 +33,7 @@ def notice(text: str, quiet: bool = False) -> None:
 def console() -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 
 
 def headline(text: str) -> None:

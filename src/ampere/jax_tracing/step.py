@@ -61,7 +61,7 @@ class Step:
         except ModelError:
             raise
         except Exception as problem:
-            raise _explained(self._kind, problem) from problem
+            raise _explained(self._kind, problem, self.arrays) from problem
         return flattened(closed, [self._input(path, leaf) for path, leaf in _leaves(arguments)])
 
     def _input(self, path: Any, leaf: Any) -> Value:
@@ -71,9 +71,14 @@ class Step:
         return value
 
 
-def _explained(kind: str, problem: Exception) -> ModelError:
-    line = next(iter(str(problem).strip().splitlines()), "")[:LONGEST_MESSAGE]
-    return ModelError(f"{kind} raised {type(problem).__name__}: {line}: call it on its input in Python by itself first")
+def _explained(kind: str, problem: Exception, arrays: list[Any]) -> ModelError:
+    line = next(iter(str(problem).strip().splitlines()), "")[:LONGEST_MESSAGE].rstrip(".:")
+    shapes = " and ".join("x".join(map(str, array.shape)) for array in arrays)
+    places = "flax has channels last; " if any(len(array.shape) > 2 for array in arrays) else ""
+    return ModelError(
+        f"{kind} on an input of {shapes} raised {type(problem).__name__}: {line}: "
+        f"{places}call it on its input in Python by itself first"
+    )
 
 
 def _leaves(arguments: Any) -> list[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,11 +44,38 @@ def load_model(spec: str, /, input: str | None = None, **arguments: Any) -> Load
     need_a_library()
     source, _, function_name = spec.rpartition(":")
     function, folder = find_function(source, function_name)
+    _need_no_more(function, function_name, arguments)
     with guarded(f"{function_name} in {source}", folder):
         built = function(**arguments)
     model, inputs = _model_and_inputs(built, spec, input)
     factory = f"{Path(source).expanduser().resolve()}:{function_name}" if is_file(source) else spec
     return LoadedModel(model, inputs, _short(source, function_name), factory, arguments)
+
+
+def _need_no_more(function: Callable[..., Any], name: str, given: Mapping[str, Any]) -> None:
+    """A class that wants its sizes is the usual mistake."""
+    wanted = [
+        parameter.name
+        for parameter in _parameters(function)
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    missing = [wish for wish in wanted if wish not in given]
+    if missing:
+        raise ModelError(
+            f"{name} wants {', '.join(missing)}, and is called without: name a function that needs nothing, "
+            f"such as def build(): return {name}(...)"
+        )
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    made = (
+        function.__init__ if isinstance(function, type) else function
+    )  # flax's classes are called in a way of their own
+    try:
+        return list(inspect.signature(made).parameters.values())[isinstance(function, type) :]
+    except (TypeError, ValueError):  # what is written in C does not tell
+        return []
 
 
 def load_from_space(space: Space, input: str | None, changed: Mapping[str, Any]) -> LoadedModel:
@@ -95,7 +123,8 @@ def _model_and_inputs(built: Any, spec: str, input: str | None) -> tuple[Any, In
     if input is not None:
         example = arrays_from_text(input) if flax else _inputs_from_text(input)
     if example is None:
-        raise ModelError(f"{spec} does not tell its input: give --input 10x1x28x28, or return (module, example inputs)")
+        shape = "10x28x28x1" if flax else "10x1x28x28"
+        raise ModelError(f"{spec} does not tell its input: give --input {shape}, or return (module, example inputs)")
     return model, checked_arrays(example, spec) if flax else _checked(example, spec)
 
 
@@ -105,7 +134,8 @@ def _need_module(model: Any, spec: str) -> None:
 
     if not isinstance(model, nn.Module):
         raise ModelError(
-            f"{spec} returned {type(model).__name__}, not a model: return a torch.nn.Module or (module, example inputs)"
+            f"{spec} returned {type(model).__name__}, not a model: return a torch.nn.Module or a flax.nnx.Module, "
+            "alone or as (module, example inputs)"
         )
 
 

@@ -9,6 +9,7 @@ from ampere.errors import UsageError
 
 from .. import options as shared
 from ..asking import asked
+from ..knowing import lacking_in
 from ..screen import notice, print_json
 
 
@@ -19,10 +20,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "file that --out writes can be estimated anywhere, without PyTorch and without the model's code.",
         "ampere trace lenet5",
         "ampere trace net.py:build --input 10x3x32x32 --out net.json",
+        "ampere trace lstm --runtime mnn                     and what MNN could not train of it",
         "ampere estimate net.json",
     )
     shared.add_model(parser, ", or a file of `ampere trace`")
     parser.add_argument("--out", metavar="FILE.json", help="keep the network there (default: it is only shown)")
+    shared.add_runtime(parser, "also tell which layers this library could not train, and why")
     shared.add_output(parser)
 
 
@@ -37,9 +40,10 @@ def run(options: Namespace) -> None:
     network = network_of(asked(options))
     if options.out:
         save_network(network, Path(options.out))
+    lacks = lacking_in(network, options.runtime) if options.runtime else ()
     if options.json:
-        print_json(to_json(network))
+        print_json({**to_json(network), **({"impossible": list(lacks)} if options.runtime else {})})
     else:
-        show(network)
+        show(network, lacks, options.runtime)
     if options.out:
         notice(f"kept in {options.out}; next: ampere estimate {options.out}", options.quiet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ampere import units
@@ -11,17 +11,28 @@ from ampere.network import Layer, Network, work
 from ..screen import headline, print_facts, print_table
 
 
-def show(network: Network) -> None:
+def show(network: Network, lacks: Sequence[str] = (), runtime: str | None = None) -> None:
     flops, parameters = totals(network)
     headline(
-        f"{network.name or 'network'}: {len(network.layers)} layers, batch {network.batch}, "
-        f"{units.number(parameters)} parameters, {units.number(flops)}FLOP per training step"
+        f"{network.name or 'network'}: {_counted(len(network.layers), 'layer')}, batch {network.batch}, "
+        f"{units.number(parameters)} parameters, {units.flops(flops)} per training step"
     )
     print()
     print_table(["layer", "kind", ">channels", ">FLOP", ">parameters", "followed by"], _rows(network))
-    if network.notes:
+    facts = [*(("note", note) for note in network.notes)]
+    if runtime:
+        facts.append(("impossible", f"{runtime} cannot train {', '.join(lacks)}") if lacks else _all_of_it(runtime))
+    if facts:
         print()
-        print_facts(("note", note) for note in network.notes)
+        print_facts(facts)
+
+
+def _all_of_it(runtime: str) -> tuple[str, str]:
+    return "possible", f"{runtime} can train all of it"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def totals(network: Network) -> tuple[int, int]:
