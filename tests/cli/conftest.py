@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import venv
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,6 +142,21 @@ def torchless_python(tmp_path_factory):
             (site / name).symlink_to(packages / name)
     (site / "ampere").symlink_to(Path(__file__).parents[2] / "src" / "ampere")
     return (sys.executable, "-S"), {"PYTHONPATH": str(site)}
+
+
+@pytest.fixture(scope="session")
+def python_without_extras(tmp_path_factory):
+    """A Python that has all that is installed here but the libraries of JAX and MNN."""
+    import numpy
+
+    folder, packages = tmp_path_factory.mktemp("lean"), Path(numpy.__file__).parents[1]
+    venv.create(folder, symlinks=True)
+    [site] = folder.glob("lib/python*/site-packages")
+    for entry in packages.iterdir():
+        if not entry.name.lower().lstrip("_").startswith(("jax", "flax", "optax", "mnn", "ampere", "editable")):
+            (site / entry.name).symlink_to(entry)
+    (site / "ampere").symlink_to(Path(__file__).parents[2] / "src" / "ampere")
+    return str(folder / "bin" / "python")
 
 
 @pytest.fixture

@@ -1,0 +1,39 @@
+"""A runtime that is not installed: one line that says how to get it, from every command that would train."""
+
+import pytest
+from tests.listening import listening
+
+RUNTIME_MISSING = 6
+COMMANDS = {
+    "estimate cnn5": "jax",
+    "profile cnn5": "mnn",
+    "measure cnn5": "jax",
+    "validate cnn5 --networks 2": "mnn",
+    "prune cnn5 --budget 50%": "jax",
+    "compare cnn5 lenet5": "mnn",
+}
+
+
+@pytest.fixture
+def lean(ampere, python_without_extras):
+    ampere.python = (python_without_extras,)
+    return ampere
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_what_needs_a_runtime_says_how_to_get_it(lean, refused, words):
+    runtime = COMMANDS[words]
+    ran = lean(*words.split(), "--runtime", runtime)
+    refused(ran, RUNTIME_MISSING, f"{runtime.upper()} is not installed", f"pip install 'ampere-energy[{runtime}]'")
+
+
+def test_a_model_of_flax_says_how_to_get_it(lean, refused):
+    (lean.folder / "net.py").write_text("from flax import nnx\n")
+    ran = lean("estimate", "net.py:build", "--runtime", "jax")
+    refused(ran, RUNTIME_MISSING, "needs flax", "pip install 'ampere-energy[jax]'")
+
+
+def test_a_device_elsewhere_is_named(here, refused, python_without_extras):
+    with listening(f"{python_without_extras} -m ampere.worker") as address:
+        ran = here("profile", "cnn5", "--runtime", "jax", "--device", address, "--quiet")
+        refused(ran, RUNTIME_MISSING, f"{address} lacks jax: pip install jax flax optax there")
