@@ -1,0 +1,68 @@
+"""A runtime that crashes in native code: MNN does, of a depthwise convolution with more channels out than in."""
+
+import pytest
+from tests.plugins import bring_runtime
+
+from ampere.cli import main
+from ampere.devices import LocalDevice, VariantDied
+from ampere.network import Network, TrainingSetup
+from ampere.profiles.profile import Profile
+from ampere.worker.runtimes import description_of
+from ampere.worker.runtimes.layer_examples import EXAMPLES, conv
+
+pytest.importorskip("MNN", reason=description_of("mnn").install)
+DEVICE = 5
+LOOSE = """
+from ampere.worker.runtimes import table
+
+RUNTIME = table.OURS["mnn"]._replace(module="loose_runtime", packages=("loose",), limits=lambda layer: "")
+
+
+def create():
+    from ampere.worker.runtimes.mnn_runtime import MnnRuntime
+
+    table.OURS["mnn"] = RUNTIME
+    return MnnRuntime()
+"""
+CRASHING = """
+import torch
+from torch import nn
+
+
+def build():
+    deep = nn.Conv2d(4, 8, 3, padding=1, groups=4)
+    return nn.Sequential(deep, nn.Flatten(), nn.Linear(512, 4)), torch.zeros(3, 4, 8, 8)
+"""
+
+
+@pytest.fixture(autouse=True)
+def loose(monkeypatch, tmp_path):
+    """MNN as it is where nobody refuses what crashes it."""
+    bring_runtime(monkeypatch, tmp_path / "site", "loose", LOOSE)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "net.py").write_text(CRASHING)
+
+
+def test_the_worker_is_started_again_and_the_next_variant_trained():
+    def subject(layer):
+        return {"layers": Network((layer,), 3).to_json()}
+
+    with LocalDevice() as device:
+        with pytest.raises(VariantDied, match=r"died twice on the same variant: ended by SIG.*; leave it out"):
+            device.block(subject(EXAMPLES["conv_grouped"][1]), TrainingSetup("loose"), iterations=2)
+        assert device.block(subject(conv()), TrainingSetup("loose"), iterations=2).ratio > 0
+        assert device.restarts == 2
+
+
+def test_what_was_measured_before_stays_and_the_end_is_one_line(capsys):
+    def ampere(*words):
+        return main([*words, "--runtime", "loose", "--quiet"])
+
+    assert ampere("profile", "lenet5", "--seconds", "8", "--out", "p.json") == 0
+    before = len(Profile.load("p.json").observations)
+    assert ampere("profile", "net.py:build", "--seconds", "8", "--out", "p.json") == 0
+    assert len(Profile.load("p.json").observations) >= before > 0
+    assert "ended by SIG" in capsys.readouterr().out
+    assert ampere("measure", "net.py:build", "--seconds", "1") == DEVICE
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("ampere: the worker died twice on the same variant: ended by SIG")
