@@ -69,11 +69,11 @@ def _need_no_more(function: Callable[..., Any], name: str, given: Mapping[str, A
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    made = (
-        function.__init__ if isinstance(function, type) else function
-    )  # flax's classes are called in a way of their own
+    """A class is asked for those of its __init__: flax's are called in a way of their own."""
     try:
-        return list(inspect.signature(made).parameters.values())[isinstance(function, type) :]
+        if isinstance(function, type):
+            return list(inspect.signature(inspect.getattr_static(function, "__init__")).parameters.values())[1:]
+        return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):  # what is written in C does not tell
         return []
 
