@@ -28,7 +28,7 @@ def test_every_model_of_ours_is_found_in_it_alone(tmp_path):
     factories = [space.factory for space in SPACES.values()]
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path / 'ampere.zip')!r})\n"
-        "from ampere.worker.runtimes.torch_factory import find_factory\n"
+        "from ampere.worker.runtimes.factory import find_factory\n"
         f"assert all('ampere.zip' in find_factory(f).__code__.co_filename for f in {factories!r})\n"
         "assert 'ampere.models.loading' not in sys.modules\n"
     )

@@ -123,3 +123,10 @@ def test_the_example_on_the_page_is_traced(tmp_path):
     network = network_of(load_model(f"{tmp_path}/model.py:build", batch=4))
     assert [(layer.name, layer.kind) for layer in network.layers] == [("conv", "conv"), ("head", "linear")]
     assert network.batch == 4
+
+
+@pytest.mark.parametrize(("runtime", "own"), [("jax", True), ("mnn", False)])
+def test_a_flax_model_is_measured_by_its_own_code_where_that_runs(place, runtime, own):
+    ran = ampere(place, "measure", "flax_model.py:build", "--runtime", runtime, "--seconds", 1)
+    assert ran.returncode == 0, ran.stderr
+    assert ("from the description of its layers, not by its own code" in ran.stdout) != own

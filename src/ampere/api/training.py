@@ -10,7 +10,7 @@ from ampere.errors import UsageError
 from ampere.models.loading import LoadedModel
 from ampere.network import Measurement, TrainingSetup
 from ampere.profiles.profile import Profile
-from ampere.profiling.abilities import built_by, check_setup
+from ampere.profiling.abilities import built_by, check_setup, itself
 from ampere.profiling.measuring import MeasureProgress, measure_experiment
 from ampere.validation import ROUNDS, Validation, measure_twice, unseen
 from ampere.validation import compare as compare_methods
@@ -32,7 +32,10 @@ def measure(
     device: str = LOCAL,
     on_progress: Callable[[MeasureProgress], None] = lambda _: None,
 ) -> Measurement:
-    """Trains the model itself, in processes of its own, and tells what an iteration costs: the truth."""
+    """Trains the model itself, in processes of its own, and tells what an iteration costs: the truth.
+
+    By its own code where the runtime can run that, else built from its layers.
+    """
     check_allocator(allocator)
     if not seconds > 0:
         raise UsageError(f"{seconds:g} seconds are no time to measure in: give a positive number, such as 10")
@@ -41,7 +44,7 @@ def measure(
     allocator = allocator_on(describe(device, watts_per_core).identity, allocator)
     setup = setup_on(device, setup)
     check_setup(device, setup)
-    original = built_by(device, setup.runtime, source_for(model, input)()).original().under(allocator)
+    original = itself(device, setup.runtime, source_for(model, input)()).under(allocator)
     return measure_experiment(original, setup, seconds, watts_per_core, profile, on_progress, device)
 
 

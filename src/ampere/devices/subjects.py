@@ -66,7 +66,7 @@ def _traced_from_users_code(subject: Mapping[str, Any]) -> Network:
     """The model, or the part of it at `path`, on the inputs of the subject or of the factory."""
     from ..network.inputs import InputSpec
     from ..tracing import trace
-    from ..worker.runtimes.torch_factory import find_factory
+    from ..worker.runtimes.factory import find_factory
     from ..worker.runtimes.torch_inputs import tensors_of
 
     made = find_factory(subject["factory"])(**(subject.get("arguments") or {}))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from ampere.devices import describe
+from ampere.devices.opening import LOCAL
 from ampere.errors import ModelError, RuntimeMissingError, UsageError
 from ampere.network import Network, TrainingSetup
 from ampere.worker.errors import WorkerError
@@ -14,7 +15,7 @@ from ampere.worker.runtimes import Description, description_of
 from ampere.worker.runtimes.description import lacking, refusal
 
 from .experiment import Experiment
-from .sources import Source
+from .sources import FlaxSource, Source
 
 
 def check_setup(on: str, setup: TrainingSetup) -> Description:
@@ -61,6 +62,19 @@ def check_builds(network: Network, name: str, runtime: str, description: Descrip
     lacks = [] if description.factories else lacking(network, description)
     if lacks:
         raise ModelError(f"{refusal(runtime, lacks)} of {name}: choose another --runtime, such as torch")
+
+
+def itself(on: str, runtime: str, source: Source) -> Experiment:
+    """The model by its own code where the runtime can run that, else built from its layers."""
+    if isinstance(source, FlaxSource) and runs_own_code(on, runtime, flax=True):
+        return source.by_own_code()
+    return built_by(on, runtime, source).original()
+
+
+def runs_own_code(on: str, runtime: str, flax: bool) -> bool:
+    """A user's file does not travel."""
+    description = known(on, runtime)
+    return description.flax and on == LOCAL if flax else description.factories
 
 
 class FromLayers:

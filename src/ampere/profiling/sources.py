@@ -12,6 +12,7 @@ from ampere.models.flax_models import is_flax
 from ampere.models.loading import LoadedModel
 from ampere.models.space import Space
 from ampere.network import Layer, Network
+from ampere.network.inputs import InputSpec
 from ampere.network.variant import with_loss
 
 from .experiment import Experiment, Subject
@@ -130,18 +131,35 @@ def _narrowed(layer: Layer, chosen: dict[int, int], before: int, after: int) -> 
     return layer.with_channels(new(layer.channels_in), new(layer.channels_out))
 
 
-def _flax_source(loaded: LoadedModel) -> Source:
-    """Built from its layers in every runtime, also in JAX: what is measured is one and the same description."""
-    from ampere.jax_tracing import trace
+class FlaxSource(ModelSource):
+    """Profiled from its layers in every runtime, also in JAX: what is measured is one and the same description."""
 
-    network = trace(loaded.model, loaded.inputs, name=loaded.name)
-    strangers = sorted({layer.name for layer in network.layers if layer.kind == "opaque"})
-    if strangers:
-        raise ModelError(
-            f"{', '.join(strangers)} of {loaded.name} cannot be trained from a description of layers: "
-            "estimate it with a profile that is there (--no-profiling), which names what it leaves open"
-        )
-    return ModelSource(loaded.name, network, {"layers": network.to_json()})
+    def __init__(self, loaded: LoadedModel) -> None:
+        from ampere.jax_tracing import trace
+
+        network = trace(loaded.model, loaded.inputs, name=loaded.name)
+        super().__init__(loaded.name, network, {"layers": network.to_json()})
+        self._loaded = loaded
+
+    def original(self) -> Experiment:
+        strangers = sorted({layer.name for layer in self._network.layers if layer.kind == "opaque"})
+        if strangers:
+            raise ModelError(
+                f"{', '.join(strangers)} of {self.name} cannot be trained from a description of layers: "
+                "estimate it with a profile that is there (--no-profiling), which names what it leaves open"
+            )
+        return super().original()
+
+    def by_own_code(self) -> Experiment:
+        subject = {"factory": self._loaded.factory, "arguments": dict(self._loaded.arguments)}
+        return Experiment(self._network, {**subject, **_shapes(self._loaded.inputs)}, "network")
+
+
+def _shapes(inputs: Any) -> dict[str, Any]:
+    """Of inputs that are plain arrays; others the model's function tells itself."""
+    if not isinstance(inputs, tuple) or not all(hasattr(value, "shape") for value in inputs):
+        return {}
+    return {"inputs": [InputSpec(tuple(value.shape), str(value.dtype)).to_json() for value in inputs]}
 
 
 def source_of(loaded: LoadedModel) -> Source:
@@ -149,7 +167,7 @@ def source_of(loaded: LoadedModel) -> Source:
     if loaded.space is not None and dict(loaded.arguments) == dict(loaded.space.default):
         return SpaceSource(loaded.space)
     if is_flax(loaded.model):
-        return _flax_source(loaded)
+        return FlaxSource(loaded)
     from ampere.tracing import trace
     from ampere.worker.runtimes.torch_inputs import specs_of
 

@@ -65,9 +65,17 @@ def run(options: Namespace) -> None:
     from ..views.measurement import show, to_json
 
     if options.json:
-        print_json(to_json(name_of(model), measured, estimate, besides))
+        print_json({**to_json(name_of(model), measured, estimate, besides), "own_code": _by_own_code(model, options)})
     else:
-        show(name_of(model), measured, estimate, besides)
+        show(name_of(model), measured, estimate, besides, _by_own_code(model, options))
+
+
+def _by_own_code(model: str | LoadedModel, options: Namespace) -> bool:
+    from ampere.models.flax_models import is_flax
+    from ampere.profiling.abilities import runs_own_code
+
+    flax = not isinstance(model, str) and is_flax(model.model)
+    return runs_own_code(options.device, setup_of(options).runtime, flax)
 
 
 def _measure(model: str | LoadedModel, profile: Profile | None, options: Namespace) -> Measurement:

@@ -25,14 +25,18 @@ FLAGS = {
 BESIDES = {"data": "loading data", "evaluation": "evaluation"}
 
 
-def show(name: str, measured: Measurement, estimate: Estimate | None, besides: Sequence[Timed]) -> None:
+def show(name: str, measured: Measurement, estimate: Estimate | None, besides: Sequence[Timed], own_code: bool) -> None:
     headline(f"{name}: {units.joules(measured.joules)} per iteration, {units.seconds(measured.seconds)}")
-    print_facts(_facts(measured, estimate, besides))
+    print_facts(_facts(measured, estimate, besides, own_code))
 
 
-def _facts(measured: Measurement, estimate: Estimate | None, besides: Sequence[Timed]) -> Iterator[tuple[str, str]]:
+def _facts(
+    measured: Measurement, estimate: Estimate | None, besides: Sequence[Timed], own_code: bool
+) -> Iterator[tuple[str, str]]:
     spread = "one round only" if measured.spread is None else f"rounds differ by {units.percent(measured.spread)}"
     yield "trained", f"{measured.iterations:,} iterations in {len(measured.rounds)} rounds; {spread}"
+    if not own_code:
+        yield "built", "from the description of its layers, not by its own code"
     for flag in measured.flags:
         yield "doubt", FLAGS.get(flag, flag)
     if estimate is not None:

@@ -26,6 +26,7 @@ class Description(NamedTuple):
     dtypes: Tuple[str, ...] = tuple(DTYPES)
     optimizers: Tuple[str, ...] = OPTIMIZERS
     factories: bool = False  # trains PyTorch modules by their own code; else a network is built from its layers
+    flax: bool = False  # trains flax modules by their own code, where their files are
     stages: bool = False  # times forward, backward and update of a step by themselves
     compiles: bool = False  # each shape anew, which takes its time
     one_by_one: bool = False  # channels beyond the last full vector, as Eigen's products do them

@@ -5,7 +5,7 @@ loose     parameters and inputs that only get a gradient: of shared layers, and 
 kept      all else: frozen parameters, inputs without gradient, running statistics
 """
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ from .jax_filling import filled, normal
 from .jax_layers import build_layer
 from .jax_layers import is_random as layer_is_random
 from .jax_layout import stored
+from .jax_loss import loss_of
 from .jax_tails import is_random as tail_is_random
 from .jax_tails import last_entries, tail_action
 
@@ -43,7 +44,6 @@ class Chain:
         modules = {n: build_layer(node.layer, dtype) for n, node in enumerate(nodes) if node.tail is None}
         self._parts: Dict[int, Any] = {n: nnx.split(m, nnx.Param, ...) for n, m in modules.items()}
         self.random = any(tail_is_random(n.tail) if n.tail else layer_is_random(n.layer) for n in nodes)
-        self._labels = np.random.default_rng(0).integers(0, 1 << 30, 1 << 16)
 
     def variables(self, rng: np.random.Generator) -> Variables:
         """Made anew, the same for the same generator."""
@@ -78,7 +78,7 @@ class Chain:
             values[node.writes] = module(own, *reads)
             after[f"rest {number}"] = jax.tree.leaves(nnx.state(module, nnx.Not(nnx.Param)))
         ends = [values[value] for value in self._wiring.dangling]
-        return self._loss_of(values[self._wiring.nodes[-1].writes], ends), after
+        return loss_of(values[self._wiring.nodes[-1].writes], ends), after
 
     def _merged(self, number: int, every: Arrays) -> Any:
         """The module with these arrays in it."""
@@ -86,15 +86,6 @@ class Chain:
         filled_in = (every[f"weights {number}"], every[f"rest {number}"])
         trees = [jax.tree.unflatten(jax.tree.structure(tree), leaves) for tree, leaves in zip(shapes, filled_in)]
         return nnx.merge(graph, *trees)
-
-    def _loss_of(self, output: Array, dangling: List[Array]) -> Array:
-        """As in PyTorch: cross entropy for class scores, else the mean of squares."""
-        if output.ndim == 2 and output.shape[1] > 1 and not dangling:
-            labels = jnp.asarray(np.resize(self._labels, output.shape[0]) % output.shape[1])
-            scores = jax.nn.log_softmax(output)
-            return -jnp.take_along_axis(scores, labels[:, None], axis=1).mean()
-        squares = [jnp.square(value).mean() for value in (output, *dangling)]
-        return sum(squares[1:], squares[0])
 
     def _read(self, read: Read, value: Array, reader: Layer) -> Array:
         wanted: Shape = stored(read.shape, reader)

@@ -5,7 +5,7 @@ import os
 import time
 from collections import OrderedDict
 from functools import lru_cache
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple, Union
 
 import jax
 import jax.numpy as jnp
@@ -13,10 +13,10 @@ import numpy as np
 import optax
 
 from ...network import Network, TrainingSetup
-from ..errors import WorkerError
 from ..yardstick_network import YARDSTICK
 from .description import refuse_lacking
 from .jax_chain import Chain
+from .jax_factory import OwnCode
 from .runtime import Training
 from .table import description_of
 
@@ -32,8 +32,11 @@ OPTIMIZERS: Dict[str, Callable[[], optax.GradientTransformation]] = {
 DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
 
+Trainable = Union[Chain, OwnCode]
+
+
 class Program(NamedTuple):
-    chain: Chain
+    chain: Trainable
     optimizer: optax.GradientTransformation
     step: Callable[..., Any]
     compile_seconds: float
@@ -55,41 +58,45 @@ class JaxRuntime:
             self._threads = threads
 
     def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
-        if "layers" not in subject:
-            raise WorkerError("variant_failed", "JAX trains described layers: the subject needs layers")
-        program, compiled_now = self._program(subject["layers"], setup)
+        program, compiled_now = self._program(subject, setup)
         return _training(program, program.compile_seconds if compiled_now else 0.0)
 
     def yardstick(self) -> Training:
-        program, _ = self._program(YARDSTICK.to_json(), TrainingSetup("jax"))
+        program, _ = self._program({"layers": YARDSTICK.to_json()}, TrainingSetup("jax"))
         return _training(program, 0.0)
 
     def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
         return False  # XLA's threads do not survive a fork
 
-    def _program(self, layers: Dict[str, Any], setup: TrainingSetup) -> Tuple[Program, bool]:
-        name = json.dumps([layers, setup.name], sort_keys=True)
+    def _program(self, subject: Dict[str, Any], setup: TrainingSetup) -> Tuple[Program, bool]:
+        name = json.dumps([subject, setup.name], sort_keys=True)
         if name in self._programs:
             self._programs.move_to_end(name)
             return self._programs[name], False
-        network = Network.from_json(layers)
-        refuse_lacking(network, "jax", description_of("jax"))
-        self._programs[name] = _compiled(network, setup)
+        self._programs[name] = _compiled(subject, setup)
         if len(self._programs) > COMPILED_AT_MOST:
             self._programs.popitem(last=False)
         return self._programs[name], True
 
 
-def _compiled(network: Network, setup: TrainingSetup) -> Program:
+def _compiled(subject: Dict[str, Any], setup: TrainingSetup) -> Program:
     began = time.monotonic()
-    chain, optimizer = Chain(network, DTYPES[setup.dtype]), OPTIMIZERS[setup.optimizer]()
+    chain, optimizer = _trainable(subject, DTYPES[setup.dtype]), OPTIMIZERS[setup.optimizer]()
     # The first three are given away: XLA writes what they become where they were.
     step = jax.jit(_step_of(chain, optimizer), donate_argnums=(0, 1, 2))
     program = step.lower(*_start(chain, optimizer)).compile()
     return Program(chain, optimizer, program, time.monotonic() - began)
 
 
-def _step_of(chain: Chain, optimizer: optax.GradientTransformation) -> Callable[..., Any]:
+def _trainable(subject: Dict[str, Any], dtype: Any) -> Trainable:
+    if "layers" not in subject:
+        return OwnCode(subject, dtype)
+    network = Network.from_json(subject["layers"])
+    refuse_lacking(network, "jax", description_of("jax"))
+    return Chain(network, dtype)
+
+
+def _step_of(chain: Trainable, optimizer: optax.GradientTransformation) -> Callable[..., Any]:
     def step(trained: Any, state: Any, statistics: Any, loose: Any, kept: Any, key: Any) -> Any:
         now, following = jax.random.split(key) if chain.random else (None, key)
         every = {**kept, **statistics}
@@ -101,7 +108,7 @@ def _step_of(chain: Chain, optimizer: optax.GradientTransformation) -> Callable[
     return step
 
 
-def _start(chain: Chain, optimizer: optax.GradientTransformation) -> Tuple[Any, ...]:
+def _start(chain: Trainable, optimizer: optax.GradientTransformation) -> Tuple[Any, ...]:
     trained, loose, kept = chain.variables(np.random.default_rng(SEED))
     statistics = {name: kept.pop(name) for name in list(kept) if name.startswith("rest")}
     return trained, _optimizer_state(optimizer, trained), statistics, loose, kept, _key()

@@ -39,6 +39,7 @@ OURS: Dict[str, Description] = {
         ".jax_runtime",
         ("jax", "flax", "optax"),
         "JAX is not installed where the worker runs; pip install 'ampere-energy[jax]'",
+        flax=True,
         compiles=True,
         one_by_one=True,
         limits=jax_limits,

@@ -1,17 +1,12 @@
-"""Subjects that are a user's own code: `package.module:function` or `/folder/file.py:function`."""
+"""PyTorch models by their own code."""
 
-import importlib
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any, Callable, Dict, List, Tuple
 
 import torch
 from torch import Tensor, nn
 
 from ...network.inputs import InputSpec
-from ..errors import WorkerError
+from .factory import failed, find_factory
 from .torch_inputs import tensors_of
 from .torch_loss import training_loss
 
@@ -25,7 +20,7 @@ def build_from_factory(
     made = find_factory(str(subject["factory"]))(**(subject.get("arguments") or {}))
     model, example = made if isinstance(made, tuple) else (made, None)
     if not isinstance(model, nn.Module):
-        raise _failed("{} made no torch.nn.Module".format(subject["factory"]))
+        raise failed("{} made no torch.nn.Module".format(subject["factory"]))
     if subject.get("path"):
         model, example = model.get_submodule(subject["path"]), None
     model = model.to(dtype).train()
@@ -34,43 +29,10 @@ def build_from_factory(
     return model, lambda: training_loss(ready(*positional, **named))
 
 
-def find_factory(reference: str) -> Callable[..., Any]:
-    place, _, name = reference.rpartition(":")
-    if not place:
-        raise _failed(f"{reference!r} is not of the form module:function or file.py:function")
-    module = _from_file(place) if place.endswith(".py") else importlib.import_module(place)
-    factory = getattr(module, name, None)
-    if not callable(factory):
-        raise _failed(f"{place} has no function {name!r}")
-    found: Callable[..., Any] = factory
-    return found
-
-
-def _from_file(place: str) -> ModuleType:
-    """Imported once a worker: a user's file may import large libraries."""
-    path = Path(place).resolve()
-    name = f"ampere_subject_{path}"
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise _failed(f"{path} is not there")
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
 def _arguments(subject: Dict[str, Any], example: Any, dtype: torch.dtype) -> Arguments:
     specs = subject.get("inputs")
     if specs is None and example is None:
-        raise _failed("{} tells no example inputs; give their shapes".format(subject["factory"]))
+        raise failed("{} tells no example inputs; give their shapes".format(subject["factory"]))
     inputs = tensors_of(_specs(specs)) if specs is not None else example
     if isinstance(inputs, dict):
         return [], {name: _ready(value, dtype, subject) for name, value in inputs.items()}
@@ -89,7 +51,3 @@ def _ready(value: Any, dtype: torch.dtype, subject: Dict[str, Any]) -> Any:
         return value
     # A part in the middle of a model passes gradients on to what is before it.
     return value.detach().to(dtype).requires_grad_(bool(subject.get("input_grad", False)))
-
-
-def _failed(message: str) -> WorkerError:
-    return WorkerError("variant_failed", message)

@@ -7,10 +7,11 @@ from torch import Tensor, nn
 
 from ...network import Network, TrainingSetup
 from .description import refuse_lacking
+from .factory import find_factory
 from .runtime import Training
 from .table import description_of
 from .torch_chain import Chain, build_chain
-from .torch_factory import build_from_factory, find_factory
+from .torch_factory import build_from_factory
 from .torch_stages import parts_of
 from .torch_yardstick import yardstick_network
 
