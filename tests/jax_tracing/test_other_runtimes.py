@@ -12,6 +12,8 @@ from ampere import load_model, prune
 from ampere.api import network_of
 from ampere.errors import ModelError
 from ampere.profiles.profile import Profile
+from ampere.profiling.abilities import built_by, itself
+from ampere.profiling.sources import source_of
 from ampere.worker.runtimes.table import installed
 
 CLASSIFIERS = {
@@ -46,6 +48,25 @@ def build():
     return nn.Sequential(*layers), torch.zeros(10, 1, 28, 28)
 """,
 }
+
+LOOP = """
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+
+class Loop(nnx.Module):
+    def __init__(self, rngs):
+        self.gate = nnx.Linear(6, 6, rngs=rngs)
+
+    def __call__(self, x):
+        kernel = self.gate.kernel[...]
+        return jax.lax.scan(lambda h, row: (jnp.tanh(h @ kernel + row), None), x[:, 0], jnp.swapaxes(x, 0, 1))[0]
+
+
+def build():
+    return Loop(nnx.Rngs(0)), jnp.zeros((2, 7, 6))
+"""
 
 
 @pytest.fixture(scope="module", name="place")
@@ -123,6 +144,14 @@ def test_the_example_on_the_page_is_traced(tmp_path):
     network = network_of(load_model(f"{tmp_path}/model.py:build", batch=4))
     assert [(layer.name, layer.kind) for layer in network.layers] == [("conv", "conv"), ("head", "linear")]
     assert network.batch == 4
+
+
+def test_a_loop_of_the_users_is_refused_by_name_where_it_would_be_built_from_layers(tmp_path):
+    (tmp_path / "loop.py").write_text(LOOP)
+    source = source_of(load_model(f"{tmp_path}/loop.py:build"))
+    with pytest.raises(ModelError, match=r"scan of loop:build cannot be trained from a description .*ampere measure"):
+        built_by("local", "jax", source)
+    assert itself("local", "jax", source).subject["factory"] == f"{tmp_path}/loop.py:build"
 
 
 @pytest.mark.parametrize(("runtime", "own"), [("jax", True), ("mnn", False)])

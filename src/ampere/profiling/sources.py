@@ -146,7 +146,8 @@ class FlaxSource(ModelSource):
         if strangers:
             raise ModelError(
                 f"{', '.join(strangers)} of {self.name} cannot be trained from a description of layers: "
-                "estimate it with a profile that is there (--no-profiling), which names what it leaves open"
+                "`ampere measure --runtime jax` trains its own code, and `ampere estimate --no-profiling` with a "
+                "profile that is there names what it leaves open"
             )
         return super().original()
 
