@@ -1,5 +1,6 @@
 """PyTorch's yardstick beside a runtime's own: timed in turn, kept, and left out where there is none."""
 
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,15 +9,16 @@ import pytest
 import ampere
 from ampere.devices import Yardstick, describe
 from ampere.errors import RuntimeMissingError
-from ampere.network import TrainingSetup
+from ampere.network import Meter, TrainingSetup
 from ampere.profiles import Header, Profile, header_from, journal_path
-from ampere.profiling.common_yardstick import ROUNDS, timed_in_turn, torch_beside
+from ampere.profiling import common_yardstick, running
+from ampere.profiling.common_yardstick import ROUNDS, beside_torch
 from ampere.worker.runtimes import description_of, installed
 
 KNOWN = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json")
 SECONDS = {"mnn": 6, "jax": 12}  # which compiles
 OTHER = next((runtime for runtime in SECONDS if runtime in installed()), None)
-WITH_TORCH = replace(describe("simulated:xavier", 5.0), runtimes=("torch", "jax"))
+WITH_TORCH = replace(describe("simulated:xavier", 5.0), runtimes=("torch", "jax"), identity={"torch": "2.13.0"})
 HEADER = replace(Header.of(KNOWN), setup=TrainingSetup("jax"), yardstick_seconds=1e-3)
 
 
@@ -24,64 +26,96 @@ class Steps:
     """Yardsticks of such costs, one after the other."""
 
     def __init__(self, *costs, joules=None):
-        self.costs, self.joules, self.closed, self.asked = list(costs), joules, False, []
+        self.costs, self.joules, self.asked, self.counted = list(costs), joules, [], []
 
-    def yardstick(self, seconds, threads, runtime, power=False):
+    def yardstick(self, seconds, threads, runtime, power=False, count=True):
         self.asked.append(runtime)
+        self.counted.append(count)
         cost = self.costs.pop(0)
-        return Yardstick(cost, cost, cost, cost, 20, self.joules)
-
-    def close(self):
-        self.closed = True
+        return Yardstick(cost, cost, cost, cost, 20, self.joules if count else None)
 
 
-def test_it_is_told_in_the_condition_that_the_profile_refers_to():
+class Broken(Steps):
+    def yardstick(self, seconds, threads, runtime, power=False, count=True):
+        self.asked.append(runtime)
+        raise RuntimeMissingError("PyTorch is not installed where the worker runs")
+
+
+@pytest.fixture(name="beside")
+def a_device_with_pytorch(monkeypatch):
+    """Its yardsticks are those given, and it is closed when they are over."""
+    monkeypatch.setattr(common_yardstick, "_failed", set())
+    closed = []
+
+    def timed(header, own, torch, on="local", runtime="jax", there=WITH_TORCH):
+        @contextmanager
+        def opened(spec, watts):
+            yield {"tuned": torch}
+            closed.append(spec)
+
+        monkeypatch.setattr(common_yardstick, "opened", opened)
+        return beside_torch(header, own, on, 5.0, there, description_of(runtime))
+
+    timed.closed = closed
+    return timed
+
+
+def test_it_is_told_in_the_condition_that_the_profile_refers_to(beside):
     """Which is twice as quick as the machine is while both are timed, and once it is slower still."""
     own, torch = Steps(2e-3, 2e-3, 6e-3, 2e-3), Steps(5e-3, 3e-3, 3e-3, 9e-3, 3e-3)
-    timed = timed_in_turn(HEADER, own, torch)
+    timed = beside(HEADER, own, torch)
     assert timed.common_yardstick_seconds == pytest.approx(1.5e-3)
     assert timed.common_yardstick_joules is None
     assert (own.asked, torch.asked) == (["jax"] * ROUNDS, ["torch"] * (1 + ROUNDS))
-    assert torch.closed
-    assert not own.closed
+    assert beside.closed == ["local"]
 
 
-def test_joules_where_a_counter_reads_them():
+def test_joules_where_a_counter_reads_them(beside):
     own, torch = Steps(*[1e-3] * ROUNDS, joules=0.02), Steps(*[1e-3] * (1 + ROUNDS), joules=0.03)
-    timed = timed_in_turn(replace(HEADER, yardstick_joules=0.01), own, torch)
+    timed = beside(replace(HEADER, yardstick_joules=0.01), own, torch)
     assert timed.common_yardstick_joules == pytest.approx(0.015)
+    assert torch.counted == [False] + [True] * ROUNDS  # nobody asks what starting it costs
 
 
-def test_what_is_known_is_not_timed_again():
-    known = replace(KNOWN, common_yardstick_seconds=2e-3)
-    with torch_beside("local", 5.0, WITH_TORCH, description_of("jax"), known) as torch:
-        assert torch is None
+def test_a_slow_meter_is_not_waited_for(beside):
+    slow = replace(HEADER, yardstick_joules=0.01, meter=Meter("adb", True, "the whole phone", window_seconds=60.0))
+    own, torch = Steps(*[2e-3] * ROUNDS, joules=0.02), Steps(*[3e-3] * (1 + ROUNDS), joules=0.03)
+    timed = beside(slow, own, torch)
+    assert not any(own.counted + torch.counted)
+    assert timed.common_yardstick_seconds == pytest.approx(1.5e-3)
+    assert timed.common_yardstick_joules is None
 
 
-def test_a_broken_pytorch_ends_nothing():
-    class Broken(Steps):
-        def yardstick(self, *how):
-            raise RuntimeMissingError("PyTorch is not installed where the worker runs")
+def test_the_version_that_it_was_timed_with_is_kept(beside):
+    """Where a profile is extended, its device was described when there was another one."""
+    before = {**HEADER.device, "torch": "2.12.0", "runtimes": {"torch": "2.12.0", "jax": "0.6"}}
+    timed = beside(replace(HEADER, device=before), Steps(*[1e-3] * ROUNDS), Steps(*[1e-3] * (1 + ROUNDS)))
+    assert timed.device == {**before, "torch": "2.13.0", "runtimes": {"torch": "2.13.0", "jax": "0.6"}}
 
+
+def test_a_broken_pytorch_ends_nothing_and_is_not_asked_again(beside):
     torch = Broken()
-    assert timed_in_turn(HEADER, Steps(*[1e-3] * ROUNDS), torch) == HEADER
-    assert torch.closed
+    for _ in range(2):
+        assert beside(HEADER, Steps(*[1e-3] * ROUNDS), torch) == HEADER
+    assert torch.asked == ["torch"]
 
 
 @pytest.mark.parametrize(
-    ("on", "runtime", "there"),
+    ("on", "runtime", "there", "changed"),
     [
-        ("local", "torch", ("torch", "jax")),
-        ("local", "torch-compile", ("torch", "jax")),
-        ("local", "jax", ("jax",)),
-        ("simulated:xavier", "jax", ("torch", "jax")),
-        ("tcp://localhost:1", "jax", ("torch", "jax")),
+        ("local", "torch", ("torch", "jax"), {}),
+        ("local", "torch-compile", ("torch", "jax"), {}),
+        ("local", "jax", ("jax",), {}),
+        ("simulated:xavier", "jax", ("torch", "jax"), {}),
+        ("tcp://localhost:1", "jax", ("torch", "jax"), {}),
+        ("local", "jax", ("torch", "jax"), {"common_yardstick_seconds": 2e-3}),
+        ("local", "jax", ("torch", "jax"), {"protocol": "wallclock"}),
     ],
 )
-def test_where_it_is_not_timed(on, runtime, there):
-    described = replace(WITH_TORCH, runtimes=there)
-    with torch_beside(on, 5.0, described, description_of(runtime), None) as torch:
-        assert torch is None
+def test_where_it_is_not_timed(beside, on, runtime, there, changed):
+    own, torch, header = Steps(), Steps(), replace(HEADER, **changed)
+    assert beside(header, own, torch, on, runtime, replace(WITH_TORCH, runtimes=there)) is header
+    assert not torch.asked
 
 
 @pytest.fixture(name="made", scope="module")
@@ -112,3 +146,9 @@ def test_a_profile_from_before_gets_it_when_it_is_extended(made, tmp_path):
     again = ampere.profile("lenet5", seconds=2, out=tmp_path / "before.json", setup=made.profile.setup).profile
     assert again.yardstick_seconds == before
     assert 5 < again.common_yardstick_seconds / made.profile.common_yardstick_seconds < 20
+
+
+def test_a_header_that_did_not_change_is_not_written_again(made, monkeypatch, tmp_path):
+    monkeypatch.setattr(running, "beside_torch", lambda header, *_: header)
+    again = ampere.profile("lenet5", seconds=2, out=tmp_path / "other.json", setup=made.profile.setup)
+    assert journal_path(again.path).read_text().count('"header"') == 1

@@ -54,9 +54,14 @@ class Device(Protocol):
         """
 
     def yardstick(
-        self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch", power: bool = False
+        self,
+        seconds: float = 1.0,
+        threads: int = 1,
+        runtime: str = "torch",
+        power: bool = False,
+        count: bool = True,
     ) -> Yardstick:
-        """The nominal cost of that runtime's own reference step."""
+        """The nominal cost of that runtime's own reference step; of its time alone where nothing is to be counted."""
 
     def close(self) -> None: ...
 

@@ -98,10 +98,15 @@ class ReplayedDevice:
         return found
 
     def yardstick(
-        self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch", power: bool = False
+        self,
+        seconds: float = 1.0,
+        threads: int = 1,
+        runtime: str = "torch",
+        power: bool = False,
+        count: bool = True,
     ) -> Yardstick:
         nominal = self.recorded.yardstick_seconds
-        return Yardstick(nominal, nominal, nominal, nominal, 1, self.recorded.yardstick_joules)
+        return Yardstick(nominal, nominal, nominal, nominal, 1, self.recorded.yardstick_joules if count else None)
 
     def close(self) -> None:
         """Nothing runs."""

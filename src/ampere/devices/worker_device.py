@@ -107,11 +107,16 @@ class WorkerDevice(ABC):
         raise VariantFailed(f"the worker told what cannot be, {ATTEMPTS} times: {problem}; nothing of it is kept")
 
     def yardstick(
-        self, seconds: float = 1.0, threads: int = 1, runtime: str = "torch", power: bool = False
+        self,
+        seconds: float = 1.0,
+        threads: int = 1,
+        runtime: str = "torch",
+        power: bool = False,
+        count: bool = True,
     ) -> Yardstick:
         self._use_threads(threads)
         request = {"do": "yardstick", "seconds": seconds, "threads": threads, "runtime": runtime}
-        request.update({"power": True} if power else {})
+        request.update({**({"power": True} if power else {}), **({} if count else {"count": False})})
         return Yardstick.from_json(self._result(request, 3 * seconds + self._grace))
 
     def counters(self, check: bool, seconds: float = 600.0) -> list[dict[str, Any]]:

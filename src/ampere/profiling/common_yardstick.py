@@ -4,62 +4,62 @@ own   PyTorch's   own   PyTorch's   ...        short windows in turn, each in a 
 y1    c1          y2    c2
 
 c = y0 median(c_i / y_i)          y0   the nominal cost of the runtime's own, to which all of its profile refers
+
+Joules in the same way where a counter reads them in such windows; a slow one is not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from statistics import median
 
 from ampere.devices import Device, Yardstick, opened
 from ampere.devices.opening import Described
 from ampere.errors import AmpereError
-from ampere.profiles.profile import Profile
 from ampere.profiles.recording import Header
 from ampere.worker.runtimes import Description
 
-from .slowness import slow, steady_power
+from .slowness import slow
 
 ROUNDS = 4
 WINDOW_SECONDS = 0.1
 COMMON = "torch"
 STARTED = ("local", "ssh")  # where there can be a second worker
 
-
-@contextmanager
-def torch_beside(
-    on: str, watts: float, there: Described, runtime: Description, old: Profile | None
-) -> Iterator[Device | None]:
-    """For its yardstick alone; None where that is the runtime's own, is known already, or cannot be timed."""
-    possible = on.partition(":")[0] in STARTED and COMMON in there.runtimes
-    if runtime.torch_yardstick or not possible or (old and old.common_yardstick_seconds):
-        yield None
-        return
-    with opened(on, watts) as devices:
-        yield devices["tuned"]
+_failed: set[str] = set()  # devices whose PyTorch does not train: they are not asked again
 
 
-def timed_in_turn(header: Header, own: Device, torch: Device) -> Header:
-    """With what PyTorch's yardstick costs in the condition that the header's own refers to.
+def beside_torch(header: Header, own: Device, on: str, watts: float, there: Described, runtime: Description) -> Header:
+    """With what PyTorch's yardstick costs in the condition that the header's own refers to; as it is where it cannot.
 
     A PyTorch that is installed but does not train ends no profile of another runtime.
     """
-    try:
-        torch.yardstick(WINDOW_SECONDS / 2, header.setup.threads, COMMON)  # its worker starts
-        pairs = [_pair(header, own, torch) for _ in range(1 if slow(header.meter) else ROUNDS)]
-    except AmpereError:
+    if on in _failed or not _to_be_timed(header, on, there, runtime):
         return header
-    finally:
-        torch.close()
-    return _in_its_condition(header, pairs)
+    try:
+        with opened(on, watts) as devices:
+            pairs = _in_turn(header, own, devices["tuned"])
+    except AmpereError:
+        _failed.add(on)
+        return header
+    return _with_version(_in_its_condition(header, pairs), there.identity.get("torch"))
 
 
-def _pair(header: Header, own: Device, torch: Device) -> tuple[Yardstick, Yardstick]:
-    setup, power = header.setup, steady_power(header.meter, header.method, header.protocol)
-    mine = own.yardstick(WINDOW_SECONDS, setup.threads, setup.runtime, power)
-    return mine, torch.yardstick(WINDOW_SECONDS, setup.threads, COMMON, power)
+def _to_be_timed(header: Header, on: str, there: Described, runtime: Description) -> bool:
+    possible = on.partition(":")[0] in STARTED and COMMON in there.runtimes and header.protocol == "yardstick"
+    return possible and not runtime.torch_yardstick and header.common_yardstick_seconds is None
+
+
+def _in_turn(header: Header, own: Device, torch: Device) -> list[tuple[Yardstick, Yardstick]]:
+    threads, runtime, count = header.setup.threads, header.setup.runtime, not slow(header.meter)
+    torch.yardstick(WINDOW_SECONDS / 2, threads, COMMON, count=False)  # its worker starts
+    return [
+        (
+            own.yardstick(WINDOW_SECONDS, threads, runtime, count=count),
+            torch.yardstick(WINDOW_SECONDS, threads, COMMON, count=count),
+        )
+        for _ in range(ROUNDS)
+    ]
 
 
 def _in_its_condition(header: Header, pairs: list[tuple[Yardstick, Yardstick]]) -> Header:
@@ -67,3 +67,9 @@ def _in_its_condition(header: Header, pairs: list[tuple[Yardstick, Yardstick]]) 
     read = [common.joules / own.joules for own, common in pairs if common.joules and own.joules]
     joules = header.yardstick_joules * median(read) if header.yardstick_joules and read else None
     return replace(header, common_yardstick_seconds=seconds, common_yardstick_joules=joules)
+
+
+def _with_version(header: Header, torch: str | None) -> Header:
+    """Of today: where a profile is extended, its device was described on another day."""
+    runtimes = {**header.device.get("runtimes", {}), COMMON: torch}
+    return replace(header, device={**header.device, "torch": torch, "runtimes": runtimes})

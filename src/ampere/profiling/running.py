@@ -32,7 +32,7 @@ from ampere.worker.steady import reading_by
 from .abilities import built_by, check_setup
 from .campaigns import find_campaign
 from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
-from .common_yardstick import timed_in_turn, torch_beside
+from .common_yardstick import beside_torch
 from .experiment import Experiment
 from .headers import header_for
 from .merging import merged
@@ -75,7 +75,7 @@ class Starting:
 
     def __init__(self, device: Device, setup: TrainingSetup, pool: ThreadPoolExecutor) -> None:
         self._device = device
-        self._started = pool.submit(device.yardstick, 0.05, setup.threads, setup.runtime)
+        self._started = pool.submit(device.yardstick, 0.05, setup.threads, setup.runtime, count=False)
 
     def block(self, subject: Mapping[str, Any], setup: TrainingSetup, **options: Any) -> Block:
         self._started.result()
@@ -110,7 +110,6 @@ def make_profile(
     with (
         Journal(journal_path(path)) as journal,
         opened(on, watts, seed) as devices,
-        torch_beside(on, watts, described, runtime, old) as torch,
         ThreadPoolExecutor(2) as background,
     ):
         clock = time.monotonic if on == LOCAL else devices["tuned"].clock
@@ -126,11 +125,11 @@ def make_profile(
         counted = nominal.joules, nominal.watts_idle
         fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, *counted)
         header = header_for(journal, old, fresh, foreign)
-        if torch and header.common_yardstick_seconds is None:
-            paused = clock()
-            header = timed_in_turn(header, devices["tuned"], torch)
-            began += clock() - paused  # the seconds asked for are for what is profiled
-            record_header(journal, header)
+        paused = clock()
+        timed = beside_torch(header, devices["tuned"], on, watts, described, runtime)
+        began += clock() - paused  # the seconds asked for are for what is profiled
+        if timed != header:
+            record_header(journal, header := timed)
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
         if "system" in campaign.allocators and "system" in devices:
             trainers["system"] = Starting(devices["system"], setup, background)

@@ -130,7 +130,7 @@ def test_one_failed_read_is_measured_again(tmp_path, monkeypatch):
 
     tries = iter([meter_failed("set back"), {"joules": 1.0}])
 
-    def attempt(record):
+    def attempt(record, tell):
         answer = next(tries)
         if isinstance(answer, Exception):
             raise answer
@@ -148,3 +148,10 @@ def test_the_yardsticks_joules_are_told_beside_the_targets():
     shown = summary(request, Trial(targets, yardsticks, (1.0, 0.5), 7, (), counted=True))
     assert shown["joules"] == pytest.approx(0.8)
     assert shown["yardstick_joules"] == pytest.approx(0.6)
+
+
+def test_a_yardstick_that_is_only_timed_waits_for_no_counter(exact):
+    counted, timed = (exact.ask("yardstick", seconds=0.05, count=count)["result"] for count in (True, False))
+    assert counted["joules"] == pytest.approx(WATTS * counted["cpu_seconds"], rel=0.1)
+    assert (timed["joules"], timed["watts_idle"]) == (None, None)
+    assert timed["steps"] * timed["seconds"] < 0.3 < counted["steps"] * counted["seconds"]
