@@ -125,7 +125,7 @@ class Estimator:
 
     def totals(self, allocator: str = "system") -> Callable[[Sequence[Network]], Array]:
         """Joules of an iteration of many networks, as `estimate` tells them, without doubts or layers: for searches."""
-        system = self._allocator(allocator) == "system"
+        system = self.allocator(allocator) == "system"
         model, joules = self.of_joules
         joules *= self.condition.factor
         if isinstance(model, Additive):
@@ -133,7 +133,7 @@ class Estimator:
             return lambda networks: told(networks) * joules
         return lambda networks: np.array([model.answer(network, system).seconds * joules for network in networks])
 
-    def _allocator(self, asked: str) -> str:
+    def allocator(self, asked: str) -> str:
         """Methods that are not ours know no other than the quiet one, and say so."""
         return allocator_on(self.profile.device, asked if self.profile.method == "additive" else "tuned")
 
@@ -141,7 +141,7 @@ class Estimator:
         """`condition` tells how much dearer a step is than when profiled; None leaves that to recorded runs."""
         present = self.condition if condition is None else Condition(condition)
         condition = present.factor
-        allocator = self._allocator(allocator)
+        allocator = self.allocator(allocator)
         step = answer = self.model.answer(network, allocator == "system")
         joules = self._watts * condition
         if self._joules_model:

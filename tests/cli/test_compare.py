@@ -24,6 +24,8 @@ def profiles_and_networks(tmp_path):
     jax.save(tmp_path / "jax.json")
     replace(jax, common_yardstick_seconds=None).save(tmp_path / "before.json")
     replace(board, setup=TrainingSetup("mnn")).save(tmp_path / "mnn.json")
+    replace(board, yardstick_seconds=1.2e-3).save(tmp_path / "twin.json")
+    replace(server, device={**server.device, "allocators": ["tuned"]}).save(tmp_path / "port.json")
     save_network(chain(3, 20, 30).renamed("small"), tmp_path / "small.json")
     save_network(chain(3, 40, 60).renamed("large"), tmp_path / "large.json")
 
@@ -76,8 +78,30 @@ def test_a_profile_without_that_yardstick_is_doubted(here, files):
     said = " ".join(ran.out.split())
     assert "careful" in said
     assert "not timed beside jax" in said
-    assert "profile again" in said
+    assert "profile it again, with PyTorch there" in said
     assert "beside one yardstick" not in said
+
+
+def test_two_boards_of_one_make_are_told_apart_by_their_files(here, files):
+    words = ("--profile", "board.json", "--profile", "twin.json")
+    ran = here("compare", "small.json", *words)
+    assert "cheapest on board (" in ran.out.splitlines()[0]
+    assert "board (board)" in ran.out
+    assert "board (twin)" in ran.out
+    assert "careful" not in ran.out
+    two = here("compare", "small.json", "large.json", *words, "--json").record["devices"]
+    assert [row["name"] for row in two] == ["board (board)", "board (twin)"]
+    assert [row["factor"] for row in two] == [1, 1]
+
+
+def test_the_loop_that_joules_stand_for_is_named(here, files):
+    words = ("--profile", "board.json", "--profile", "port.json")
+    one = " ".join(here("compare", "small.json", *words).out.split())
+    assert "stands for a training loop whose allocator keeps its memory" in one
+    assert "a plain training loop" not in one
+    two = " ".join(here("compare", "small.json", "large.json", *words).out.split())
+    assert "a plain training loop" in two
+    assert "not all rows stand for the same training loop: take --allocator tuned" in two
 
 
 def test_two_models_in_two_runtimes_have_rows_by_runtime(here, files):

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import permutations
 from math import exp, hypot, log
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from tests.synthetic import chain, observed, random_chains, true_seconds
 
 from ampere import Estimator, Meter, Profile, TrainingSetup, compare
-from ampere.comparison.one_condition import common_yardstick
+from ampere.comparison.one_condition import UNKNOWN_CONDITION, Moved, common_yardstick
 from ampere.errors import UsageError
 from ampere.worker.runtimes import description_of
 from ampere.yardstick import BELIEF
@@ -95,27 +96,71 @@ def test_the_runtime_that_uses_pytorchs_yardstick_needs_no_other(torch):
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    ("changed", "says", "helps"),
     [
-        ({"common_yardstick_seconds": None}, "not timed beside jax"),
-        ({"setup": TrainingSetup("jax", threads=2)}, "different numbers of threads"),
-        ({"device": {"id": "a", "torch": "2.12.0"}}, "of PyTorch 2.12.0 and 2.13.0"),
-        ({"protocol": "wallclock"}, "not timed beside jax"),
+        ({"common_yardstick_seconds": None}, "not timed beside jax", "with PyTorch there"),
+        (
+            {"device": {"id": "a", "worker": "of others"}, "common_yardstick_seconds": None},
+            "cannot be timed",
+            "one day",
+        ),
+        ({"setup": TrainingSetup("jax", threads=2)}, "on 1 and 2 threads", "profile both on one day"),
+        ({"device": {"id": "a", "torch": "2.12.0"}}, "of PyTorch 2.12.0 and 2.13.0", "both anew with one of them"),
+        ({"protocol": "wallclock"}, "jax was profiled without a yardstick", "--protocol yardstick"),
     ],
 )
-def test_what_has_no_common_yardstick_stays_as_it_is_and_says_so(torch, jax, changed, says):
+def test_what_has_no_common_yardstick_stays_as_it_is_and_says_what_would_help(torch, jax, changed, says, helps):
     other = replace(jax, **{"common_yardstick_seconds": 1.1e-3, **changed})
-    moved = next(place.moved for place in ranked(torch, other).places if place.moved.told_as)
-    assert says in moved.doubt
-    assert moved.factor == 1
+    [moved] = [place.moved for place in ranked(torch, other).places if place.moved.doubt]
+    why, _, help_ = moved.doubt.partition(": ")
+    assert says in why
+    assert helps in help_
+    assert (moved.factor, moved.seconds_factor, moved.told_as) == (1, 1, "")
+    assert moved.stddev >= UNKNOWN_CONDITION
+
+
+def test_a_profile_that_cannot_be_brought_to_one_condition_is_less_sure(torch, jax):
+    dearer = tuple(observed(n, 1.2 * true_seconds(n)) for n in random_chains(1, 40))
+    with_it = replace(jax, observations=dearer)
+    without = replace(with_it, common_yardstick_seconds=None)
+    known, unknown = ranked(torch, with_it), ranked(torch, without)
+    assert known.places[1].ratio == pytest.approx(unknown.places[1].ratio)
+    assert 0.8 < unknown.sure < known.sure - 0.01
+
+
+def test_a_profile_without_it_keeps_no_other_from_being_told_at_one_condition(torch, jax):
+    """In whichever order they come."""
+    lacking = replace(jax, setup=TrainingSetup("mnn"), common_yardstick_seconds=None)
+    slower = replace(jax, common_yardstick_seconds=1.1e-3)
+    every = [ranked(*order) for order in permutations([lacking, slower, torch])]
+    for ranking in every:
+        by_name = {place.name: place for place in ranking.places}
+        assert by_name["jax"].moved.factor == pytest.approx(1 / 1.1)
+        assert [by_name[name].moved.factor for name in ("mnn", "torch")] == [1, 1]
+        assert by_name["jax"].estimate.joules == pytest.approx(every[0].places[0].estimate.joules)
+        assert by_name["mnn"].ratio == pytest.approx(1.1)
+        assert ranking.sure == pytest.approx(every[0].sure)
 
 
 def test_a_counters_joules_are_moved_by_joules(torch, jax):
     read = {"yardstick_joules": 2e-3, "meter": Meter("RAPL", True, "package")}
     here = replace(jax, **read, common_yardstick_seconds=1.1e-3, common_yardstick_joules=2.5e-3)
     assert placed(replace(torch, **read), here)["jax"].moved.factor == pytest.approx(2 / 2.5)
-    without = placed(replace(torch, **read), replace(here, common_yardstick_joules=None))["jax"]
-    assert "the joules of PyTorch's yardstick were not read beside jax" in without.moved.doubt
+
+
+def test_seconds_are_moved_by_seconds(torch, jax):
+    read = {"yardstick_joules": 2e-3, "meter": Meter("RAPL", True, "package")}
+    here = replace(jax, **read, common_yardstick_seconds=1.1e-3, common_yardstick_joules=2.5e-3)
+    both = placed(replace(torch, **read), here)
+    assert both["jax"].estimate.seconds == pytest.approx(both["torch"].estimate.seconds / 1.1)
+    assert both["jax"].estimate.joules == pytest.approx(both["torch"].estimate.joules * 2 / 2.5)
+
+
+def test_where_only_its_time_is_known_a_slow_meters_joules_may_have_no_part_of_it(torch, jax):
+    read = {"yardstick_joules": 2e-3, "meter": Meter("adb", True, "phone", window_seconds=60.0)}
+    moved = placed(replace(torch, **read), replace(jax, **read, common_yardstick_seconds=1.1e-3))["jax"].moved
+    assert moved.factor == moved.seconds_factor == pytest.approx(1 / 1.1)
+    assert moved.stddev == pytest.approx(hypot(JAX.yardstick_repeats, log(1.1)))
 
 
 def test_other_devices_stay_as_they_are(torch, jax):
@@ -129,7 +174,30 @@ def test_other_devices_stay_as_they_are(torch, jax):
 
 def test_more_than_the_runtime_is_named_where_more_differs(torch):
     assert set(placed(torch, replace(torch, setup=TrainingSetup(optimizer="adam")))) == {"sgd", "adam"}
-    assert set(placed(torch, torch)) == {"torch (1)", "torch (2)"}
+
+
+def test_two_boards_of_one_make_are_not_made_equal(torch, jax):
+    """They have the same id, and are told as they were measured though the yardstick took longer on one of them."""
+    slower = replace(torch, yardstick_seconds=1.2e-3)
+    ranking = ranked(torch, slower)
+    assert {place.name for place in ranking.places} == {"board (1)", "board (2)"}
+    assert ranking.places[1].ratio == pytest.approx(1)
+    assert all(
+        place.moved == replace(Moved(), yardstick_seconds=place.moved.yardstick_seconds) for place in ranking.places
+    )
+    assert not ranking.one_device
+    mixed = ranked(torch, slower, jax)
+    assert {place.moved.factor for place in mixed.places} == {1}
+    assert all("several devices of one make" in place.moved.doubt for place in mixed.places)
+    assert all(place.moved.stddev >= UNKNOWN_CONDITION for place in mixed.places)
+
+
+def test_what_only_one_can_tell_of_is_told_of_none(torch, jax):
+    """Such as the system's allocator: a device behind a port has no other than the quiet one."""
+    behind_a_port = replace(torch, device={"id": "b", "cpu": "phone", "allocators": ["tuned"]})
+    mixed = compare(NETWORK, torch, behind_a_port, allocator="system")
+    assert {place.estimate.allocator for place in mixed.places} == {"tuned"}
+    assert {place.estimate.allocator for place in compare(NETWORK, torch, jax).places} == {"system"}
 
 
 def test_two_models_are_told_at_one_condition_too(torch, jax):
@@ -147,6 +215,18 @@ def test_all_of_it_is_json(torch, jax):
     assert (record["cheapest"], cheapest["runtime"]) == ("jax", "jax")
     assert cheapest["factor"] == pytest.approx(1 / 1.1)
     assert cheapest["common_yardstick_seconds"] == 1.1e-3
+    assert (cheapest["told_as"], cheapest["doubt"]) == ("torch", None)
+    assert record["places"][1]["told_as"] is None
+    doubted = ranked(torch, replace(jax, common_yardstick_seconds=None)).to_json()
+    assert sum("not timed beside jax" in (place["doubt"] or "") for place in doubted["places"]) == 1
+
+
+def test_two_models_are_told_apart_in_json(torch):
+    adam = replace(torch, setup=TrainingSetup(optimizer="adam"), yardstick_seconds=1.1e-3)
+    first, second = compare(NETWORK, chain(3, 40, 60), torch, adam).to_json()["devices"]
+    assert (first["name"], second["name"]) == ("sgd", "adam")
+    assert second["setup"]["optimizer"] == "adam"
+    assert (second["told_as"], second["doubt"], second["factor"]) == ("sgd", None, pytest.approx(1 / 1.1))
 
 
 def test_one_profile_is_compared_with_nothing(torch):

@@ -1,13 +1,15 @@
 """Profiles of one device at one condition of it, whenever and in whichever runtime each was made.
 
-    c    PyTorch's yardstick in the condition that a profile refers to        c1   in that of the device's first profile
+    c    PyTorch's yardstick in the condition that a profile refers to
+    c1   in that of the profile that tells it best: PyTorch's own, else the one timed beside the steadiest runtime
 
     factor = c1 / c          a profile made while the device was 10 % slower is told 10 % cheaper
 
     u    what is not known of it, relative:        u^2 = repeats^2 + (0.3 log factor)^2
 
-Two timings of a yardstick beside PyTorch's differ; how much, a runtime's description says. And a network need not share
-all of a yardstick's slowdown (yardstick.py), so a large factor is less sure than a small one.
+Seconds have the factor of seconds, and joules that of joules where a counter read them. Two timings of a yardstick
+beside PyTorch's differ; how much, a runtime's description says. And a network need not share all of a yardstick's
+slowdown (yardstick.py), so a large factor is less sure than a small one.
 """
 
 from __future__ import annotations
@@ -15,34 +17,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot, log
+from typing import Any
 
-from ampere.estimation import Estimator
+from ampere.estimation import Estimate, Estimator
+from ampere.network import Network
 from ampere.profiles.profile import Profile
 from ampere.worker.errors import WorkerError
 from ampere.worker.runtimes import Description, description_of
 from ampere.yardstick import BELIEF
 
 UNKNOWN = Description("", (), "")
+UNKNOWN_CONDITION = 0.1  # relative: raw CPU time drifts by so much from day to day on a shared machine (decision 5)
+BY_TIME_ALONE = 1.0  # in the place of BELIEF: a lower clock takes longer at less power, which may make up for all of it
+SEVERAL = "profiles with the same setup may be of several devices of one make: leave out all but one of them"
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A profile, told in the condition of the first of its device."""
+    """A profile, told in the condition that another one of its device refers to."""
 
-    factor: float = 1.0
+    factor: float = 1.0  # of joules
     stddev: float = 0.0  # relative, of its joules beside those of other profiles of the device
     yardstick_seconds: float | None = None  # of PyTorch, where it was timed
-    told_as: str = ""  # the name of that first profile; "" of itself
+    told_as: str = ""  # the name of that other profile; "" where it stays as it is
     condition: float | None = None  # how much dearer a step is there; None where it stays as it is
-    doubt: str = ""  # why it stays, though there is another one of its device
+    doubt: str = ""  # why it stays though there are others of its device, and what would help
+    seconds_factor: float = 1.0
+
+    def estimate(self, estimator: Estimator, network: Network, allocator: str) -> Estimate:
+        told = estimator.estimate(network, allocator, self.condition)
+        return replace(told, seconds=told.seconds * self.seconds_factor / self.factor)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "factor": self.factor,
+            "seconds_factor": self.seconds_factor,
+            "factor_stddev": self.stddev,
+            "common_yardstick_seconds": self.yardstick_seconds,
+            "told_as": self.told_as or None,
+            "doubt": self.doubt or None,
+        }
 
 
 def at_one_condition(estimators: Sequence[Estimator], names: Sequence[str]) -> list[Moved]:
-    """Devices of which there is one profile only stay as they are."""
+    """Where a device has profiles of several setups; what has one setup only stays as it is."""
+    named = list(zip(estimators, names, strict=True))
     ids = [estimator.profile.device["id"] for estimator in estimators]
-    firsts = [ids.index(name) for name in ids]
-    moved = [_moved(e, estimators[first], names[first]) for e, first in zip(estimators, firsts, strict=True)]
-    return [m if ids.count(name) > 1 else replace(m, stddev=0.0) for m, name in zip(moved, ids, strict=True)]
+    return [
+        _moved(estimator, [other for other, its in zip(named, ids, strict=True) if its == own])
+        for estimator, own in zip(estimators, ids, strict=True)
+    ]
 
 
 def common_yardstick(profile: Profile) -> tuple[float, float | None] | None:
@@ -73,26 +97,53 @@ def _repeats(profile: Profile) -> float:
     return 0.0 if described.torch_yardstick else described.yardstick_repeats
 
 
-def _moved(estimator: Estimator, first: Estimator, name: str) -> Moved:
-    here, there = common_yardstick(estimator.profile), common_yardstick(first.profile)
-    seconds, repeats = here[0] if here else None, _repeats(estimator.profile)
-    if estimator is first:
-        return Moved(stddev=repeats if here else 0.0, yardstick_seconds=seconds)
-    doubt = _doubt(estimator.profile, first.profile)
-    if doubt or here is None or there is None:
-        return Moved(yardstick_seconds=seconds, told_as=name, doubt=doubt)
-    factor = there[1] / here[1] if there[1] and here[1] else there[0] / here[0]  # of joules where a counter read them
-    return Moved(factor, hypot(repeats, BELIEF * log(factor)), seconds, name, factor * first.condition.factor)
+def _moved(estimator: Estimator, there: Sequence[tuple[Estimator, str]]) -> Moved:
+    """`there` are all of its device with their names, itself among them."""
+    profile, setups = estimator.profile, {other.profile.setup for other, _ in there}
+    here, repeats = common_yardstick(profile), _repeats(profile)
+    as_it_is = Moved(yardstick_seconds=here[0] if here else None)
+    if len(setups) == 1:  # alone, or several devices of one make: then their difference is what is asked for
+        return as_it_is
+    doubted = replace(as_it_is, stddev=hypot(repeats, UNKNOWN_CONDITION))
+    if len(setups) < len(there):
+        return replace(doubted, doubt=SEVERAL)
+    if here is None:
+        return replace(doubted, doubt=_lacking(profile))
+    best, seconds, joules, name = _told_best(there)
+    if best is estimator:
+        return replace(as_it_is, stddev=repeats)
+    if differing := _differing(profile, best.profile):
+        return replace(doubted, doubt=differing)
+    by_time = seconds / here[0]
+    read = joules / here[1] if joules and here[1] else None
+    modelled = profile.yardstick_joules is None and best.profile.yardstick_joules is None
+    factor, part = read or by_time, BELIEF if read or modelled else BY_TIME_ALONE
+    stddev = hypot(repeats, part * log(factor))
+    return Moved(factor, stddev, here[0], name, factor * best.condition.factor, seconds_factor=by_time)
 
 
-def _doubt(profile: Profile, first: Profile) -> str:
-    for lacking in (first, profile):
-        yardstick = common_yardstick(lacking)
-        if yardstick is None:
-            return f"PyTorch's yardstick was not timed beside {lacking.setup.runtime}"
-        if lacking.yardstick_joules is not None and yardstick[1] is None:
-            return f"the joules of PyTorch's yardstick were not read beside {lacking.setup.runtime}"
-    if profile.setup.threads != first.setup.threads:
-        return "the yardsticks ran on different numbers of threads"
-    versions = {str(p.device["torch"]) for p in (first, profile) if p.device.get("torch")}
-    return f"the yardsticks are of PyTorch {' and '.join(sorted(versions))}" if len(versions) > 1 else ""
+def _told_best(there: Sequence[tuple[Estimator, str]]) -> tuple[Estimator, float, float | None, str]:
+    """The quickest of those that are alike: whichever comes first, the same one."""
+    known = [(e, *yardstick, name) for e, name in there if (yardstick := common_yardstick(e.profile))]
+    return min(known, key=lambda one: (_repeats(one[0].profile), one[1]))
+
+
+def _lacking(profile: Profile) -> str:
+    """Why there is no common yardstick, and what would help."""
+    runtime = profile.setup.runtime
+    if profile.protocol != "yardstick":
+        return f"{runtime} was profiled without a yardstick: profile it with --protocol yardstick"
+    if "worker" in profile.device:
+        return f"PyTorch's yardstick cannot be timed beside the worker of {runtime}: profile all on one day"
+    return f"PyTorch's yardstick was not timed beside {runtime}: profile it again, with PyTorch there and not over tcp"
+
+
+def _differing(profile: Profile, best: Profile) -> str:
+    """Why the yardsticks of two profiles are not the same step, and what would help."""
+    threads = [best.setup.threads, profile.setup.threads]
+    if threads[0] != threads[1]:
+        return f"the yardsticks ran on {min(threads)} and {max(threads)} threads: profile both on one day"
+    versions = {str(p.device["torch"]) for p in (best, profile) if p.device.get("torch")}
+    if len(versions) > 1:
+        return f"the yardsticks are of PyTorch {' and '.join(sorted(versions))}: profile both anew with one of them"
+    return ""

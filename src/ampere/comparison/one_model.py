@@ -17,7 +17,7 @@ from ampere.estimation import Estimate, Estimator
 from ampere.network import Network, TrainingSetup
 
 from .one_condition import Moved, at_one_condition
-from .places import device_of, names_of, on_one_device
+from .places import device_of, names_of, on_one_device, one_allocator
 from .sureness import SURE, chance_below_one, in_percent, interval90
 
 
@@ -28,7 +28,7 @@ class Placed:
     name: str  # what tells it from the others
     device: str
     setup: TrainingSetup
-    estimate: Estimate  # of an iteration, in the condition of the device's first profile
+    estimate: Estimate  # of an iteration, in one condition of the device
     moved: Moved  # to that condition
     ratio: float = 1.0  # to the cheapest
     relative_stddev: float = 0.0  # of the ratio
@@ -43,7 +43,7 @@ class Placed:
         return 1 - chance_below_one(self.ratio, self.relative_stddev)
 
     @property
-    def doubt(self) -> float:
+    def own_stddev(self) -> float:
         """Relative, of its joules beside those of others."""
         return hypot(self.estimate.stddev / self.estimate.joules, self.moved.stddev)
 
@@ -89,12 +89,15 @@ class Ranking:
         }
 
 
-def rank(network: Network, estimators: Sequence[Estimator], allocator: str = "system") -> Ranking:
+def rank(
+    network: Network, estimators: Sequence[Estimator], allocator: str = "system", called: Sequence[str] = ()
+) -> Ranking:
+    """`called` are names of the profiles, such as their files', for those that nothing else tells apart."""
     profiles = [estimator.profile for estimator in estimators]
     found = []
-    names = names_of(profiles)
+    names, allocator = names_of(profiles, called), one_allocator(estimators, allocator)
     for name, moved, estimator in zip(names, at_one_condition(estimators, names), estimators, strict=True):
-        told = estimator.estimate(network, allocator, moved.condition)
+        told = moved.estimate(estimator, network, allocator)
         found.append(Placed(name, device_of(estimator.profile), estimator.profile.setup, told, moved))
     found.sort(key=lambda place: place.estimate.joules)
     cheapest, *others = found
@@ -105,7 +108,7 @@ def rank(network: Network, estimators: Sequence[Estimator], allocator: str = "sy
 
 def _beside(cheapest: Placed, place: Placed) -> Placed:
     ratio = place.estimate.joules / cheapest.estimate.joules
-    return replace(place, ratio=ratio, relative_stddev=hypot(place.doubt, cheapest.doubt))
+    return replace(place, ratio=ratio, relative_stddev=hypot(place.own_stddev, cheapest.own_stddev))
 
 
 def _record(place: Placed) -> dict[str, Any]:
@@ -118,8 +121,6 @@ def _record(place: Placed) -> dict[str, Any]:
         "ratio": place.ratio,
         "ratio_interval90": list(place.ratio_interval90),
         "dearer": place.dearer,
-        "factor": place.moved.factor,
-        "factor_stddev": place.moved.stddev,
-        "common_yardstick_seconds": place.moved.yardstick_seconds,
+        **place.moved.to_json(),
         "estimate": place.estimate.to_json(),
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ampere.estimation import Estimator
 from ampere.network import TrainingSetup
+from ampere.network.setup import ALLOCATORS
 from ampere.profiles.profile import Profile
 
 
@@ -13,16 +15,25 @@ def device_of(profile: Profile) -> str:
 
 
 def on_one_device(profiles: Sequence[Profile]) -> bool:
-    """Several of the same, that is."""
-    return len(profiles) > 1 and len({profile.device["id"] for profile in profiles}) == 1
+    """Several of the same, that is. Two of one setup may be of two devices of one make, whose ids are the same."""
+    ids, setups = {profile.device["id"] for profile in profiles}, {profile.setup for profile in profiles}
+    return len(profiles) > 1 and len(ids) == 1 and len(setups) == len(profiles)
 
 
-def names_of(profiles: Sequence[Profile]) -> list[str]:
+def names_of(profiles: Sequence[Profile], called: Sequence[str] = ()) -> list[str]:
     """`board`, `server`; on one device `torch`, `jax`; `torch adam` where more than the runtime differs."""
     setups = _apart([profile.setup for profile in profiles])
     if on_one_device(profiles):
-        return _numbered([s or p.setup.runtime for s, p in zip(setups, profiles, strict=True)])
-    return _numbered([", ".join(filter(None, (device_of(p), s))) for s, p in zip(setups, profiles, strict=True)])
+        return setups
+    return _told_apart(
+        [", ".join(filter(None, (device_of(p), s))) for s, p in zip(setups, profiles, strict=True)], called
+    )
+
+
+def one_allocator(estimators: Sequence[Estimator], asked: str) -> str:
+    """What was asked for where all can tell it, else what all can."""
+    alike = (name for name in (asked, *ALLOCATORS) if len({e.allocator(name) for e in estimators}) == 1)
+    return next(alike, asked)
 
 
 def _apart(setups: Sequence[TrainingSetup]) -> list[str]:
@@ -32,5 +43,7 @@ def _apart(setups: Sequence[TrainingSetup]) -> list[str]:
     return [" ".join(record[field] for field in differing) for record in told]
 
 
-def _numbered(names: Sequence[str]) -> list[str]:
-    return [f"{n} ({names[: i + 1].count(n)})" if names.count(n) > 1 else n for i, n in enumerate(names)]
+def _told_apart(names: Sequence[str], called: Sequence[str]) -> list[str]:
+    """By what they are called where that differs, else by numbers."""
+    marks = called if len(set(called)) == len(names) else [names[: i + 1].count(n) for i, n in enumerate(names)]
+    return [f"{n} ({mark})" if names.count(n) > 1 else n for n, mark in zip(names, marks, strict=True)]

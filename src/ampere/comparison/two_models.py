@@ -18,7 +18,7 @@ import numpy as np
 
 from ampere.estimation import Estimate, Estimator
 from ampere.fitting import Surrogate
-from ampere.network import Network
+from ampere.network import Network, TrainingSetup
 from ampere.surrogate.additive import Additive
 
 from .one_condition import Moved, at_one_condition
@@ -32,8 +32,8 @@ class DeviceComparison:
 
     name: str  # what tells it from the others: the device, or the runtime on it
     device: str
-    runtime: str
-    moved: Moved  # to the condition of the device's first profile
+    setup: TrainingSetup
+    moved: Moved  # to one condition of the device
     estimates: tuple[Estimate, Estimate]  # of an iteration each
     joules: tuple[float, float]  # of what is compared
     relative_stddev: float  # of the ratio
@@ -92,10 +92,11 @@ class Comparison:
 
     def _of(self, device: DeviceComparison) -> dict[str, Any]:
         return {
+            "name": device.name,
             "device": device.device,
-            "runtime": device.runtime,
-            "factor": device.moved.factor,
-            "common_yardstick_seconds": device.moved.yardstick_seconds,
+            "runtime": device.setup.runtime,
+            "setup": device.setup.to_json(),
+            **device.moved.to_json(),
             "cheaper": self.names[device.cheaper],
             "sure": device.sure,
             "ratio": device.ratio,
@@ -107,10 +108,17 @@ class Comparison:
         }
 
 
-def compare(first: Network, second: Network, estimators: Sequence[Estimator], allocator: str = "system") -> Comparison:
+def compare(
+    first: Network,
+    second: Network,
+    estimators: Sequence[Estimator],
+    allocator: str = "system",
+    called: Sequence[str] = (),
+) -> Comparison:
+    """`called` are names of the profiles, such as their files', for those that nothing else tells apart."""
     per = "iteration" if first.batch == second.batch else "example"
     profiles = [estimator.profile for estimator in estimators]
-    names = names_of(profiles)
+    names = names_of(profiles, called)
     moved = at_one_condition(estimators, names)
     found = tuple(
         _on(estimator, name, told, (first, second), allocator, per)
@@ -127,11 +135,11 @@ def told_apart(first: str, second: str) -> tuple[str, str]:
 def _on(
     estimator: Estimator, name: str, moved: Moved, networks: tuple[Network, Network], allocator: str, per: str
 ) -> DeviceComparison:
-    a, b = (estimator.estimate(network, allocator, moved.condition) for network in networks)
+    a, b = (moved.estimate(estimator, network, allocator) for network in networks)
     batches = [float(n.batch) if per == "example" else 1.0 for n in networks]
     relative = _relative_stddev(estimator.of_joules[0], networks, a.allocator == "system")
     joules, profile = (a.joules / batches[0], b.joules / batches[1]), estimator.profile
-    return DeviceComparison(name, device_of(profile), profile.setup.runtime, moved, (a, b), joules, relative)
+    return DeviceComparison(name, device_of(profile), profile.setup, moved, (a, b), joules, relative)
 
 
 def _relative_stddev(model: Surrogate, networks: tuple[Network, Network], system: bool) -> float:

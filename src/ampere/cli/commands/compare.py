@@ -60,11 +60,12 @@ def run(options: Namespace) -> None:
 
     _need_two(options)
     networks, estimators = _on_profiles(options) if options.profile else _here(options)
+    called = [Path(path).stem for path in options.profile or ()]
     if options.second is None:
-        placed = rank(networks[0], estimators, options.allocator)
+        placed = rank(networks[0], estimators, options.allocator, called)
         print_json(placed.to_json()) if options.json else ranking.show(placed)
     else:
-        compared = compare(networks[0], networks[1], estimators, options.allocator)
+        compared = compare(networks[0], networks[1], estimators, options.allocator, called)
         print_json(compared.to_json()) if options.json else comparison.show(compared)
 
 

@@ -10,7 +10,7 @@ from ampere.estimation import Estimate
 
 from ..screen import headline, print_facts, print_table
 from .meter import in_words
-from .places import column, conditions
+from .places import column, conditions, loops
 
 NAMES_SHOWN = 4
 
@@ -62,6 +62,7 @@ def _facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
     if comparison.one_device:
         yield "device", comparison.devices[0].device
     yield from conditions([(d.name, d.moved) for d in comparison.devices], comparison.one_device)
+    yield from loops([device.estimates[0].allocator for device in comparison.devices])
     for words in dict.fromkeys(in_words(d.estimates[0].meter) for d in comparison.devices):
         yield "joules", words
     if not comparison.one_meter:

@@ -10,7 +10,7 @@ from ampere.comparison import Ranking, in_percent
 from ..screen import headline, print_facts, print_table
 from .comparison import guessed
 from .meter import in_words
-from .places import column, conditions
+from .places import column, conditions, loops
 
 
 def show(ranking: Ranking) -> None:
@@ -39,6 +39,7 @@ def _facts(ranking: Ranking) -> Iterator[tuple[str, str]]:
     for place in ranking.places:
         yield from guessed(ranking.model, place.name, place.estimate)
     yield from conditions([(place.name, place.moved) for place in ranking.places], ranking.one_device)
+    yield from loops([place.estimate.allocator for place in ranking.places])
     for words in dict.fromkeys(in_words(place.estimate.meter) for place in ranking.places):
         yield "joules", words
     if not ranking.one_meter:
