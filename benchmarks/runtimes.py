@@ -14,6 +14,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -119,17 +120,18 @@ def side_by_side(family: str, runtimes: tuple[str, ...]) -> Part:
 
 
 def compare(folder: Path, family: str, runtimes: list[str]) -> None:
-    """The original in every runtime in turn, each time beside PyTorch's yardstick in a worker of its own."""
+    """The original in every runtime in turn, each in a worker of its own, between windows of PyTorch's yardstick."""
     source = SpaceSource(SPACES[family])
     ratios: dict[str, list[float]] = {runtime: [] for runtime in runtimes}
     nominal: list[float] = []
-    with opened("local", WATTS) as beside, opened("local", WATTS) as devices:
+    with ExitStack() as workers:
+        beside, *devices = (workers.enter_context(opened("local", WATTS))["tuned"] for _ in ("yardstick", *runtimes))
         for _ in range(ROUNDS_SIDE_BY_SIDE):
-            for runtime in runtimes:
+            for runtime, device in zip(runtimes, devices, strict=True):
                 subject = built_by("local", runtime, source).original().subject
-                before = beside["tuned"].yardstick(0.15).cpu_seconds
-                block = devices["tuned"].block(subject, TrainingSetup(runtime), iterations=10, warmup=3)
-                after = beside["tuned"].yardstick(0.15).cpu_seconds
+                before = beside.yardstick(0.15).cpu_seconds
+                block = device.block(subject, TrainingSetup(runtime), iterations=10, warmup=3)
+                after = beside.yardstick(0.15).cpu_seconds
                 ratios[runtime].append(2 * block.cpu_seconds / (before + after))
                 nominal.append((before + after) / 2)
     millijoules = {r: 1000 * WATTS * median(nominal) * median(found) for r, found in ratios.items()}
