@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation import Z90, Estimator
 from ampere.fitting import sharing_in
 from ampere.methods import answers
@@ -47,6 +48,7 @@ class Validation:
     allocator: str
     device: str
     seconds: dict[str, float] = field(default_factory=dict)  # of profiling, by method
+    left_out: tuple[str, ...] = ()  # networks that could not be trained, each with the reason
 
     @property
     def method(self) -> str:
@@ -88,6 +90,7 @@ class Validation:
             "meter": self.meter.to_json(),
             "allocator": self.allocator,
             "device": self.device,
+            "left_out": list(self.left_out),
             "rows": [row.to_json() for row in self.rows],
         }
 
@@ -114,9 +117,14 @@ def measure_twice(
     seed: int,
     on_progress: Callable[[int, int], None],
     rounds: int = ROUNDS,
+    left_out: dict[int, str] | None = None,
 ) -> list[tuple[Observation, Observation]]:
-    """Two independent measurements of each: rounds shuffled within each half, the halves one after the other."""
+    """Two independent measurements of each: rounds shuffled within each half, the halves one after the other.
+
+    What cannot be trained is told in `left_out`, by its number; without it that is an error.
+    """
     estimator = Estimator(profile)
+    given_up = {} if left_out is None else left_out
     halves: list[dict[int, list[Observation]]] = []
     total, done, rng = 2 * rounds * len(experiments), 0, Random(seed)
     for _ in range(2):
@@ -125,12 +133,18 @@ def measure_twice(
             order = list(range(len(experiments)))
             rng.shuffle(order)
             for i in order:
-                guess = estimator.model.answer(experiments[i].network).seconds
-                seen[i] += one_round(experiments[i], device, profile, guess)
+                if i not in given_up:
+                    guess = estimator.model.answer(experiments[i].network).seconds
+                    try:
+                        seen[i] += one_round(experiments[i], device, profile, guess)
+                    except (VariantDied, VariantFailed) as error:
+                        if left_out is None:
+                            raise
+                        given_up[i] = str(error)
                 done += 1
                 on_progress(done, total)
         halves.append(seen)
-    both = [i for i in range(len(experiments)) if all(half[i] for half in halves)]
+    both = [i for i in range(len(experiments)) if i not in given_up and all(half[i] for half in halves)]
     return [(merged(halves[0][i])[0], merged(halves[1][i])[0]) for i in both]
 
 

@@ -11,6 +11,7 @@ from ampere.models import load_model, loading
 torch = pytest.importorskip("torch")
 
 FILE = """
+import functools
 import torch
 from torch import nn
 from beside import WIDTH
@@ -24,6 +25,16 @@ def with_tuple():
 
 def with_dict():
     return nn.Linear(8, 4), {"input": torch.zeros(2, 8)}
+
+def configured(function):
+    @functools.wraps(function)
+    def given():
+        return function({"width": 3})
+    return given
+
+@configured
+def decorated(config):
+    return nn.Linear(8, config["width"]), torch.zeros(2, 8)
 
 class Own(nn.Sequential):
     def __init__(self):
@@ -67,6 +78,10 @@ def test_a_function_of_a_file_with_arguments(file, capsys):
     assert (loaded.name, loaded.factory) == ("net:with_tensor", f"{file}:with_tensor")
     assert (loaded.arguments, loaded.space) == ({"width": 7}, None)
     assert capsys.readouterr().out == "", "standard output is kept for our own answer"
+
+
+def test_a_decorator_may_give_the_arguments(file):
+    assert load_model(f"{file}:decorated").model.out_features == 3
 
 
 def test_a_files_neighbours_can_be_imported(file):

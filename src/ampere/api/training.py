@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ampere.devices import allocator_on, check_same_meter, describe, opened, setup_on
 from ampere.devices.opening import LOCAL
@@ -77,5 +78,7 @@ def validate(
     allocator = allocator_on(profile.device, allocator)
     experiments = [e.under(allocator) for e in unseen(source, (profile, *others), networks, seed)]
     with opened(device, watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, seed + 1) as devices:
-        pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress, rounds)
-    return compare_methods(source.name, pairs, profile, allocator, others, methods)
+        left_out: dict[int, str] = {}
+        pairs = measure_twice(experiments, devices[allocator], profile, seed, on_progress, rounds, left_out)
+    found = compare_methods(source.name, pairs, profile, allocator, others, methods)
+    return replace(found, left_out=tuple(left_out.values()))

@@ -72,10 +72,15 @@ def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """A class is asked for those of its __init__: flax's are called in a way of their own."""
     try:
         if isinstance(function, type):
-            return list(inspect.signature(inspect.getattr_static(function, "__init__")).parameters.values())[1:]
-        return list(inspect.signature(function).parameters.values())
+            return list(_signature(inspect.getattr_static(function, "__init__")).parameters.values())[1:]
+        return list(_signature(function).parameters.values())
     except (TypeError, ValueError):  # what is written in C does not tell
         return []
+
+
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    """A decorator that gives the arguments itself is called without, whatever it is wrapped around."""
+    return inspect.signature(function, follow_wrapped=False)
 
 
 def load_from_space(space: Space, input: str | None, changed: Mapping[str, Any]) -> LoadedModel:

@@ -104,7 +104,8 @@ def _validate(
             on_progress=of_validating(report),
         )
     if not validation.rows:
-        raise DeviceError("no network gave a usable figure: close other programs and try again")
+        told = next(iter(validation.left_out), "close other programs and try again")
+        raise DeviceError(f"no network gave a usable figure: {told}")
     return validation
 
 

@@ -38,6 +38,8 @@ def _rows(validation: Validation) -> Iterator[tuple[str, ...]]:
 def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
     low, high = min(r.actual for r in validation.rows), max(r.actual for r in validation.rows)
     yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
+    for reason in dict.fromkeys(validation.left_out):
+        yield "left out", f"{validation.left_out.count(reason)} more: {reason}"
     yield "coverage", f"{units.percent(validation.coverage90)} of them lie in the estimate's 90 % interval"
     sort = "simulated " if validation.meter.simulated else ""
     yield "profiling", f"{sort}{units.seconds(validation.profiling_seconds)}"
