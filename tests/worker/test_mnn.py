@@ -11,6 +11,7 @@ from ampere.models import FAMILIES
 from ampere.network import Layer, Network, TrainingSetup, work
 from ampere.profiling.abilities import built_by, check_setup
 from ampere.profiling.sources import SpaceSource
+from ampere.worker.block import block
 from ampere.worker.errors import WorkerError
 from ampere.worker.runtimes import description_of, find_runtime
 from ampere.worker.runtimes.layer_examples import EXAMPLES, conv
@@ -52,6 +53,18 @@ def test_other_families_are_refused_layer_by_layer(family, lacks):
 def test_types_and_optimisers_that_it_lacks_are_refused(lacking):
     with pytest.raises(UsageError, match=f"mnn has no {next(iter(lacking.values()))}"):
         check_setup("local", TrainingSetup(runtime="mnn", **lacking))
+
+
+def test_its_yardstick_settles_after_every_step(mnn, monkeypatch):
+    order, yardstick, build = [], mnn.yardstick(), mnn.build
+
+    def noted(training, sign):
+        return training._replace(step=lambda: (order.append(sign), training.step()))
+
+    monkeypatch.setattr(mnn, "yardstick", lambda: noted(yardstick, "y"))
+    monkeypatch.setattr(mnn, "build", lambda *asked: noted(build(*asked), "T"))
+    block({"subject": subject(conv()), "setup": MNN.to_json(), "iterations": 2, "warmup": 1})
+    assert "".join(order).endswith("yyyTyyyTyyy")
 
 
 def test_what_it_would_silently_not_train_is_refused_by_name(mnn):

@@ -8,18 +8,7 @@ from typing import Any, Dict, List, Tuple
 from .compiling import Tell, compiling_at_most, compiling_flags, nobody
 from .errors import WorkerError, bad_request
 from .isolation import CAN_FORK, in_child
-from .measuring import (
-    Plan,
-    Target,
-    Window,
-    measure,
-    measure_plain,
-    plan_for_counter,
-    plan_steps,
-    plan_windows,
-    settling_after,
-    window,
-)
+from .measuring import Plan, Target, Window, measure, measure_plain, plan_for_counter, plan_steps, plan_windows, window
 from .medians import median, quantile
 from .memory import limit_memory
 from .meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
@@ -72,8 +61,8 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: 
     limit_memory()
     runtime.prepare(request.setup.threads)
     yardstick = runtime.yardstick()
-    described = description_of(request.setup.runtime)
-    with compiling_at_most(request.compile_limit, tell) if described.compiles else contextlib.nullcontext():
+    compiles = description_of(request.setup.runtime).compiles
+    with compiling_at_most(request.compile_limit, tell) if compiles else contextlib.nullcontext():
         target = runtime.build(request.subject, request.setup)
     built = time.monotonic()
     meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()
@@ -81,15 +70,14 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: 
     beside = 0.0
     if request.pairing != "plain":
         window(yardstick.step, YARDSTICK_WARMUP, meter)
-        beside = window(yardstick.step, 1, meter).seconds
+        beside = window(yardstick.step, 1, meter).seconds if counter_seconds else 0.0
     window(target.step, 1, meter)
     first_loss = target.last_loss()
     warm = [window(target.step, 1, meter).seconds for _ in range(request.warmup - 1)]
     step_seconds, counted = min(warm, default=0.0), counter_seconds > 0
     if counted and not warm:
         step_seconds = window(target.step, 1, meter).seconds
-    settling = settling_after(step_seconds, beside) if described.settles else 0
-    plan = _plan(request, step_seconds, beside, counter_seconds, settling)
+    plan = _plan(request, step_seconds, beside, counter_seconds)
     if request.power:
         targets, yardsticks = measure_steady(target.step, yardstick.step, step_seconds, _reading(meter), meter)
     elif request.pairing == "plain":
@@ -120,14 +108,12 @@ def _reading(meter: Meter) -> Reading:
     return reading_by(said["update_seconds"])
 
 
-def _plan(
-    request: BlockRequest, step_seconds: float, yardstick_seconds: float, counter_seconds: float, settling: int
-) -> Plan:
+def _plan(request: BlockRequest, step_seconds: float, yardstick_seconds: float, counter_seconds: float) -> Plan:
     if counter_seconds:
         return plan_for_counter(request.iterations, step_seconds, yardstick_seconds, counter_seconds)
     if request.pairing == "window":
         return plan_windows(request.iterations, step_seconds)
-    return plan_steps(request.iterations, settling)
+    return plan_steps(request.iterations, description_of(request.setup.runtime).settling)
 
 
 def _refuse_nothing(meter: Meter, *kinds: List[Window]) -> None:

@@ -1,7 +1,7 @@
 """Windows of training, interleaved with windows of the yardstick.
 
     pairing "step"     y T y T y T y          every iteration between two yardstick steps
-    a large network    ..y T ..y T ..y        the same, in a runtime that says so
+    with settling      ..y T ..y T ..y        the same, in a runtime that says so
     pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
     with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
@@ -28,8 +28,6 @@ LEAST_IN_WINDOW = 4
 PAIRS_FOR_COUNTER = 3
 YARDSTICKS_IN_WINDOW = 5
 SETTLING = 3  # yardstick steps before those of a window
-LARGE = 5.0  # times the yardstick: a step after which it has to settle
-SETTLING_AFTER_STEP = 2
 
 Step = Callable[[], Any]
 
@@ -63,11 +61,6 @@ class Plan(NamedTuple):
 
 def plan_steps(iterations: int, settling: int = 0) -> Plan:
     return Plan((1,) * iterations, 1, settling)
-
-
-def settling_after(step_seconds: float, yardstick_seconds: float) -> int:
-    """How many steps of the yardstick a large network spoils."""
-    return SETTLING_AFTER_STEP if step_seconds > LARGE * yardstick_seconds else 0
 
 
 def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:
