@@ -26,14 +26,14 @@ def with_tuple():
 def with_dict():
     return nn.Linear(8, 4), {"input": torch.zeros(2, 8)}
 
-def configured(function):
+def _configured(function):
     @functools.wraps(function)
     def given():
         return function({"width": 3})
     return given
 
-@configured
-def decorated(config):
+@_configured
+def wrapped(config):
     return nn.Linear(8, config["width"]), torch.zeros(2, 8)
 
 class Own(nn.Sequential):
@@ -81,7 +81,7 @@ def test_a_function_of_a_file_with_arguments(file, capsys):
 
 
 def test_a_decorator_may_give_the_arguments(file):
-    assert load_model(f"{file}:decorated").model.out_features == 3
+    assert load_model(f"{file}:wrapped").model.out_features == 3
 
 
 def test_a_files_neighbours_can_be_imported(file):
