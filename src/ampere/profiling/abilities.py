@@ -53,6 +53,8 @@ def built_by(on: str, runtime: str, source: Source) -> Source:
     """The source as the runtime can train it: by a model's own code, or else built from its layers."""
     description = known(on, runtime)
     if description.factories:
+        if isinstance(source, FlaxSource):
+            source.original()  # refuses what is known by its own code only, which is no PyTorch
         return source
     check_builds(source.original().network, source.name, runtime, description)
     return FromLayers(source)

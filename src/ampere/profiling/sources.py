@@ -160,7 +160,12 @@ def _shapes(inputs: Any) -> dict[str, Any]:
     """Of inputs that are plain arrays; others the model's function tells itself."""
     if not isinstance(inputs, tuple) or not all(hasattr(value, "shape") for value in inputs):
         return {}
-    return {"inputs": [InputSpec(tuple(value.shape), str(value.dtype)).to_json() for value in inputs]}
+    return {"inputs": [InputSpec(tuple(value.shape), str(value.dtype), _below(value)).to_json() for value in inputs]}
+
+
+def _below(array: Any) -> int | None:
+    """What whole numbers are below; an example of zeros does not tell."""
+    return int(array.max()) + 1 if array.dtype.kind in "iu" and array.size and array.max() > 0 else None
 
 
 def source_of(loaded: LoadedModel) -> Source:

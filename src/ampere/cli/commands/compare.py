@@ -120,7 +120,8 @@ def _on_profiles(options: Namespace) -> Asked:
     for path, profile in zip(options.profile, profiles, strict=True):
         shared.check_setup(options, profile.setup, path)
         for network in networks:
-            _need_layers(network, profile.setup.runtime, path)
+            if "worker" not in profile.device:  # a worker of others knows by itself what it can build
+                _need_layers(network, profile.setup.runtime, path)
     return networks, [Estimator(profile, options.watts_per_core) for profile in profiles]
 
 

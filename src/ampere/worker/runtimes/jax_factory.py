@@ -71,4 +71,5 @@ def _called_with(subject: Dict[str, Any], example: Any, rng: np.random.Generator
 def _array(spec: InputSpec, rng: np.random.Generator) -> Array:
     if spec.dtype.startswith("float"):
         return normal(rng, spec.shape, jnp.dtype(spec.dtype))
-    return jnp.asarray(rng.integers(0, spec.high or 1, spec.shape).astype(spec.dtype))
+    high = 2 if spec.high is None else spec.high
+    return jnp.asarray(rng.integers(0, high, spec.shape).astype(spec.dtype))
