@@ -55,7 +55,8 @@ def test_types_and_optimisers_that_it_lacks_are_refused(lacking):
         check_setup("local", TrainingSetup(runtime="mnn", **lacking))
 
 
-def test_its_yardstick_settles_after_every_step(mnn, monkeypatch):
+@pytest.mark.parametrize(("layers", "order_at_the_end"), [(1, "yTyTy"), (20, "yyyTyyyTyyy")])
+def test_its_yardstick_settles_after_steps_of_deep_networks(mnn, monkeypatch, layers, order_at_the_end):
     order, yardstick, build = [], mnn.yardstick(), mnn.build
 
     def noted(training, sign):
@@ -63,8 +64,8 @@ def test_its_yardstick_settles_after_every_step(mnn, monkeypatch):
 
     monkeypatch.setattr(mnn, "yardstick", lambda: noted(yardstick, "y"))
     monkeypatch.setattr(mnn, "build", lambda *asked: noted(build(*asked), "T"))
-    block({"subject": subject(conv()), "setup": MNN.to_json(), "iterations": 2, "warmup": 1})
-    assert "".join(order).endswith("yyyTyyyTyyy")
+    block({"subject": subject(*[conv(channels=(8, 8))] * layers), "setup": MNN.to_json(), "iterations": 2, "warmup": 1})
+    assert "".join(order).partition("T")[2].endswith(order_at_the_end)
 
 
 def test_what_it_would_silently_not_train_is_refused_by_name(mnn):

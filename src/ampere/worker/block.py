@@ -77,7 +77,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: 
     step_seconds, counted = min(warm, default=0.0), counter_seconds > 0
     if counted and not warm:
         step_seconds = window(target.step, 1, meter).seconds
-    plan = _plan(request, step_seconds, beside, counter_seconds)
+    plan = _plan(request, step_seconds, beside, counter_seconds, target.settling)
     if request.power:
         targets, yardsticks = measure_steady(target.step, yardstick.step, step_seconds, _reading(meter), meter)
     elif request.pairing == "plain":
@@ -108,12 +108,14 @@ def _reading(meter: Meter) -> Reading:
     return reading_by(said["update_seconds"])
 
 
-def _plan(request: BlockRequest, step_seconds: float, yardstick_seconds: float, counter_seconds: float) -> Plan:
+def _plan(
+    request: BlockRequest, step_seconds: float, yardstick_seconds: float, counter_seconds: float, settling: int
+) -> Plan:
     if counter_seconds:
         return plan_for_counter(request.iterations, step_seconds, yardstick_seconds, counter_seconds)
     if request.pairing == "window":
         return plan_windows(request.iterations, step_seconds)
-    return plan_steps(request.iterations, description_of(request.setup.runtime).settling)
+    return plan_steps(request.iterations, settling)
 
 
 def _refuse_nothing(meter: Meter, *kinds: List[Window]) -> None:

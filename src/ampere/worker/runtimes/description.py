@@ -30,7 +30,6 @@ class Description(NamedTuple):
     stages: bool = False  # times forward, backward and update of a step by themselves
     compiles: bool = False  # each shape anew, which takes its time
     one_by_one: bool = False  # channels beyond the last full vector, as Eigen's products do them
-    settling: int = 0  # steps of the yardstick after one of a network that cost more than others: they do not count
     limits: Callable[[Layer], str] = no_limits  # what it lacks of a kind that it has; "" where nothing
     torch_yardstick: bool = False  # its yardstick is PyTorch's own; another one is timed beside that
     yardstick_repeats: float = 0.015  # how far apart that comes out from process to process, relative

@@ -14,6 +14,9 @@ from .mnn_tensors import F, Var, array_of
 from .runtime import Training
 from .table import description_of
 
+# Each step builds a graph anew. That of a deep network leaves the yardstick nothing in the caches.
+MANY_LAYERS, SETTLING = 12, 2
+
 L2 = optim.Regularization_Method.L2  # of a decay that is 0: MNN computes it all the same
 
 # Module, rate, first and second momentum, decay, and so on.
@@ -38,7 +41,8 @@ class MnnRuntime:
             raise WorkerError("variant_failed", "MNN trains described layers: the subject needs layers")
         network = Network.from_json(subject["layers"])
         refuse_lacking(network, "mnn", description_of("mnn"))
-        return training(Chain(network), setup.optimizer)
+        settling = SETTLING if len(network.layers) > MANY_LAYERS else 0
+        return training(Chain(network), setup.optimizer)._replace(settling=settling)
 
     def yardstick(self) -> Training:
         return training(Chain(YARDSTICK), "sgd")

@@ -22,6 +22,7 @@ class Training(NamedTuple):
     parts: Optional[Tuple[Part, ...]] = None  # a step cut into forward, loss, backward and update, where it can be
     compile_seconds: float = 0.0  # spent in build: no part of any step
     weights: Callable[[], Tuple[Any, ...]] = tuple  # as they are now: each can be turned into an array
+    settling: int = 0  # so many steps of the yardstick after one of this cost more than others: they do not count
 
 
 class Runtime(Protocol):

@@ -52,7 +52,6 @@ OURS: Dict[str, Description] = {
         kinds=mnn_limits.KINDS,
         dtypes=mnn_limits.DTYPES,
         optimizers=mnn_limits.OPTIMIZERS,
-        settling=2,
         limits=mnn_limits.mnn_limits,
     ),
 }
