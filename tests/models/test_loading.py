@@ -11,7 +11,6 @@ from ampere.models import load_model, loading
 torch = pytest.importorskip("torch")
 
 FILE = """
-import functools
 import torch
 from torch import nn
 from beside import WIDTH
@@ -25,16 +24,6 @@ def with_tuple():
 
 def with_dict():
     return nn.Linear(8, 4), {"input": torch.zeros(2, 8)}
-
-def _configured(function):
-    @functools.wraps(function)
-    def given():
-        return function({"width": 3})
-    return given
-
-@_configured
-def wrapped(config):
-    return nn.Linear(8, config["width"]), torch.zeros(2, 8)
 
 class Own(nn.Sequential):
     def __init__(self):
@@ -60,6 +49,18 @@ def raising_in_torch():
 
 def leaving():
     raise SystemExit(2)
+
+import functools
+
+def _configured(function):
+    @functools.wraps(function)
+    def given():
+        return function({"width": 3})
+    return given
+
+@_configured
+def wrapped(config):
+    return nn.Linear(8, config["width"]), torch.zeros(2, 8)
 """
 
 
