@@ -17,6 +17,7 @@ from runtimes import FAMILIES, RUNTIMES
 from runtimes_stacks import COLOURS
 
 WIDTH = 0.2  # of a bar, where a family is 1
+TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def main() -> None:
@@ -29,7 +30,9 @@ def main() -> None:
     for place, runtime in enumerate(RUNTIMES):
         errors(left, place, runtime, found)
         costs(right, place, runtime, found)
-    left.set(ylabel="mean error on unseen networks, %")
+    left.set(ylabel="mean error on unseen networks, %", yscale="log", ylim=(0.3, 130))
+    left.set_yticks(TICKS, [f"{tick:g}" for tick in TICKS])
+    left.minorticks_off()
     left.set_title("Ampere (bars), FLOPs with a constant (lines), the paper's (x)", fontsize=11)
     right.set(ylabel="modelled mJ a training step")
     right.set_title("the same network, beside one yardstick", fontsize=11)
@@ -45,7 +48,7 @@ def errors(axes: Axes, place: int, runtime: str, found: dict[str, Any]) -> None:
     for at, family in places(place):
         mape = found.get(f"{family}-{runtime}-validation", {}).get("mape")
         if mape is None:
-            axes.text(at, 0.2, "cannot", rotation=90, ha="center", va="bottom", fontsize=7, color="0.5")
+            axes.text(at, 0.33, "cannot", rotation=90, ha="center", va="bottom", fontsize=7, color="0.5")
             continue
         axes.bar(at, 100 * mape["additive"], WIDTH, color=COLOURS[runtime])
         axes.hlines(100 * mape["flops_intercept"], at - WIDTH / 2, at + WIDTH / 2, color=COLOURS[runtime], linewidth=2)
