@@ -41,7 +41,7 @@ def test_nothing_that_measures_asks_the_wall_clock(path):
 def test_a_suspend_of_more_than_a_second_is_no_measurement(monkeypatch, slept, measured):
     nights = iter([0.0, slept, slept, 2 * slept, 2 * slept, 3 * slept])
     monkeypatch.setattr(block, "slept_seconds", lambda: next(nights))
-    monkeypatch.setattr(block, "_isolated", lambda request: {"flags": []})
+    monkeypatch.setattr(block, "_isolated", lambda request, tell: {"flags": []})
     request = {"subject": {"factory": "a:b"}}
     if measured:
         assert block.block(request) == {"flags": []}
@@ -53,5 +53,5 @@ def test_a_suspend_of_more_than_a_second_is_no_measurement(monkeypatch, slept, m
 def test_one_that_slept_once_is_measured_again(monkeypatch):
     nights = iter([0.0, 30.0, 30.0, 30.0])
     monkeypatch.setattr(block, "slept_seconds", lambda: next(nights))
-    monkeypatch.setattr(block, "_isolated", lambda request: {"flags": []})
+    monkeypatch.setattr(block, "_isolated", lambda request, tell: {"flags": []})
     assert block.block({"subject": {"factory": "a:b"}}) == {"flags": []}

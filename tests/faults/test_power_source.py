@@ -53,14 +53,14 @@ def test_the_source_is_part_of_the_identity_but_not_of_its_name(plug):
 def test_with_another_meter_the_block_is_flagged(plug, monkeypatch, before):
     plug(before)
 
-    def trained(request):
+    def trained(request, tell):
         plug(1 - before)
         return {"flags": []}
 
     monkeypatch.setattr(block, "_isolated", trained)
     request = {"subject": {"factory": "a:b"}}
     assert block.block(request)["flags"] == ["source_switched"]
-    monkeypatch.setattr(block, "_isolated", lambda request: {"flags": []})
+    monkeypatch.setattr(block, "_isolated", lambda request, tell: {"flags": []})
     assert block.block(request)["flags"] == []
 
 

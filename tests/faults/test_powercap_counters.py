@@ -85,7 +85,7 @@ def test_a_read_that_fails_at_any_index_invents_nothing(tmp_path, monkeypatch, p
 def test_it_is_tried_three_times_and_then_refused(monkeypatch):
     tries = []
 
-    def fails(request):
+    def fails(request, tell):
         tries.append(1)
         raise meter_failed("energy_uj cannot be read")
 
