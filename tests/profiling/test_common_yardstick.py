@@ -62,12 +62,18 @@ def a_device_with_pytorch(monkeypatch):
 
 def test_it_is_told_in_the_condition_that_the_profile_refers_to(beside):
     """Which is twice as quick as the machine is while both are timed, and once it is slower still."""
-    own, torch = Steps(2e-3, 2e-3, 6e-3, 2e-3), Steps(5e-3, 3e-3, 3e-3, 9e-3, 3e-3)
+    own, torch = Steps(*[2e-3, 2e-3, 6e-3, 2e-3] * 2), Steps(5e-3, *[3e-3, 3e-3, 9e-3, 3e-3] * 2)
     timed = beside(HEADER, own, torch)
     assert timed.common_yardstick_seconds == pytest.approx(1.5e-3)
     assert timed.common_yardstick_joules is None
     assert (own.asked, torch.asked) == (["jax"] * ROUNDS, ["torch"] * (1 + ROUNDS))
     assert beside.closed == ["local"]
+
+
+def test_neighbours_that_come_and_go_do_not_make_one_of_them_dearer(beside):
+    own, torch = (3, 2, 3, 3, 2, 3, 3, 3), (2, 3, 2, 2, 3, 2, 2, 3)
+    timed = beside(HEADER, Steps(*[1e-3 * ms for ms in own]), Steps(5e-3, *[1e-3 * ms for ms in torch]))
+    assert timed.common_yardstick_seconds == pytest.approx(1e-3)
 
 
 def test_joules_where_a_counter_reads_them(beside):

@@ -3,7 +3,9 @@
 own   PyTorch's   own   PyTorch's   ...        short windows in turn, each in a worker of its own
 y1    c1          y2    c2
 
-c = y0 median(c_i / y_i)          y0   the nominal cost of the runtime's own, to which all of its profile refers
+c = y0 quick(c_i) / quick(y_i)    y0   the nominal cost of the runtime's own, to which all of its profile refers
+
+Of each the second quickest window: a machine whose neighbours come and go within a second is as quick for both then.
 
 Joules in the same way where a counter reads them in such windows; a slow one is not asked.
 """
@@ -21,7 +23,7 @@ from ampere.worker.runtimes import Description
 
 from .slowness import slow
 
-ROUNDS = 4
+ROUNDS = 8
 WINDOW_SECONDS = 0.1
 COMMON = "torch"
 STARTED = ("local", "ssh")  # where there can be a second worker
@@ -63,7 +65,8 @@ def _in_turn(header: Header, own: Device, torch: Device) -> list[tuple[Yardstick
 
 
 def _in_its_condition(header: Header, pairs: list[tuple[Yardstick, Yardstick]]) -> Header:
-    seconds = header.yardstick_seconds * median(common.cpu_seconds / own.cpu_seconds for own, common in pairs)
+    quick = [sorted(told.cpu_seconds for told in each)[1] for each in zip(*pairs, strict=True)]
+    seconds = header.yardstick_seconds * quick[1] / quick[0]
     read = [common.joules / own.joules for own, common in pairs if common.joules and own.joules]
     joules = header.yardstick_joules * median(read) if header.yardstick_joules and read else None
     return replace(header, common_yardstick_seconds=seconds, common_yardstick_joules=joules)
