@@ -10,7 +10,7 @@ import pytest
 from tests.synthetic import chain, observed, random_chains, true_seconds
 
 from ampere import Estimator, Meter, Profile, TrainingSetup, compare
-from ampere.comparison.one_condition import UNKNOWN_CONDITION, Moved, common_yardstick
+from ampere.comparison.one_condition import UNKNOWN_CONDITION, Moved, at_one_condition, common_yardstick
 from ampere.errors import UsageError
 from ampere.worker.runtimes import description_of
 from ampere.yardstick import BELIEF
@@ -67,6 +67,26 @@ def test_what_is_not_known_of_the_factor_is_in_the_interval(torch, jax):
     low, high = dearer.ratio_interval90
     assert high / low == pytest.approx(exp(2 * 1.6449 * dearer.relative_stddev))
     assert cheapest.ratio == 1
+
+
+def test_a_restless_machine_is_in_the_interval(torch, jax):
+    """Of a yardstick that varies in plain loops; before other steps it varies with the network."""
+
+    def with_yardsticks(profile, allocator):
+        seen = [
+            replace(
+                o, measurement=replace(o.measurement, allocator=allocator, yardsticks=(1e-3 * (1 + 0.3 * (n % 2)),))
+            )
+            for n, o in enumerate(profile.observations)
+        ]
+        return replace(profile, observations=tuple(seen))
+
+    def doubt(allocator):
+        moved = at_one_condition([Estimator(torch), Estimator(with_yardsticks(jax, allocator))], ["torch", "jax"])[1]
+        return moved.stddev
+
+    assert doubt("tuned") == JAX.yardstick_repeats
+    assert doubt("system") == pytest.approx(hypot(JAX.yardstick_repeats, log(1.3) / 2), rel=0.02)
 
 
 def test_profiles_of_other_devices_have_no_doubt_of_a_factor(torch, jax):

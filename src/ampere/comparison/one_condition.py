@@ -5,11 +5,12 @@
 
     factor = c1 / c          a profile made while the device was 10 % slower is told 10 % cheaper
 
-    u    what is not known of it, relative:        u^2 = repeats^2 + (0.3 log factor)^2
+    u    what is not known of it, relative:        u^2 = repeats^2 + restless^2 + (0.3 log factor)^2
 
 Seconds have the factor of seconds, and joules that of joules where a counter read them. Two timings of a yardstick
-beside PyTorch's differ; how much, a runtime's description says. And a network need not share all of a yardstick's
-slowdown (yardstick.py), so a large factor is less sure than a small one.
+beside PyTorch's differ; how much, a runtime's description says. More on a restless machine: by how much the yardstick
+varied while the profile was made. And a network need not share all of a yardstick's slowdown (yardstick.py), so a
+large factor is less sure than a small one.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import hypot, log
+from statistics import stdev
 from typing import Any
 
 from ampere.estimation import Estimate, Estimator
@@ -97,10 +99,17 @@ def _repeats(profile: Profile) -> float:
     return 0.0 if described.torch_yardstick else described.yardstick_repeats
 
 
+def _restless(profile: Profile) -> float:
+    """In plain loops, where the yardstick settles first: elsewhere it varies with the network before it."""
+    plain = [o.measurement.yardsticks for o in profile.observations if o.measurement.allocator == "system"]
+    steps = [log(seconds) for round_by_round in plain for seconds in round_by_round]
+    return stdev(steps) if len(steps) > 1 else 0.0
+
+
 def _moved(estimator: Estimator, there: Sequence[tuple[Estimator, str]]) -> Moved:
     """`there` are all of its device with their names, itself among them."""
     profile, setups = estimator.profile, {other.profile.setup for other, _ in there}
-    here, repeats = common_yardstick(profile), _repeats(profile)
+    here, repeats = common_yardstick(profile), hypot(_repeats(profile), _restless(profile))
     as_it_is = Moved(yardstick_seconds=here[0] if here else None)
     if len(setups) == 1:  # alone, or several devices of one make: then their difference is what is asked for
         return as_it_is
