@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ampere.conformance.candidate import ERROR_TYPES, Candidate
-from ampere.worker import PROTOCOL, PROTOCOLS
+from ampere.worker.language import PROTOCOL, PROTOCOLS
 from ampere.worker.errors import WorkerError
 from ampere.worker.greeting import agreed
 

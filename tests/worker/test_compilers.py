@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ampere.worker.compiling import TOO_LONG, compiling_at_most
+from ampere.worker.compiling import compiling_at_most
+from ampere.worker.language import COMPILE_TIMEOUT_EXIT_CODE
 from ampere.worker.errors import WorkerError
 from ampere.worker.isolation import in_child
 from ampere.worker.runtimes.layer_examples import conv
@@ -64,7 +65,7 @@ def test_one_that_takes_too_long_is_told_before_the_process_ends(start_worker, l
     told = worker.block(layers_subject(conv()), setup={"runtime": "jax"}, compile_limit=0.01)
     assert told["error"] == {"type": "compile_timeout", "message": "compiling took longer than 0.01 s"}
     assert worker.process.stdout.read() == ""
-    assert worker.process.wait(10) == TOO_LONG
+    assert worker.process.wait(10) == COMPILE_TIMEOUT_EXIT_CODE
 
 
 def test_one_in_a_process_of_its_own_ends_only_that():

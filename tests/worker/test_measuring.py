@@ -13,10 +13,9 @@ from ampere.worker.measuring import (
     Window,
     measure,
     measure_plain,
-    plan_steps,
-    plan_windows,
     ratios,
 )
+from ampere.worker.planning import plan_steps, plan_windows
 from ampere.worker.medians import median, quantile, relative_spread
 from ampere.worker.meters import choose_meter
 from ampere.worker.request import BlockRequest

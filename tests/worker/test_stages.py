@@ -7,7 +7,8 @@ import torch
 
 from ampere.network import KINDS, Layer, TrainingSetup
 from ampere.network.kinds.convolution import usual_config
-from ampere.worker.measuring import Target, measure, plan_steps
+from ampere.worker.measuring import Target, measure
+from ampere.worker.planning import plan_steps
 from ampere.worker.meters import choose_meter
 from ampere.worker.runtimes import find_runtime
 

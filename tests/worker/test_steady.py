@@ -8,7 +8,7 @@ from tests.sysfs_tree import Machine, add_hwmon, add_powercap
 from ampere.devices.simulated import PARTS, SimulatedDevice
 from ampere.models.loading import find_space
 from ampere.profiling.sources import SpaceSource
-from ampere.worker.steady import LEAST_SECONDS, reading_by
+from ampere.worker.planning import LEAST_SECONDS, reading_by
 
 WATTS = 6.0
 

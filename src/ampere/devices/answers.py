@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import DeviceError, MeterError, RuntimeMissingError
-from ..worker import PROTOCOLS
+from ..worker.language import PROTOCOLS
 from .device import VariantDied, VariantFailed
 
 

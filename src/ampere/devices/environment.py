@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from ..errors import UsageError
 from ..network.setup import ALLOCATORS
-from ..worker.compiling import LIMIT_SECONDS
+from ..worker.language import COMPILE_LIMIT_SECONDS
 
 # glibc gives memory back and takes it again on every iteration; these settings make it keep what it has.
 TUNED = {
@@ -23,7 +23,7 @@ LONGEST_LIMIT = 1e5  # more than a day
 
 def compile_limit() -> float:
     """Seconds after which a variant that still compiles is given up."""
-    asked = os.environ.get(COMPILE_LIMIT) or LIMIT_SECONDS
+    asked = os.environ.get(COMPILE_LIMIT) or COMPILE_LIMIT_SECONDS
     try:
         seconds = float(asked)
     except ValueError:

@@ -18,7 +18,7 @@ from ..network import Measurement, Network, TrainingSetup, work
 from ..network.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 from ..profiles.profile import Profile
 from ..profiles.recording import profile_from
-from ..worker import PROTOCOL
+from ..worker.language import PROTOCOL
 from .block import Block, Yardstick
 from .device import VariantFailed
 from .subjects import described, network_of

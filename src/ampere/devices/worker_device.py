@@ -11,8 +11,8 @@ from typing import Any
 
 from ..errors import DeviceError, MeterError
 from ..network import TrainingSetup
-from ..worker.compiling import COMPILE_TIMEOUT, TOO_LONG
 from ..worker.errors import WorkerError
+from ..worker.language import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 from ..worker.meters import DEFAULT_WATTS_PER_CORE
 from ..worker.runtimes import description_of
 from .answers import as_error, check_version, compiled_too_long, greeting, read_answer
@@ -155,7 +155,7 @@ class WorkerDevice(ABC):
             try:
                 answer = self._ask(request, seconds)
             except WorkerGone as problem:
-                if problem.code == TOO_LONG:
+                if problem.code == COMPILE_TIMEOUT_EXIT_CODE:
                     raise compiled_too_long(self.compile_limit) from None
                 causes.append(str(problem))
                 continue

@@ -10,7 +10,7 @@ from typing import Any
 from ampere.devices.block import Block
 from ampere.network import Measurement, Meter, TrainingSetup
 from ampere.profiles.profile import Observation
-from ampere.worker.measuring import plan_windows
+from ampere.worker.planning import plan_windows
 
 from .experiment import Experiment
 

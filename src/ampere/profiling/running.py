@@ -27,7 +27,7 @@ from ampere.profiles.recording import (
     record_observation,
 )
 from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
-from ampere.worker.steady import reading_by
+from ampere.worker.planning import reading_by
 
 from .abilities import built_by, check_setup
 from .campaigns import find_campaign

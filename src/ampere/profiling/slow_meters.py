@@ -20,7 +20,7 @@ from ampere.fitting import counted, power_of
 from ampere.network import Network
 from ampere.profiles.profile import Observation
 from ampere.surrogate.hyperparameters import Hyperparameters
-from ampere.worker.steady import reading_by
+from ampere.worker.planning import reading_by
 
 from .campaigns.campaign import Bench, Goal, Progress, Task
 from .experiment import Experiment

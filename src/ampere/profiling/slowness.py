@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ampere.network import Meter
-from ampere.worker.steady import reading_by
+from ampere.worker.planning import reading_by
 
 SLOW_SECONDS = 2.0  # of a window: below, reading joules of every block takes no longer than its time does
 TIMED_SECONDS, TIMED_SHARE, TIMED_AT_MOST = 15.0, 0.1, 40.0

@@ -8,13 +8,14 @@ from typing import Any, Dict, List, Tuple
 from .compiling import Tell, compiling_at_most, compiling_flags, nobody
 from .errors import WorkerError, bad_request
 from .isolation import CAN_FORK, in_child
-from .measuring import Plan, Target, Window, measure, measure_plain, plan_for_counter, plan_steps, plan_windows, window
+from .measuring import Target, Window, measure, measure_plain, window
 from .medians import median, quantile
 from .memory import limit_memory
 from .meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
+from .planning import Plan, Reading, plan_for_counter, plan_steps, plan_windows, reading_by
 from .request import STEP, BlockRequest, seconds_of, threads_of
 from .runtimes import Runtime, Training, description_of, find_runtime
-from .steady import Reading, measure_steady, reading_by, settle
+from .steady import measure_steady, settle
 from .summary import Trial, spans, summary
 from .surroundings import SLEPT_SECONDS, power_source, slept_seconds
 

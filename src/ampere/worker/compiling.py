@@ -9,11 +9,9 @@ import threading
 from typing import Callable, Iterator, Tuple
 
 from .errors import WorkerError
+from .language import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 
-LIMIT_SECONDS = 120.0
 SLOW_SECONDS = 30.0  # beyond it a measurement is flagged: it took longer to compile than most do to measure
-TOO_LONG = 71  # the exit code that tells a host whom the answer does not reach
-COMPILE_TIMEOUT = "compile_timeout"
 ANSWERING_SECONDS = 5.0  # a host that does not listen keeps nothing alive
 
 Tell = Callable[[WorkerError], None]
@@ -47,4 +45,4 @@ def _end(seconds: float, tell: Tell) -> None:
     telling = threading.Thread(target=tell, args=(too_long(seconds),), daemon=True)
     telling.start()
     telling.join(ANSWERING_SECONDS)
-    os._exit(TOO_LONG)
+    os._exit(COMPILE_TIMEOUT_EXIT_CODE)

@@ -2,8 +2,8 @@
 
 from typing import Any, Callable, Dict, Optional
 
-from . import PROTOCOL, PROTOCOLS
 from .errors import WorkerError, bad_request
+from .language import PROTOCOL, PROTOCOLS
 from .machine import hello
 
 QUICKEST_BEAT, SLOWEST_BEAT = 0.05, 3600.0  # seconds

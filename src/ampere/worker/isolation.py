@@ -5,7 +5,7 @@ import os
 import signal
 from typing import Any, Callable, Dict
 
-from .compiling import COMPILE_TIMEOUT, TOO_LONG
+from .language import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 from .errors import WorkerError, as_worker_error
 
 CAN_FORK = hasattr(os, "fork")
@@ -42,7 +42,7 @@ def _collect(child: int, read_end: int) -> Dict[str, Any]:
         line = pipe.readline()
     status = os.waitpid(child, 0)[1]
     if not line.endswith(b"\n"):
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == TOO_LONG:
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == COMPILE_TIMEOUT_EXIT_CODE:
             raise WorkerError(COMPILE_TIMEOUT, "compiling took too long")
         raise WorkerError("variant_died", "training the variant " + _cause(status))
     answer = json.loads(line.decode())

@@ -4,7 +4,7 @@ import os
 import platform
 from typing import Any, Dict, Optional
 
-from . import PROTOCOL
+from .language import PROTOCOL
 from .meters import choose_meter, watts_of
 from .runtimes import installed
 from .surroundings import governor, power_source

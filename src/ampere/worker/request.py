@@ -3,8 +3,8 @@
 from typing import Any, Dict, NamedTuple, Sequence
 
 from ..network import TrainingSetup
-from .compiling import LIMIT_SECONDS
 from .errors import bad_request
+from .language import COMPILE_LIMIT_SECONDS
 from .meters import watts_of
 
 PAIRINGS = ("step", "window", "plain")
@@ -22,7 +22,7 @@ class BlockRequest(NamedTuple):
     isolation: str
     seconds_limit: float
     watts_per_core: float
-    compile_limit: float = LIMIT_SECONDS
+    compile_limit: float = COMPILE_LIMIT_SECONDS
     stage: str = STEP  # what is timed: the whole step, or one stage of it
     counting: bool = True  # else a slow counter is not asked, and only time is told
     power: bool = False  # of a gauge: the power of the steady load, in a few samples
@@ -38,7 +38,7 @@ class BlockRequest(NamedTuple):
             isolation=_one_of(record, "isolation", ISOLATIONS),
             seconds_limit=seconds_of(record, "seconds_limit", 60.0),
             watts_per_core=watts_of(record),
-            compile_limit=seconds_of(record, "compile_limit", LIMIT_SECONDS),
+            compile_limit=seconds_of(record, "compile_limit", COMPILE_LIMIT_SECONDS),
             stage=_stage(record),
             counting=bool(record.get("count", True)),
             power=bool(record.get("power", False)),

@@ -9,27 +9,11 @@ began all that is read is of this load. The energy of a window is off by up to a
 
 import math
 import time
-from typing import Callable, List, NamedTuple, Tuple
+from typing import Callable, List, Tuple
 
-from .measuring import YARDSTICKS_IN_WINDOW, Step, Window, window
+from .measuring import Step, Window, window
 from .meters import CpuTimeMeter, Meter
-
-SETTLING_UPDATES = 2
-SAMPLES = 5
-LEAST_SECONDS = 1.5  # a fast gauge is watched for longer than its samples take: other programs come and go
-
-
-class Reading(NamedTuple):
-    settling_seconds: float
-    seconds: float
-
-    @property
-    def whole(self) -> float:
-        return self.settling_seconds + self.seconds
-
-
-def reading_by(update_seconds: float) -> Reading:
-    return Reading(SETTLING_UPDATES * update_seconds, max(LEAST_SECONDS, SAMPLES * update_seconds))
+from .planning import YARDSTICKS_IN_WINDOW, Reading
 
 
 def measure_steady(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ampere.worker import PROTOCOLS
+from ampere.worker.language import PROTOCOLS
 
 from ..candidate import Candidate
 from ..outcome import Broken, Check

@@ -6,7 +6,7 @@ import json
 import time
 from itertools import pairwise
 
-from ampere.worker import PROTOCOLS
+from ampere.worker.language import PROTOCOLS
 
 from ..candidate import Candidate
 from ..outcome import Broken, Check, NotOffered

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any
 
 from ...network import Meter, Network, TrainingSetup, work
-from ...worker import PROTOCOL
+from ...worker.language import PROTOCOL
 from ...worker.medians import relative_spread
-from ...worker.steady import reading_by
+from ...worker.planning import reading_by
 from ...worker.yardstick_network import YARDSTICK
 from ..block import Block, Yardstick
 from ..device import VariantDied
