@@ -15,11 +15,11 @@ from statistics import median
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figures say
 
 import ampere
-from ampere.budget import counting
+from ampere.budget import spending as counting
+from ampere.core import Meter
 from ampere.devices.simulated import SimulatedDevice
-from ampere.estimation import Estimator
-from ampere.models.general import SPACES
-from ampere.network import Meter
+from ampere.estimation.estimate import Estimator
+from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
 
 DEVICE = "xavier"

@@ -19,8 +19,8 @@ from statistics import mean, median
 import ampere
 from ampere.devices.simulated import PARTS, SimulatedDevice
 from ampere.models.loading import find_space
-from ampere.profiles.profile import Profile
 from ampere.profiling.sources import SpaceSource
+from ampere.storage.profile import Profile
 
 SHOWN = ("additive", "physics", "flops_intercept", "flops")
 MATTERS = 0.1  # share of a network

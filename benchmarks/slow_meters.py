@@ -33,10 +33,10 @@ import numpy as np
 import ampere
 from ampere.devices.simulated import PARTS, SimulatedDevice
 from ampere.devices.simulated import device as simulated_device
-from ampere.devices.simulated.part import Counter
+from ampere.devices.simulated.parts import Counter
 from ampere.models.loading import find_space
-from ampere.profiling import slowness
-from ampere.profiling.slowness import SLOW_SECONDS
+from ampere.profiling import meter_windows as slowness
+from ampere.profiling.meter_windows import SLOW_SECONDS
 from ampere.profiling.sources import SpaceSource
 
 COUNTERS = {

@@ -4,12 +4,11 @@ from pathlib import Path
 
 from tests.synthetic import random_chains
 
+from ampere.core import Meter, Network, TrainingSetup
 from ampere.devices.simulated import SimulatedDevice
-from ampere.network import Meter, Network, TrainingSetup
-from ampere.profiles.profile import Profile
 from ampere.profiling.experiment import Experiment, of_layers
-from ampere.profiling.merging import merged
-from ampere.profiling.observing import observation
+from ampere.profiling.observing import merged, observation
+from ampere.storage.profile import Profile
 
 
 def whole(network: Network) -> Experiment:

@@ -10,12 +10,12 @@ from tests.synthetic import chain, random_chains
 
 from ampere import Budget, Estimate, Estimator, Profile
 from ampere.budget.recording import Reading, summed_up
+from ampere.core import Meter, Network, TrainingSetup
+from ampere.core.errors import ProfileError, UsageError
 from ampere.devices.simulated import SimulatedDevice
-from ampere.drift import Condition, followed
-from ampere.errors import ProfileError, UsageError
-from ampere.network import Meter, Network, TrainingSetup
-from ampere.profiles.places import journal_path
-from ampere.profiles.recording import observations_from, profile_from
+from ampere.estimation.drift import Condition, followed
+from ampere.storage.places import journal_path
+from ampere.storage.recording import observations_from, profile_from
 
 NAME = "xavier"
 ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False), "system")
@@ -23,7 +23,7 @@ ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False
 
 @pytest.fixture(autouse=True)
 def every_step_is_read(monkeypatch):
-    monkeypatch.setattr("ampere.budget.counting.READINGS_APART", 0)
+    monkeypatch.setattr("ampere.budget.spending.READINGS_APART", 0)
 
 
 class DriftingMeter:

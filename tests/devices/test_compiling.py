@@ -2,10 +2,10 @@
 
 import pytest
 
+from ampere.core import Network, TrainingSetup
 from ampere.devices import LocalDevice, VariantDied
-from ampere.network import Network, TrainingSetup
-from ampere.worker.runtimes.layer_examples import conv
-from ampere.worker.runtimes.table import description_of, installed
+from ampere.runtimes.conformance import conv
+from ampere.runtimes.table import description_of, installed
 
 SUBJECT = {"layers": Network((conv(),), 3).to_json()}
 QUICK = {"iterations": 2, "warmup": 1}

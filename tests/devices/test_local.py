@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from ampere.core import TrainingSetup
+from ampere.core.errors import DeviceError, RuntimeMissingError, UsageError
 from ampere.devices import Block, LocalDevice, VariantDied, VariantFailed
-from ampere.errors import DeviceError, RuntimeMissingError, UsageError
-from ampere.network import TrainingSetup
 
 SUBJECTS = Path(__file__).parent.parent / "worker" / "subjects.py"
 QUICK = {"iterations": 2, "warmup": 1}

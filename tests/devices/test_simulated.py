@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 from tests.synthetic import chain, conv, linear
 
+from ampere.core import Network, TrainingSetup
 from ampere.devices import VariantDied
 from ampere.devices.simulated import PARTS, SimulatedDevice
 from ampere.devices.simulated.body import Window, read
-from ampere.network import Network, TrainingSetup
 
 EVERY = pytest.mark.parametrize("name", PARTS)
 PHONES = pytest.mark.parametrize("name", ["phone-android", "phone-ios"])

@@ -11,12 +11,11 @@ import pytest
 from tests.sshd import left_behind, pull_the_cable, server, workers
 from tests.synthetic import chain
 
+from ampere.core import TrainingSetup
+from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError, UsageError
 from ampere.devices import VariantDied, VariantFailed, describe
-from ampere.devices.address import Address
-from ampere.devices.ssh import SshDevice
-from ampere.errors import DeviceError, MeterError, RuntimeMissingError, UsageError
+from ampere.devices.ssh import Address, SshDevice
 from ampere.models import SPACES
-from ampere.network import TrainingSetup
 
 QUICK = {"iterations": 2, "warmup": 1}
 LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
@@ -98,7 +97,7 @@ def test_a_connection_lost_between_two_requests(there):
 
 def test_a_killed_host_leaves_nothing(there):
     code = (
-        "import sys, time; from ampere.devices.ssh import SshDevice; from ampere.devices.address import Address\n"
+        "import sys, time; from ampere.devices.ssh import SshDevice; from ampere.devices.ssh import Address\n"
         f"device = SshDevice(Address.parse({there.spec.partition(':')[2]!r})); device.hello()\n"
         "print('ready', flush=True); time.sleep(60)"
     )

@@ -12,10 +12,9 @@ from tests.listening import NODE, OURS, listening
 
 from ampere import Profile, TrainingSetup
 from ampere.cli import main
+from ampere.core.errors import DeviceError, UsageError
 from ampere.devices import VariantDied, describe, opened, setup_on
-from ampere.devices.tcp import TcpDevice
-from ampere.devices.tcp_address import TcpAddress
-from ampere.errors import DeviceError, UsageError
+from ampere.devices.tcp import TcpAddress, TcpDevice
 
 LAYER = {"kind": "linear", "config": {"lead": [32], "bias": True}, "channels": [16, 8], "tail": []}
 LAYERS = {"layers": {"batch": 32, "layers": [{**LAYER, "trainable": True, "input_grad": False}]}}

@@ -12,7 +12,7 @@ import pytest
 from tests.plugins import bring_runtime
 
 from ampere.cli.parsing import parse
-from ampere.worker.runtimes.table import description_of, installed
+from ampere.runtimes.table import description_of, installed
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -113,8 +113,8 @@ def test_python_of_these_pages_runs_as_it_stands(tmp_path, page, says):
 
 
 def test_the_tests_of_a_runtime_of_ones_own_run_as_they_stand(tmp_path, monkeypatch):
-    described = 'Description("ampere.worker.runtimes.torch_runtime", ("tiny",), "pip install tiny")'
-    code = f"from ampere.worker.runtimes import Description\n\nRUNTIME = {described}\n"
+    described = 'Description("ampere.runtimes.torch_runtime", ("tiny",), "pip install tiny")'
+    code = f"from ampere.runtimes import Description\n\nRUNTIME = {described}\n"
     bring_runtime(monkeypatch, tmp_path / "site", "tiny", code)
     (tmp_path / "test_tiny.py").write_text(blocks(ROOT / "docs" / "RUNTIMES.md", "python")[-1])
     run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "really or linear or yardstick"]

@@ -9,9 +9,9 @@ from random import Random
 import pytest
 from tests.synthetic import chain
 
+from ampere.core.windows import median
 from ampere.devices import LocalDevice
 from ampere.worker.measuring import Window, ratios
-from ampere.worker.medians import median
 
 LAYERS = {"layers": chain(3, 8, 8, 8).to_json()}
 

@@ -12,16 +12,14 @@ import pytest
 from tests.listening import OURS, listening
 from tests.sshd import command_of, descendants, left_behind, server, workers
 
+from ampere.core import Layer, Meter, Network, TrainingSetup
 from ampere.devices import Block, LocalDevice, VariantFailed
-from ampere.devices.address import Address
-from ampere.devices.conversation import MISSED_BEATS
-from ampere.devices.limits import MOST_WATTS, impossible
-from ampere.devices.ssh import SshDevice
-from ampere.devices.tcp import TcpDevice
-from ampere.devices.tcp_address import TcpAddress
-from ampere.network import Layer, Meter, Network, TrainingSetup
-from ampere.profiling.campaigns.campaign import Bench
+from ampere.devices.answers import MOST_WATTS, impossible
+from ampere.devices.ssh import Address, SshDevice
+from ampere.devices.tcp import TcpAddress, TcpDevice
+from ampere.devices.transport import MISSED_BEATS
 from ampere.profiling.experiment import of_layers
+from ampere.profiling.strategies.strategy import MeasurementContext
 
 MUTANT = Path(__file__).parents[1] / "conformance" / "mutant.py"
 LAYER = Layer("linear", {"lead": (8,), "bias": True}, 16, 8)
@@ -105,7 +103,7 @@ def test_no_lie_reaches_what_is_recorded(monkeypatch):
     recorded = []
     with Liar() as device:
         meter, nominal = Meter(**device.hello()["meter"]), device.yardstick(0.1).cpu_seconds
-        bench = Bench(None, {"tuned": device}, TrainingSetup(), meter, nominal, recorded.append)
+        bench = MeasurementContext(None, {"tuned": device}, TrainingSetup(), meter, nominal, recorded.append)
         for _ in range(9):
             bench.observe(of_layers([LAYER], 8), 1e-3)
         assert device.restarts == 0

@@ -9,7 +9,7 @@ import pytest
 import ampere
 from ampere.devices import Device
 from ampere.devices.simulated import PARTS, SimulatedDevice
-from ampere.devices.simulated.part import Counter
+from ampere.devices.simulated.parts import Counter
 from ampere.models.loading import find_space
 from ampere.profiling.slow_meters import WINDOWS_AT_LEAST
 from ampere.profiling.sources import SpaceSource

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from tests.sshd import command_of, descendants, server
 
+from ampere.core import Layer, Network
 from ampere.devices import LocalDevice
-from ampere.devices.address import Address
-from ampere.devices.ssh import SshDevice
-from ampere.network import Layer, Network
+from ampere.devices.ssh import Address, SshDevice
 
 LAYERS = {"layers": Network((Layer("linear", {"lead": (8,), "bias": True}, 16, 8),), 8).to_json()}
 SHARE = 0.003

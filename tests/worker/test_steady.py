@@ -5,10 +5,10 @@ import os
 import pytest
 from tests.sysfs_tree import Machine, add_hwmon, add_powercap
 
+from ampere.core.windows import LEAST_SECONDS, reading_by
 from ampere.devices.simulated import PARTS, SimulatedDevice
 from ampere.models.loading import find_space
 from ampere.profiling.sources import SpaceSource
-from ampere.worker.planning import LEAST_SECONDS, reading_by
 
 WATTS = 6.0
 

@@ -1,7 +1,6 @@
 """Devices: a device is a way to start a worker, or to stand in for one."""
 
-from .block import Block, Yardstick
-from .device import Device, VariantDied, VariantFailed
+from .device import Block, Device, VariantDied, VariantFailed, Yardstick
 from .local import LocalDevice
 from .opening import allocator_on, check_same_meter, describe, opened, setup_on
 

@@ -1,16 +1,21 @@
-"""This machine as a device: a worker in a process of its own."""
+"""This machine as a device: a worker in a process of its own, with its allocator and threads."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from ..errors import DeviceError
-from ..worker.meters import DEFAULT_WATTS_PER_CORE
-from .conversation import Conversation
+from ampere.core.errors import DeviceError
+from ampere.meters import DEFAULT_WATTS_PER_CORE
+
 from .environment import METER, worker_environment
-from .process import WorkerProcess
+from .transport import Transport, WorkerProcess
 from .worker_device import WorkerDevice
+
+# The environment in which a worker runs: its allocator and its threads; and what a host reads there.
+
+
+# This machine as a device: a worker in a process of its own.
 
 
 class LocalDevice(WorkerDevice):
@@ -28,7 +33,7 @@ class LocalDevice(WorkerDevice):
     def worker_pid(self) -> int | None:
         return self._worker.pid if isinstance(self._worker, WorkerProcess) else None
 
-    def _launched(self) -> Conversation:
+    def _launched(self) -> Transport:
         environment = worker_environment({**os.environ, METER: self._asked_meter()}, self.allocator, self._threads)
         try:
             return WorkerProcess(self._command, environment)

@@ -14,20 +14,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import MeterError, UsageError
-from ..network import Meter, TrainingSetup
-from ..network.kinds import USUAL_WIDTH
-from ..network.setup import ALLOCATORS
-from ..worker.errors import WorkerError
-from ..worker.machine import hello
-from ..worker.meters import DEFAULT_WATTS_PER_CORE, METER_FAILED, counters
-from ..worker.runtimes import Description
-from .device import Device
+from ampere.core import Meter, TrainingSetup
+from ampere.core.errors import MeterError, UsageError, WorkerError
+from ampere.core.kinds import USUAL_WIDTH
+from ampere.core.setup import ALLOCATORS
+from ampere.devices.external_meters import PHONE, asked_as, logged_meter
+from ampere.meters import DEFAULT_WATTS_PER_CORE, METER_FAILED, counters
+from ampere.runtimes import Description
+from ampere.worker.machine import hello
+
+from .answers import abilities_in
+from .device import Device, fingerprint
 from .environment import METER
-from .fingerprint import fingerprint
-from .foreign import abilities_in
 from .local import LocalDevice
-from .logs import PHONE, asked_as, logged_meter
 from .worker_device import WorkerDevice
 
 LOCAL = "local"
@@ -46,7 +45,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Sort:
+class DeviceType:
     """A sort of device: how one is described without starting anything, and how it is opened."""
 
     describe: Callable[[str, float], Described]  # name, watts of a busy core
@@ -96,7 +95,7 @@ def has_meters(spec: str) -> bool:
 def counters_of(spec: str, check: bool) -> list[dict[str, Any]]:
     """Every counter there, read or not; put to the test where that is asked for."""
     if spec == LOCAL:
-        from .phones import phones_found
+        from ampere.devices.external_meters.phone import phones_found
 
         return [*counters({"check": check})["counters"], *phones_found()]
     if not has_meters(spec):
@@ -114,15 +113,15 @@ def setup_on(spec: str, setup: TrainingSetup | None = None, any_runtime: bool = 
     return setup if setup.runtime in there or not there else replace(setup, runtime=there[0])
 
 
-def _found(spec: str) -> tuple[Sort, str]:
+def _found(spec: str) -> tuple[DeviceType, str]:
     sort, _, name = spec.partition(":")
-    if sort not in SORTS or (spec != LOCAL if sort == LOCAL else not name):
+    if sort not in DEVICE_TYPES or (spec != LOCAL if sort == LOCAL else not name):
         raise UsageError(f"there is no device {spec!r}: {_hint(spec)}")
-    return SORTS[sort], name
+    return DEVICE_TYPES[sort], name
 
 
 def _hint(spec: str) -> str:
-    from .simulated import PARTS
+    from ampere.devices.simulated import PARTS
 
     known = [LOCAL, *(f"simulated:{name}" for name in PARTS), "replayed:FILE", "ssh://user@host", "tcp://host:port"]
     near = get_close_matches(spec, known, n=1, cutoff=0.6)
@@ -168,8 +167,7 @@ def _open_ssh(name: str, watts_per_core: float, seed: int) -> Devices:
 
 
 def _over_ssh(name: str, allocator: str, watts_per_core: float) -> WorkerDevice:
-    from .address import Address
-    from .ssh import SshDevice
+    from .ssh import Address, SshDevice
 
     return SshDevice(Address.parse(name), allocator, watts_per_core)
 
@@ -182,8 +180,7 @@ def _describe_tcp(name: str, watts_per_core: float) -> Described:
 
 
 def _open_tcp(name: str, watts_per_core: float, seed: int) -> Devices:
-    from .tcp import TcpDevice
-    from .tcp_address import TcpAddress
+    from .tcp import TcpAddress, TcpDevice
 
     return {"tuned": TcpDevice(TcpAddress.parse(name), watts_per_core)}
 
@@ -194,7 +191,7 @@ def _describe_simulated(name: str, _: float) -> Described:
 
 
 def _open_simulated(name: str, _: float, seed: int) -> Devices:
-    from .simulated import PARTS, SimulatedDevice
+    from ampere.devices.simulated import PARTS, SimulatedDevice
 
     if name not in PARTS:
         raise UsageError(f"there is no device 'simulated:{name}': {_hint(f'simulated:{name}')}")
@@ -216,10 +213,10 @@ def _open_replayed(name: str, _: float, seed: int) -> Devices:
     return {allocator: ReplayedDevice(Path(name), allocator, known) for allocator in there}
 
 
-SORTS = {
-    LOCAL: Sort(_describe_local, _open_local),
-    "ssh": Sort(_describe_ssh, _open_ssh),
-    "tcp": Sort(_describe_tcp, _open_tcp),
-    "simulated": Sort(_describe_simulated, _open_simulated),
-    "replayed": Sort(_describe_replayed, _open_replayed),
+DEVICE_TYPES = {
+    LOCAL: DeviceType(_describe_local, _open_local),
+    "ssh": DeviceType(_describe_ssh, _open_ssh),
+    "tcp": DeviceType(_describe_tcp, _open_tcp),
+    "simulated": DeviceType(_describe_simulated, _open_simulated),
+    "replayed": DeviceType(_describe_replayed, _open_replayed),
 }

@@ -7,10 +7,10 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from ..network import TrainingSetup
-from .block import Block
-from .conversation import ConnectionLost, WorkerGone
-from .device import VariantFailed
+from ampere.core import TrainingSetup
+
+from .device import Block, VariantFailed
+from .transport import ConnectionLost, WorkerGone
 from .worker_device import WorkerDevice
 
 RECONNECT_SECONDS = 120.0

@@ -9,20 +9,17 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from ..errors import DeviceError, MeterError
-from ..network import TrainingSetup
-from ..worker.errors import WorkerError
-from ..worker.language import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
-from ..worker.meters import DEFAULT_WATTS_PER_CORE
-from ..worker.runtimes import description_of
-from .answers import as_error, check_version, compiled_too_long, greeting, read_answer
-from .block import Block, Yardstick
-from .conversation import BEAT_SECONDS, MISSED_BEATS, Conversation, WorkerGone
-from .device import VariantDied, VariantFailed
+from ampere.core import TrainingSetup
+from ampere.core.errors import DeviceError, MeterError, WorkerError
+from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
+from ampere.devices.external_meters import logged_meter
+from ampere.meters import DEFAULT_WATTS_PER_CORE
+from ampere.runtimes import description_of
+
+from .answers import as_error, check_version, compiled_too_long, greeting, impossible, read_answer
+from .device import Block, VariantDied, VariantFailed, Yardstick, fingerprint
 from .environment import METER, compile_limit
-from .fingerprint import fingerprint
-from .limits import impossible
-from .logs import logged_meter
+from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerGone
 
 ATTEMPTS = 2
 TRAINING = ("block", "yardstick")
@@ -43,14 +40,14 @@ class WorkerDevice(ABC):
         self.beat_seconds = BEAT_SECONDS  # how often a busy worker says that it is alive
         self._grace = grace_seconds
         self._threads = 1
-        self._worker: Conversation | None = None
+        self._worker: Transport | None = None
         self._greeted = False
         self._meter: dict[str, Any] | None = None
         self._outside = logged_meter()
         self._cores, self._silence_seconds = 1, 0.0
 
     @abstractmethod
-    def _launched(self) -> Conversation:
+    def _launched(self) -> Transport:
         """A worker that nothing was said to yet."""
 
     @abstractmethod
@@ -184,7 +181,7 @@ class WorkerDevice(ABC):
             worker.silence_seconds = self._silence_seconds
         return answer
 
-    def _started(self) -> Conversation:
+    def _started(self) -> Transport:
         if self._worker and self._worker.alive:
             return self._worker
         if self._worker:
@@ -194,7 +191,7 @@ class WorkerDevice(ABC):
         self._greet(self._worker)
         return self._worker
 
-    def _greet(self, worker: Conversation) -> None:
+    def _greet(self, worker: Transport) -> None:
         """A worker that cannot even say hello is no fault of the variant that it was started for."""
         self._greeted = False
         said, kind, message = read_answer(worker.ask(greeting(self.watts_per_core, self.beat_seconds), START_SECONDS))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
+from ampere.core import Meter
+from ampere.core.errors import ProfileError
 from ampere.devices import Device, describe, opened
-from ampere.errors import ProfileError
-from ampere.network import Meter
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+from ampere.meters import DEFAULT_WATTS_PER_CORE
 
 from .folder import Folder
 from .job import Job, Report

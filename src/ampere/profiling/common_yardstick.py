@@ -15,13 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import median
 
+from ampere.core.errors import AmpereError
 from ampere.devices import Device, Yardstick, opened
 from ampere.devices.opening import Described
-from ampere.errors import AmpereError
-from ampere.profiles.recording import Header
-from ampere.worker.runtimes import Description
+from ampere.runtimes import Description
+from ampere.storage.recording import Header
 
-from .slowness import slow
+from .meter_windows import slow
 
 ROUNDS = 8
 WINDOW_SECONDS = 0.1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ampere.devices import Device
-from ampere.estimation import Estimator
-from ampere.models.families import CNN5
+from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space
+from ampere.models.spaces import CNN5
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
 
