@@ -19,7 +19,14 @@ def test_it_is_small_and_always_the_same():
 
 def test_only_what_runs_there_travels():
     names = zipfile.ZipFile(io.BytesIO(bundle())).namelist()
-    assert {name.split("/")[1] for name in names if "/" in name} == {"__init__.py", "network", "worker", "models"}
+    assert {name.split("/")[1] for name in names if "/" in name} == {
+        "__init__.py",
+        "core",
+        "meters",
+        "models",
+        "runtimes",
+        "worker",
+    }
     assert all(name.endswith(".py") for name in names)
 
 
