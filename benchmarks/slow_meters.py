@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 
 import ampere
-from ampere.devices.simulated import PARTS, SimulatedDevice
+from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.devices.simulated import device as simulated_device
 from ampere.devices.simulated.parts import Counter
 from ampere.models.loading import find_space
@@ -126,7 +126,7 @@ def one(meter: str, way: Way, budget: float, options: argparse.Namespace) -> dic
 
 
 def against_truth(profile: ampere.Profile, device: str, options: argparse.Namespace) -> tuple[float, float]:
-    estimator, simulated = ampere.Estimator(profile), SimulatedDevice(device)
+    estimator, simulated = ampere.Estimator(profile), SimulatedWorker(device)
     source, rng = SpaceSource(find_space(options.family)), Random("not profiled")
     told = [estimator.estimate(source.sample(rng).network) for _ in range(options.networks)]
     rng = Random("not profiled")

@@ -22,7 +22,7 @@ from tests.sshd import server
 
 import ampere
 from ampere.core import Network
-from ampere.devices import Device, opened
+from ampere.devices import Worker, opened
 from ampere.estimation.estimate import Estimator
 from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
@@ -71,7 +71,7 @@ def compare_blocks(spec: str) -> dict[str, float]:
     }
 
 
-def timed(device: Device, subject: object) -> float:
+def timed(device: Worker, subject: object) -> float:
     began = time.monotonic()
     device.block(subject, **BLOCK)  # type: ignore[arg-type]
     return time.monotonic() - began

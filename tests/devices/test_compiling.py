@@ -3,7 +3,7 @@
 import pytest
 
 from ampere.core import Network, TrainingSetup
-from ampere.devices import LocalDevice, VariantDied
+from ampere.devices import LocalWorker, VariantDied
 from ampere.runtimes.conformance import conv
 from ampere.runtimes.table import description_of, installed
 
@@ -15,7 +15,7 @@ QUICK = {"iterations": 2, "warmup": 1}
 def device():
     if "jax" not in installed():
         pytest.skip(description_of("jax").install)
-    with LocalDevice() as found:
+    with LocalWorker() as found:
         yield found
 
 

@@ -5,7 +5,7 @@ from tests.plugins import bring_runtime
 
 from ampere.cli import main
 from ampere.core import Network, TrainingSetup
-from ampere.devices import LocalDevice, VariantDied
+from ampere.devices import LocalWorker, VariantDied
 from ampere.runtimes import description_of
 from ampere.runtimes.conformance import EXAMPLES, conv
 from ampere.storage.profile import Profile
@@ -47,7 +47,7 @@ def test_the_worker_is_started_again_and_the_next_variant_trained():
     def subject(layer):
         return {"layers": Network((layer,), 3).to_json()}
 
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         with pytest.raises(VariantDied, match=r"died twice on the same variant: ended by SIG.*; leave it out"):
             device.block(subject(EXAMPLES["conv_grouped"][1]), TrainingSetup("loose"), iterations=2)
         assert device.block(subject(conv()), TrainingSetup("loose"), iterations=2).ratio > 0

@@ -4,7 +4,7 @@ from tests.recordings import record
 from tests.synthetic import chain, random_chains
 
 from ampere import Budget, Profile
-from ampere.devices.simulated import SimulatedDevice
+from ampere.devices.simulated import SimulatedWorker
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +20,6 @@ def recorded(tmp_path):
     """A battery, a budget that keeps what runs cost, and how to see those."""
     path, battery = tmp_path / "p.json", SimulatedBattery()
     record(path, random_chains(1, 20))
-    battery.about = SimulatedDevice("xavier").hello()["meter"]
+    battery.about = SimulatedWorker("xavier").hello()["meter"]
     budget = Budget(1e9, meter=battery, record=True, network=chain(3, 4), profile=path)
     return battery, budget, lambda: Profile.load(path).runs

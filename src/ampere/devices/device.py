@@ -83,7 +83,7 @@ class VariantFailed(ModelError):
     """A variant that cannot be built or trained."""
 
 
-class Device(Protocol):
+class Worker(Protocol):
     def clock(self) -> float:
         """Seconds that go by while it works: the host's, or a simulated device's own."""
 
@@ -125,7 +125,7 @@ class Device(Protocol):
 
     def close(self) -> None: ...
 
-    def __enter__(self) -> Device: ...
+    def __enter__(self) -> Worker: ...
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None

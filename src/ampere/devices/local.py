@@ -9,8 +9,8 @@ from ampere.core.errors import DeviceError
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 
 from .environment import METER, worker_environment
+from .process_worker import ProcessWorker
 from .transport import Transport, WorkerProcess
-from .worker_device import WorkerDevice
 
 # The environment in which a worker runs: its allocator and its threads; and what a host reads there.
 
@@ -18,7 +18,7 @@ from .worker_device import WorkerDevice
 # This machine as a device: a worker in a process of its own.
 
 
-class LocalDevice(WorkerDevice):
+class LocalWorker(ProcessWorker):
     def __init__(
         self,
         allocator: str = "tuned",

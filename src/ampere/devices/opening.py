@@ -24,13 +24,13 @@ from ampere.runtimes import Description
 from ampere.worker.machine import hello
 
 from .answers import abilities_in
-from .device import Device, fingerprint
+from .device import Worker, fingerprint
 from .environment import METER
-from .local import LocalDevice
-from .worker_device import WorkerDevice
+from .local import LocalWorker
+from .process_worker import ProcessWorker
 
 LOCAL = "local"
-Devices = dict[str, Device]  # by allocator
+Workers = dict[str, Worker]  # by allocator
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DeviceType:
     """A sort of device: how one is described without starting anything, and how it is opened."""
 
     describe: Callable[[str, float], Described]  # name, watts of a busy core
-    open: Callable[[str, float, int], Devices]  # name, watts of a busy core, seed
+    open: Callable[[str, float, int], Workers]  # name, watts of a busy core, seed
 
 
 def describe(spec: str, watts_per_core: float) -> Described:
@@ -58,7 +58,7 @@ def describe(spec: str, watts_per_core: float) -> Described:
 
 
 @contextmanager
-def opened(spec: str, watts_per_core: float, seed: int = 0) -> Iterator[Devices]:
+def opened(spec: str, watts_per_core: float, seed: int = 0) -> Iterator[Workers]:
     """One device for each allocator that it can train with; they are closed at the end."""
     sort, name = _found(spec)
     devices = sort.open(name, watts_per_core, seed)
@@ -145,9 +145,9 @@ def _describe_local(_: str, watts_per_core: float) -> Described:
     return _as_it_says(fingerprint(here), log.told(here) if log else here)
 
 
-def _open_local(_: str, watts_per_core: float, seed: int) -> Devices:
+def _open_local(_: str, watts_per_core: float, seed: int) -> Workers:
     """One worker with a quiet allocator and one with the system's; each starts when it is first asked."""
-    return {allocator: LocalDevice(allocator, watts_per_core) for allocator in ("tuned", "system")}
+    return {allocator: LocalWorker(allocator, watts_per_core) for allocator in ("tuned", "system")}
 
 
 def _describe_ssh(name: str, watts_per_core: float) -> Described:
@@ -162,14 +162,14 @@ def _asked_over_ssh(name: str, watts_per_core: float, meter: str) -> Described:
         return _as_it_says(fingerprint(there), there)
 
 
-def _open_ssh(name: str, watts_per_core: float, seed: int) -> Devices:
+def _open_ssh(name: str, watts_per_core: float, seed: int) -> Workers:
     return {allocator: _over_ssh(name, allocator, watts_per_core) for allocator in ("tuned", "system")}
 
 
-def _over_ssh(name: str, allocator: str, watts_per_core: float) -> WorkerDevice:
-    from .ssh import Address, SshDevice
+def _over_ssh(name: str, allocator: str, watts_per_core: float) -> ProcessWorker:
+    from .ssh import Address, SshWorker
 
-    return SshDevice(Address.parse(name), allocator, watts_per_core)
+    return SshWorker(Address.parse(name), allocator, watts_per_core)
 
 
 @lru_cache(maxsize=64)
@@ -179,10 +179,10 @@ def _describe_tcp(name: str, watts_per_core: float) -> Described:
         return replace(_as_it_says(device.identity(), there), abilities=abilities_in(there))
 
 
-def _open_tcp(name: str, watts_per_core: float, seed: int) -> Devices:
-    from .tcp import TcpAddress, TcpDevice
+def _open_tcp(name: str, watts_per_core: float, seed: int) -> Workers:
+    from .tcp import TcpAddress, TcpWorker
 
-    return {"tuned": TcpDevice(TcpAddress.parse(name), watts_per_core)}
+    return {"tuned": TcpWorker(TcpAddress.parse(name), watts_per_core)}
 
 
 def _describe_simulated(name: str, _: float) -> Described:
@@ -190,27 +190,27 @@ def _describe_simulated(name: str, _: float) -> Described:
     return _as_it_says(device.identity(), device.hello())
 
 
-def _open_simulated(name: str, _: float, seed: int) -> Devices:
-    from ampere.devices.simulated import PARTS, SimulatedDevice
+def _open_simulated(name: str, _: float, seed: int) -> Workers:
+    from ampere.devices.simulated import PARTS, SimulatedWorker
 
     if name not in PARTS:
         raise UsageError(f"there is no device 'simulated:{name}': {_hint(f'simulated:{name}')}")
-    return {"tuned": SimulatedDevice(name, seed)}
+    return {"tuned": SimulatedWorker(name, seed)}
 
 
 def _describe_replayed(name: str, _: float) -> Described:
-    from .replayed import ReplayedDevice
+    from .replayed import ReplayedWorker
 
-    device = ReplayedDevice(Path(name))
+    device = ReplayedWorker(Path(name))
     return _as_it_says(device.identity(), device.hello())
 
 
-def _open_replayed(name: str, _: float, seed: int) -> Devices:
-    from .replayed import ReplayedDevice, recording
+def _open_replayed(name: str, _: float, seed: int) -> Workers:
+    from .replayed import ReplayedWorker, recording
 
     known = recording(Path(name))
     there = dict.fromkeys(["tuned", *(o.measurement.allocator for o in known.observations)])
-    return {allocator: ReplayedDevice(Path(name), allocator, known) for allocator in there}
+    return {allocator: ReplayedWorker(Path(name), allocator, known) for allocator in there}
 
 
 DEVICE_TYPES = {

@@ -34,7 +34,7 @@ def recording(path: Path) -> Profile:
     return found
 
 
-class ReplayedDevice:
+class ReplayedWorker:
     def __init__(self, path: Path, allocator: str = "tuned", known: Profile | None = None) -> None:
         self.path, self.recorded = path, known or recording(path)
         self._rounds: dict[Key, list[tuple[Measurement, int]]] = {}
@@ -111,7 +111,7 @@ class ReplayedDevice:
     def close(self) -> None:
         """Nothing runs."""
 
-    def __enter__(self) -> ReplayedDevice:
+    def __enter__(self) -> ReplayedWorker:
         return self
 
     def __exit__(

@@ -18,7 +18,7 @@ from ampere.runtimes import description_of
 from .bootstrap import CUT_SHORT, NO_FOLDER, OLDEST, TOO_OLD
 from .bundle import bootstrap_program, bundle
 from .environment import METER, TUNED, worker_environment
-from .remote import RemoteDevice
+from .remote import RemoteWorker
 from .transport import ConnectionLost, Transport, WorkerGone, WorkerProcess
 
 # Where a remote device is: `ssh://user@host:port?python=/path/to/python3`, as it is written and as ssh is told.
@@ -159,7 +159,7 @@ def _error(address: Address, what: str, remedy: str) -> DeviceError:
 SILENCE_SECONDS = 60.0  # of the host, after which the far end gives up
 
 
-class SshDevice(RemoteDevice):
+class SshWorker(RemoteWorker):
     def __init__(
         self, address: Address, allocator: str = "tuned", watts_per_core: float = DEFAULT_WATTS_PER_CORE
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ampere.core.errors import DeviceError, UsageError
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 
-from .remote import RemoteDevice
+from .remote import RemoteWorker
 from .transport import ConnectionLost, Transport
 
 # Where a worker listens: `tcp://host:port`.
@@ -58,7 +58,7 @@ class TcpAddress:
 CONNECT_SECONDS = 15.0
 
 
-class TcpWorker(Transport):
+class TcpTransport(Transport):
     we_beat = True
 
     def __init__(self, connection: socket.socket) -> None:
@@ -94,7 +94,7 @@ class TcpWorker(Transport):
         return ConnectionLost("the connection ended")
 
 
-class TcpDevice(RemoteDevice):
+class TcpWorker(RemoteWorker):
     def __init__(self, address: TcpAddress, watts_per_core: float = DEFAULT_WATTS_PER_CORE) -> None:
         super().__init__("tuned", watts_per_core)
         self.address = address
@@ -105,7 +105,7 @@ class TcpDevice(RemoteDevice):
 
     def _launched(self) -> Transport:
         try:
-            return TcpWorker(self.address.connect(CONNECT_SECONDS))
+            return TcpTransport(self.address.connect(CONNECT_SECONDS))
         except DeviceError as problem:
             raise ConnectionLost(str(problem)) from None
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.errors import DeviceError
-from ampere.devices import Device, Yardstick, opened
+from ampere.devices import Worker, Yardstick, opened
 from ampere.devices.opening import LOCAL
 from ampere.estimation.fitting import drift_share_in
 from ampere.estimation.normalization import to_reference
@@ -74,7 +74,7 @@ def _nominal(yardstick: Yardstick) -> Nominal:
 
 
 def _round(
-    experiment: Experiment, setup: TrainingSetup, device: Device, nominal: Nominal, steps: int
+    experiment: Experiment, setup: TrainingSetup, device: Worker, nominal: Nominal, steps: int
 ) -> list[Observation]:
     meter = Meter(**device.hello()["meter"])
     block = device.block(

@@ -12,10 +12,10 @@ from typing import Any
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
 from ampere.core.windows import reading_by
-from ampere.devices import Block, Device, describe, opened
+from ampere.devices import Block, Worker, describe, opened
 from ampere.devices.external_meters import asked_as
 from ampere.devices.opening import LOCAL
-from ampere.devices.replayed import ReplayedDevice
+from ampere.devices.replayed import ReplayedWorker
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.strategies import find_strategy
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress, Task, Trainer
@@ -108,7 +108,7 @@ def usual_seconds(meter: Meter, compiles: bool = False, steady: bool = False) ->
 class Starting:
     """A device whose worker starts in the background: the first block waits for it, everything else goes on."""
 
-    def __init__(self, device: Device, setup: TrainingSetup, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, device: Worker, setup: TrainingSetup, pool: ThreadPoolExecutor) -> None:
         self._device = device
         self._started = pool.submit(device.yardstick, 0.05, setup.threads, setup.runtime, count=False)
 
@@ -154,7 +154,7 @@ def make_profile(
         whole = yardstick_by_gauge(goal.seconds) if steady else YARDSTICK_SECONDS
         quiet = background.submit(devices["tuned"].yardstick, whole, *how)
         asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
-        if isinstance(replaying := devices["tuned"], ReplayedDevice):
+        if isinstance(replaying := devices["tuned"], ReplayedWorker):
             asked = RecordedSource(asked.name, replaying)
         nominal = quiet.result()
         counted = nominal.joules, nominal.watts_idle
@@ -199,10 +199,10 @@ def make_profile(
     )
 
 
-def _offers(devices: Mapping[str, Device], experiment: Experiment) -> bool:
+def _offers(devices: Mapping[str, Worker], experiment: Experiment) -> bool:
     """Whether a device can train it: a replayed one only what it has not given yet."""
     device = devices[experiment.allocator]
-    return not isinstance(device, ReplayedDevice) or device.left(experiment.network, experiment.stage) > 0
+    return not isinstance(device, ReplayedWorker) or device.left(experiment.network, experiment.stage) > 0
 
 
 def _refuse_second_recording(path: Path, old: Profile | None) -> None:

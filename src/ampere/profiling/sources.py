@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ampere.core import Layer, Network
 from ampere.core.errors import ModelError, ProfileError
 from ampere.core.network import InputSpec, with_loss
-from ampere.devices.replayed import ReplayedDevice
+from ampere.devices.replayed import ReplayedWorker
 from ampere.devices.workloads import traced
 from ampere.models.loading import LoadedModel, is_flax
 from ampere.models.spaces import Space
@@ -190,7 +190,7 @@ def source_of(loaded: LoadedModel) -> Source:
 
 
 class RecordedSource:
-    def __init__(self, name: str, device: ReplayedDevice) -> None:
+    def __init__(self, name: str, device: ReplayedWorker) -> None:
         self.name, observations = name, device.recorded.observations
         self._whole = [_experiment(o) for o in observations if o.purpose == "network"]
         self._parts = [_experiment(o) for o in observations if o.purpose in ("layer", "variant", "opaque")]

@@ -7,7 +7,7 @@ import pytest
 from tests.synthetic import chain
 
 from ampere.core.errors import MeterError
-from ampere.devices import LocalDevice
+from ampere.devices import LocalWorker
 from ampere.devices.external_meters.bench import _opened
 
 pytestmark = pytest.mark.alone
@@ -60,7 +60,7 @@ def a_bench(tmp_path, monkeypatch):
 
 @pytest.fixture(name="device")
 def a_device_on_the_bench(bench):
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         assert device.hello()["meter"]["name"] == "log"
         bench.pid = device.worker_pid
         yield device

@@ -13,7 +13,7 @@ from tests.adb_server import SERIAL
 from tests.synthetic import chain
 
 from ampere.core.errors import MeterError, UsageError
-from ampere.devices import LocalDevice, describe
+from ampere.devices import LocalWorker, describe
 from ampere.devices.external_meters import phone as meter
 from ampere.devices.external_meters.bench import _opened
 from ampere.devices.external_meters.phone import Phone, PhoneMeter, phones_found
@@ -106,7 +106,7 @@ def a_worker_that_the_phone_follows(phone, monkeypatch):
     monkeypatch.setattr(meter, "EVERY_SECONDS", 0.05)
     monkeypatch.setenv("AMPERE_METER", "adb")
     _opened.cache_clear()
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         assert device.hello()["meter"]["name"] == "adb"
         phone(pid=device.worker_pid)
         yield device

@@ -31,7 +31,7 @@ BUILD_SECONDS = 0.05  # to make a network ready, before its first step
 LEAST_YARDSTICKS = 5
 
 
-class SimulatedDevice:
+class SimulatedWorker:
     def __init__(self, name: str, seed: int = 0) -> None:
         self.part: Part = PARTS[name]
         self._rng = Random(f"{name} {seed}")
@@ -128,7 +128,7 @@ class SimulatedDevice:
     def close(self) -> None:
         """Nothing runs."""
 
-    def __enter__(self) -> SimulatedDevice:
+    def __enter__(self) -> SimulatedWorker:
         return self
 
     def __exit__(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import AmpereError
-from ampere.devices import Device
+from ampere.devices import Worker
 from ampere.estimation.estimate import Estimator
 from ampere.evaluation.job import Report, file_name
 from ampere.evaluation.plan import is_simulated
@@ -67,7 +67,7 @@ class EnergyJob:
         return found
 
 
-def _chosen(seed: int, way: str, estimator: Estimator, device: Device) -> dict[str, Any]:
+def _chosen(seed: int, way: str, estimator: Estimator, device: Worker) -> dict[str, Any]:
     """Channels, what pruning knew of them, or why there are none."""
     try:
         found = pruned(seed, way, estimator, device)

@@ -28,7 +28,7 @@ DEFAULT_SECONDS_LIMIT = 60.0
 PATIENT_WINDOWS = 12  # of a slow counter, before a worker counts as hanging: it may measure a block three times
 
 
-class WorkerDevice(ABC):
+class ProcessWorker(ABC):
     def __init__(
         self, allocator: str = "tuned", watts_per_core: float = DEFAULT_WATTS_PER_CORE, grace_seconds: float = 30.0
     ) -> None:
@@ -128,7 +128,7 @@ class WorkerDevice(ABC):
         if self._outside:
             self._outside.released()
 
-    def __enter__(self) -> WorkerDevice:
+    def __enter__(self) -> ProcessWorker:
         return self
 
     def __exit__(
