@@ -31,9 +31,9 @@ from torch.nn.functional import cross_entropy
 from ampere.runtimes.torch_runtime import TorchRuntime
 
 torch.set_num_threads(1)
-subject = json.loads(sys.argv[1])
-module, _, function = subject["factory"].rpartition(":")
-model, inputs = getattr(importlib.import_module(module), function)(**subject["arguments"])
+workload = json.loads(sys.argv[1])
+module, _, function = workload["factory"].rpartition(":")
+model, inputs = getattr(importlib.import_module(module), function)(**workload["arguments"])
 labels = torch.randint(0, 10, (len(inputs),))
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
 
@@ -89,16 +89,16 @@ def compare(family: str, profile: ampere.Profile, networks: int, processes: int)
     estimator, rows = Estimator(profile), []
     sharing, nominal = drift_share_in(profile.observations, profile.yardstick_seconds).part, profile.yardstick_seconds
     for experiment in unseen(SpaceSource(SPACES[family]), (profile,), networks, seed=20):
-        windows = [plain_loop(experiment.subject) for _ in range(processes)]
+        windows = [plain_loop(experiment.workload) for _ in range(processes)]
         costs = [ratio * nominal * (yardstick / nominal) ** (1 - sharing) for ratio, yardstick in windows]
         estimates = {a: estimator.model.answer(experiment.network, a == "system").seconds for a in ("system", "tuned")}
         rows.append({"actual": mean(costs), "spread": (max(costs) - min(costs)) / mean(costs), **estimates})
     return rows
 
 
-def plain_loop(subject: object) -> tuple[float, float]:
+def plain_loop(workload: object) -> tuple[float, float]:
     """Cost of a step in yardstick steps, and the seconds of a yardstick step: the median window of one process."""
-    answer = subprocess.run([sys.executable, "-c", LOOP, json.dumps(subject)], capture_output=True, check=True)
+    answer = subprocess.run([sys.executable, "-c", LOOP, json.dumps(workload)], capture_output=True, check=True)
     ratio, yardstick = json.loads(answer.stdout)
     return ratio, yardstick
 

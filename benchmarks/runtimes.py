@@ -133,9 +133,9 @@ def compare(folder: Path, family: str, runtimes: list[str]) -> None:
         beside, *devices = (workers.enter_context(opened("local", WATTS))["tuned"] for _ in ("yardstick", *runtimes))
         for _ in range(ROUNDS_SIDE_BY_SIDE):
             for runtime, device in zip(runtimes, devices, strict=True):
-                subject = built_by("local", runtime, source).original().subject
+                workload = built_by("local", runtime, source).original().workload
                 before = beside.yardstick(0.15).cpu_seconds
-                block = device.block(subject, TrainingSetup(runtime), iterations=10, warmup=3)
+                block = device.block(workload, TrainingSetup(runtime), iterations=10, warmup=3)
                 after = beside.yardstick(0.15).cpu_seconds
                 ratios[runtime].append(2 * block.cpu_seconds / (before + after))
                 nominal.append((before + after) / 2)

@@ -81,7 +81,7 @@ def measured(runtime: str) -> dict[str, object]:
                 experiment = Experiment(
                     Network(with_loss(network.layers), BATCH), {"layers": network.to_json()}, "network"
                 )
-                block = device.block(experiment.subject, setup, iterations=10, warmup=3)
+                block = device.block(experiment.workload, setup, iterations=10, warmup=3)
                 found = observation(experiment, block, described.meter, nominal)
                 seen += [] if found is None else [found]
     together = sorted(merged(seen), key=lambda o: len(o.network.layers))

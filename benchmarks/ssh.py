@@ -57,12 +57,12 @@ def main() -> None:
 def compare_blocks(spec: str) -> dict[str, float]:
     """Two workers that run already, asked in turn, so that both see the same neighbours."""
     rng, source = Random(0), SpaceSource(SPACES[FAMILY])
-    subjects = [source.sample(rng).subject for _ in range(BLOCKS)]
+    workloads = [source.sample(rng).workload for _ in range(BLOCKS)]
     with opened("local", 5.0) as here, opened(spec, 5.0) as there:
         devices = here["tuned"], there["tuned"]
         for device in devices:
-            timed(device, subjects[0])
-        pairs = [[timed(device, subject) for device in devices] for subject in subjects]
+            timed(device, workloads[0])
+        pairs = [[timed(device, workload) for device in devices] for workload in workloads]
     return {
         "here_seconds": sum(a for a, _ in pairs),
         "there_seconds": sum(b for _, b in pairs),
@@ -71,9 +71,9 @@ def compare_blocks(spec: str) -> dict[str, float]:
     }
 
 
-def timed(device: Worker, subject: object) -> float:
+def timed(device: Worker, workload: object) -> float:
     began = time.monotonic()
-    device.block(subject, **BLOCK)  # type: ignore[arg-type]
+    device.block(workload, **BLOCK)  # type: ignore[arg-type]
     return time.monotonic() - began
 
 

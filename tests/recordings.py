@@ -7,7 +7,6 @@ from tests.synthetic import random_chains
 from ampere.core import Meter, Network, TrainingSetup
 from ampere.devices.simulated import SimulatedWorker
 from ampere.profiling.experiment import Experiment, of_layers
-from ampere.profiling.observing import merged, observation
 from ampere.storage.profile import Profile
 
 
@@ -21,17 +20,13 @@ def record(path: Path, networks: list[Network] | None = None, rounds: int = 2, n
     yardstick, meter = device.yardstick(), Meter(**device.hello()["meter"])
     experiments = [whole(n) for n in networks or random_chains(1, 6)]
     experiments += [of_layers(e.network.layers[:1], 10) for e in experiments[:2]]
-    seen = [
-        observation(e, device.block(e.subject, setup), meter, yardstick.cpu_seconds, yardstick.joules)
-        for e in experiments
-        for _ in range(rounds)
-    ]
+    seen = [e.observed(device.block(e.workload, setup)) for e in experiments for _ in range(rounds)]
     profile = Profile(
         device.identity(),
         setup,
         meter,
-        yardstick.cpu_seconds,
-        merged(o for o in seen if o),
+        yardstick.busy_seconds,
+        tuple(seen),
         device.clock(),
         ("chains",),
         yardstick_joules=yardstick.joules,

@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 
 from ampere.core import Layer, Measurement, Meter, Network, work
+from ampere.core.measurement import Window
 from ampere.estimation.additive import Data
 from ampere.evaluation import layers
 from ampere.storage.profile import Observation
@@ -47,15 +48,19 @@ def measured(networks: list[Network], noise: float = 0.01, seed: int = 0) -> Dat
 
 def observed(network: Network, seconds: float, purpose: str = "network", stage: str = "step") -> Observation:
     """As a device would have been seen whose yardstick step costs a millisecond."""
-    ratio = float(seconds) / 1e-3
-    measurement = Measurement(
-        joules=5.0 * float(seconds),
-        seconds=float(seconds),
-        cpu_seconds=float(seconds),
-        ratio=ratio,
-        iterations=8,
-        rounds=(ratio,),
-        meter=Meter("synthetic", False),
-        yardsticks=(1e-3,),
-    )
-    return Observation(network, measurement, purpose, stage)
+    return Observation(network, block(float(seconds)), purpose, stage)
+
+
+def block(
+    seconds: float,
+    yardstick: float | None = 1e-3,
+    joules: float | None = None,
+    meter: Meter = Meter("synthetic", False),  # noqa: B008 - a frozen record
+    yardstick_joules: float | None = None,
+    wall: float | None = None,
+    **more,
+) -> Measurement:
+    """One window of 8 steps that take so many busy seconds each, between two of a yardstick; of 5 W unless said."""
+    target = Window(8, 8 * (wall or seconds), 8 * seconds, 8 * (5.0 * seconds if joules is None else joules))
+    beside = Window(1, yardstick or 1.0, yardstick or 1.0, yardstick_joules)
+    return Measurement((target,), (beside, beside) if yardstick else (), meter, **more)

@@ -34,6 +34,12 @@ def test_a_device_needs_nothing_of_the_host():
     assert loaded_of("import ampere.worker, ampere.core", HOST_ONLY) == []
 
 
+def test_a_worker_without_work_imports_neither_torch_nor_the_host():
+    code = "import sys, ampere.worker.serving; print([m for m in sys.modules if m.split('.')[0] in ('torch', 'numpy')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
 def python_3_8():
     candidates = [shutil.which("python3.8"), *sorted(Path.home().glob(".pyenv/versions/3.8*/bin/python"))]
     for candidate in filter(None, candidates):

@@ -38,17 +38,17 @@ function parse(line) {
 }
 
 function blockRequest(request) {
-  const { subject, setup = {} } = request;
-  if (!isObject(subject) || "layers" in subject === "factory" in subject) {
-    throw bad("the subject needs either layers or a factory");
+  const { workload, setup = {} } = request;
+  if (!isObject(workload) || "layers" in workload === "factory" in workload) {
+    throw bad("the workload needs either layers or a factory");
   }
-  if ("factory" in subject) throw new Refusal("variant_failed", "this worker runs no code of others: describe layers");
+  if ("factory" in workload) throw new Refusal("variant_failed", "this worker runs no code of others: describe layers");
   if (!isObject(setup)) throw bad("setup is not a JSON object");
   for (const [field, choices] of Object.entries(SETUP)) oneOf(setup, field, choices);
   const chosen = Object.entries(CHOICES).map(([field, choices]) => [field, oneOf(request, field, choices)]);
   return {
     ...Object.fromEntries(chosen),
-    subject,
+    workload,
     iterations: positive(request, "iterations", 10, true),
     warmup: positive(request, "warmup", 4, true),
     seconds_limit: positive(request, "seconds_limit", 60, false),
@@ -62,7 +62,7 @@ function yardstickRequest(request) {
 }
 
 // The newest version that both sides speak.
-function agreedVersion({ protocols = [1] }, spoken) {
+function agreedVersion({ protocols = [2] }, spoken) {
   if (!Array.isArray(protocols)) throw bad("protocols is not a list");
   const shared = protocols.filter((version) => spoken.includes(version));
   if (!shared.length) throw new Refusal("protocol", `this worker speaks protocol ${spoken}, and was asked for ${protocols}`);

@@ -9,7 +9,7 @@ const { Refusal } = require("./perceptron");
 const { block, yardstickAlone } = require("./measuring");
 const { parse, blockRequest, yardstickRequest, agreedVersion, beatSeconds, positive } = require("./requests");
 
-const PROTOCOLS = [1];
+const PROTOCOLS = [2];
 
 const ACTIONS = {
   hello,

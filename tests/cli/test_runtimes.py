@@ -10,7 +10,7 @@ from ampere.runtimes.table import description_of, installed
 from ampere.storage.profile import Profile
 
 USAGE, MODEL, PROFILE, DEVICE, RUNTIME_MISSING = 2, 3, 4, 5, 6
-KNOWN = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
+KNOWN = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 STUBBORN = """
 from ampere.core.errors import WorkerError
 from ampere.runtimes import Description

@@ -20,6 +20,11 @@ command = ["node", NODE] if quick else [sys.executable, "-m", "ampere.worker"]
 worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
+def with_joules(result, of):
+    for window in result["target"]:
+        window[3] = of(window)
+
+
 def answer_spoilt(answer):
     result = answer.get("result", {})
     if HABIT == "wrong-id":
@@ -32,14 +37,14 @@ def answer_spoilt(answer):
         del result["meter"]["measured"]
     if HABIT == "changing" and "cpu" in result:
         result["cpu"] += str(time.time())
-    if HABIT == "nan" and "joules" in result:
-        result["joules"] = float("nan")
-    if HABIT == "too-hot" and "joules" in result:
-        result["joules"] = 1e6 * result["seconds"]
-    if HABIT == "lies-sometimes" and "joules" in result and next(count) % 4 == 0:
-        result["joules"] = 1e6 * result["seconds"]
-    if HABIT == "same-price" and "joules" in result:
-        result["joules"] = 0.01
+    if HABIT == "nan" and "target" in result:
+        with_joules(result, lambda window: float("nan"))
+    if HABIT == "too-hot" and "target" in result:
+        with_joules(result, lambda window: 1e6 * window[1])
+    if HABIT == "lies-sometimes" and "target" in result and next(count) % 4 == 0:
+        with_joules(result, lambda window: 1e6 * window[1])
+    if HABIT == "same-price" and "target" in result:
+        with_joules(result, lambda window: 0.01 * window[0])
     if HABIT == "untrained" and "loss" in result:
         result["loss"] = [1.0, 1.0]
     return answer
@@ -50,7 +55,7 @@ def line_spoilt(line):
         return b"garbage\n"
     if HABIT == "any-version" and b'"protocols"' in line:
         request = json.loads(line)
-        request["protocols"] = [1]
+        request["protocols"] = [2]
         return json.dumps(request).encode() + b"\n"
     if HABIT == "fragile" and b"garbage" in line:
         sys.exit(1)

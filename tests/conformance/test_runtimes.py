@@ -63,8 +63,8 @@ def broken(monkeypatch):
 
     def change(made):
         class Mutant(torch_runtime.TorchRuntime):
-            def build(self, subject, setup):
-                return made(super().build, subject, setup)
+            def build(self, workload, setup):
+                return made(super().build, workload, setup)
 
         monkeypatch.setattr(runtimes, "_loaded", {**runtimes._loaded, "broken": Mutant()})
         return Broken()
@@ -95,6 +95,6 @@ def test_one_that_refuses_without_a_name_is_found_out(broken):
 
 
 def test_one_that_builds_something_else_instead_is_found_out(broken):
-    suite = broken(lambda build, subject, setup: build(separable(), setup))
+    suite = broken(lambda build, workload, setup: build(separable(), setup))
     with pytest.raises(AssertionError, match="broken refuses nothing"):
         suite.test_an_impossible_layer_is_refused_by_name(STRANGER)

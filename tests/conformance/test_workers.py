@@ -24,7 +24,7 @@ FOUND_BY = {
     "fragile": "nonsense",
     "nan": "figures",
     "too-hot": "limits",
-    "same-price": "dearer",
+    "same-price": "costs",
     "untrained": "trains",
     "breathless": "beats",
 }

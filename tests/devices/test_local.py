@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ampere.core import TrainingSetup
+from ampere.core import Measurement, TrainingSetup
 from ampere.core.errors import DeviceError, RuntimeMissingError, UsageError
-from ampere.devices import Block, LocalWorker, VariantDied, VariantFailed
+from ampere.devices import LocalWorker, VariantDied, VariantFailed
 
-SUBJECTS = Path(__file__).parent.parent / "worker" / "subjects.py"
+WORKLOADS = Path(__file__).parent.parent / "worker" / "workloads.py"
 QUICK = {"iterations": 2, "warmup": 1}
 
 
-def subject(name):
-    return {"factory": f"{SUBJECTS}:{name}"}
+def workload(name):
+    return {"factory": f"{WORKLOADS}:{name}"}
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +33,8 @@ def alive(pid):
 
 
 def test_a_block(device):
-    block = device.block(subject("mlp"), TrainingSetup(optimizer="adam"), **QUICK)
-    assert isinstance(block, Block)
+    block = device.block(workload("mlp"), TrainingSetup(optimizer="adam"), **QUICK)
+    assert isinstance(block, Measurement)
     assert block.iterations == 2
     assert block.ratio > 0
     assert isinstance(block.flags, tuple)
@@ -54,9 +54,9 @@ def test_the_identity_stays_and_names_nobody(device):
 
 def test_errors_have_their_classes(device):
     with pytest.raises(VariantFailed, match="first line"):
-        device.block(subject("sulking"), **QUICK)
+        device.block(workload("sulking"), **QUICK)
     with pytest.raises(DeviceError, match="pairing"):
-        device.block(subject("mlp"), pairing="hour")
+        device.block(workload("mlp"), pairing="hour")
     huge = {"factory": "torch.nn:Linear", "arguments": {"in_features": 10**7, "out_features": 10**6}}
     with pytest.raises(VariantDied) as caught:
         device.block(huge, **QUICK)
@@ -79,7 +79,7 @@ def test_more_threads_get_a_worker_of_their_own(device):
     device.hello()
     before = device.worker_pid
     for isolation in ("inline", "fork"):
-        block = device.block(subject("mlp"), TrainingSetup(threads=2), isolation=isolation, **QUICK)
+        block = device.block(workload("mlp"), TrainingSetup(threads=2), isolation=isolation, **QUICK)
         assert block.ratio > 0
     assert device.worker_pid != before
     assert "not_isolated" in block.flags
@@ -89,7 +89,7 @@ def test_a_missing_runtime(tmp_path, monkeypatch):
     (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with LocalWorker() as device, pytest.raises(RuntimeMissingError, match=r"pip install 'ampere-energy\[torch\]'"):
-        device.block(subject("mlp"))
+        device.block(workload("mlp"))
 
 
 def test_a_python_that_is_not_there():
@@ -102,7 +102,7 @@ def test_a_python_that_has_no_worker(tmp_path):
     python.write_text("#!/bin/sh\necho No module named ampere >&2\nexit 1\n")
     python.chmod(0o755)
     with pytest.raises(DeviceError, match="died twice: exit code 1; last words: No module named ampere"):
-        LocalWorker(python=str(python)).block(subject("mlp"))
+        LocalWorker(python=str(python)).block(workload("mlp"))
 
 
 def test_closing_leaves_no_process():
@@ -122,7 +122,7 @@ def test_an_interrupt_ends_the_worker_at_once():
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         try:
             with pytest.raises(KeyboardInterrupt):
-                device.block(subject("hanging"), **QUICK)
+                device.block(workload("hanging"), **QUICK)
         finally:
             signal.signal(signal.SIGALRM, previous)
         assert not alive(pid)

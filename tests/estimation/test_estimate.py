@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.synthetic import chain, random_chains, true_seconds
+from tests.synthetic import block, chain, random_chains, true_seconds
 
-from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
+from ampere.core import Layer, Meter, Network, TrainingSetup
 from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimator, joules_in
 from ampere.storage import Observation, Profile
@@ -15,8 +15,7 @@ YARDSTICK, WATTS = 0.002, 5.0
 
 def observed(network: Network, seed: int) -> Observation:
     seconds = true_seconds(network) * float(np.exp(0.01 * np.random.default_rng(seed).standard_normal()))
-    ratio = seconds / YARDSTICK
-    return Observation(network, Measurement(WATTS * seconds, seconds, seconds, ratio, 8, (ratio,), METER), "network")
+    return Observation(network, block(seconds, YARDSTICK, joules=WATTS * seconds, meter=METER), "network")
 
 
 @pytest.fixture(scope="module")

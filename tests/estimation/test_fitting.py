@@ -1,26 +1,26 @@
-"""Costs are moved to the reference condition by what networks themselves tell, and the doubt of that is shared."""
+"""Costs are moved to the reference condition by what networks themselves show; all share the uncertainty of that."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.synthetic import random_chains, true_seconds
+from tests.synthetic import block, random_chains, true_seconds
 
-from ampere.core import Measurement, Meter, TrainingSetup
+from ampere.core import Meter, TrainingSetup
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.fitting import condition_uncertainty, drift_share_in
+from ampere.estimation.normalization import Reference, costs_of, normalized
 from ampere.storage.profile import Observation, Profile
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 YARDSTICK = 1e-3
+REFERENCE = Reference(YARDSTICK)
 
 
 def observed(network, slowdown, sharing, noise):
     """Trained once beside a yardstick that was so much slower, of which the network shares a part."""
     ratio = true_seconds(network) / YARDSTICK * slowdown ** (sharing - 1) * noise
-    seconds = ratio * YARDSTICK
-    measurement = Measurement(5 * seconds, seconds, seconds, ratio, 30, (ratio,), METER, (YARDSTICK * slowdown,))
-    return Observation(network, measurement, "network")
+    return Observation(network, block(ratio * YARDSTICK * slowdown, YARDSTICK * slowdown, meter=METER), "network")
 
 
 def profile(sharing, busy, count=40):
@@ -34,15 +34,15 @@ def profile(sharing, busy, count=40):
 @pytest.mark.parametrize("sharing", [0.6, 1.0])
 def test_networks_trained_once_each_tell_what_they_share_of_a_slowdown(sharing):
     known = profile(sharing, busy=0.5)
-    found = drift_share_in(known.observations, YARDSTICK)
+    found = drift_share_in(costs_of(known), REFERENCE)
     assert found.part == pytest.approx(sharing, abs=0.15)
-    assert found.doubt < 0.15
+    assert found.stddev < 0.15
 
 
-def test_a_busy_machine_leaves_a_doubt_that_a_quiet_one_does_not():
+def test_a_busy_machine_leaves_an_uncertainty_that_a_quiet_one_does_not():
     busy, quiet = profile(0.7, busy=0.5, count=12), profile(0.7, busy=0.02, count=12)
-    assert condition_uncertainty(quiet.observations, YARDSTICK) < 0.005
-    assert condition_uncertainty(busy.observations, YARDSTICK) > 0.01
+    assert condition_uncertainty(costs_of(quiet), REFERENCE) < 0.005
+    assert condition_uncertainty(costs_of(busy), REFERENCE) > 0.01
     estimator, [network] = Estimator(busy), random_chains(9, 1)
     alone = estimator.model.answer(network, True).stddev * estimator.watts
     assert estimator.estimate(network).stddev > alone
@@ -50,5 +50,5 @@ def test_a_busy_machine_leaves_a_doubt_that_a_quiet_one_does_not():
 
 def test_without_yardsticks_there_is_nothing_to_move():
     known = profile(0.7, busy=0.5)
-    plain = [replace(o, measurement=replace(o.measurement, yardsticks=())) for o in known.observations]
-    assert condition_uncertainty(plain, YARDSTICK) == 0.0
+    plain = [replace(o, measurement=replace(o.measurement, yardstick=())) for o in known.observations]
+    assert condition_uncertainty(normalized(plain, REFERENCE), REFERENCE) == 0.0

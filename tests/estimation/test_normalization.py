@@ -1,18 +1,32 @@
 import numpy as np
 import pytest
+from tests.synthetic import block, chain
 
-from ampere.core import Measurement, Meter
-from ampere.estimation.normalization import BELIEF, DriftShare, corrected, drift_share_of, to_reference
+from ampere.core import Meter
+from ampere.estimation.normalization import (
+    PRIOR_STDDEV,
+    DriftShare,
+    NormalizedCost,
+    Reference,
+    corrected,
+    drift_share_of,
+    normalized,
+    to_reference,
+    usable,
+)
+from ampere.storage import Observation
 
 METER = Meter("cpu-time", False, "5 W per busy core")
+REFERENCE = Reference(1.0)
 
 
-def measured(rounds: list[float], yardsticks: list[float]) -> Measurement:
-    ratio = float(np.median(rounds))
-    return Measurement(ratio, ratio, ratio, ratio, 8, tuple(rounds), METER, tuple(yardsticks))
+def measured(rounds: list[float], yardsticks: list[float]) -> NormalizedCost:
+    """One network whose step cost so many yardstick steps in each round, paired with yardsticks of so many seconds."""
+    blocks = [block(r * y, y, joules=r * y, meter=METER) for r, y in zip(rounds, yardsticks, strict=True)]
+    return normalized([Observation(chain(3, 8), b, "network") for b in blocks], REFERENCE)[0]
 
 
-def slowed(sharing: float, count: int = 60) -> list[Measurement]:
+def slowed(sharing: float, count: int = 60) -> list[NormalizedCost]:
     """Networks on a machine whose yardstick slows down by up to a fifth, of which they share a part."""
     rng = np.random.default_rng(1)
     found = []
@@ -28,12 +42,12 @@ def test_the_shared_part_is_found(sharing):
 
 
 def test_without_repeats_the_plain_ratio_stays():
-    assert drift_share_of([measured([2.0], [1.1])]) == drift_share_of([]) == (1.0, pytest.approx(BELIEF))
+    assert drift_share_of([measured([2.0], [1.1])]) == drift_share_of([]) == (1.0, pytest.approx(PRIOR_STDDEV))
 
 
 def test_rounds_agree_in_the_reference_condition():
     for m in slowed(0.7):
-        rounds = to_reference(m, 1.0, 0.7).rounds
+        rounds = to_reference(m, REFERENCE, 0.7).rounds
         assert max(rounds) == pytest.approx(min(rounds))
 
 
@@ -41,25 +55,80 @@ def test_a_throttled_clock_changes_nothing():
     """Both slow down alike: the ratio is right as it is, and the correction leaves it alone."""
     throttled = [measured([3.0, 3.0], [1.0, 1.43]) for _ in range(20)]
     sharing = drift_share_of(throttled).part
-    assert to_reference(throttled[0], 1.0, sharing).ratio == pytest.approx(3.0, rel=0.03)
+    assert to_reference(throttled[0], REFERENCE, sharing).ratio == pytest.approx(3.0, rel=0.03)
 
 
 def test_all_figures_of_a_measurement_move_together():
-    m = to_reference(measured([2.0, 2.0], [1.2, 1.2]), 1.0, 0.5)
-    assert m.joules == m.seconds == m.cpu_seconds == m.ratio == pytest.approx(2.0 * 1.2**0.5)
+    m = to_reference(measured([2.0, 2.0], [1.2, 1.2]), REFERENCE, 0.5)
+    assert (m.joules, m.seconds, m.busy_seconds, m.ratio) == pytest.approx((2.0 * 1.2**0.5,) * 4)
 
 
 @pytest.mark.parametrize("true", [0.5, 0.7, 1.0])
-def test_networks_measured_once_tell_the_part_too(true):
+def test_networks_measured_once_show_the_part_too(true):
     """Their errors move with the yardstick by as much as the part is wrong."""
     rng = np.random.default_rng(2)
     conditions, noise = rng.normal(0.1, 0.1, 40), 0.02
     errors = (true - 1.0) * (conditions - conditions.mean()) + noise * rng.standard_normal(40)
-    found = corrected(DriftShare(1.0, BELIEF), conditions, errors, np.full(40, noise))
-    assert found.part == pytest.approx(true, abs=3 * found.doubt)
-    assert found.doubt < 0.05
+    found = corrected(DriftShare(1.0, PRIOR_STDDEV), conditions, errors, np.full(40, noise))
+    assert found.part == pytest.approx(true, abs=3 * found.stddev)
+    assert found.stddev < 0.05
 
 
-def test_a_quiet_machine_tells_nothing_of_the_part():
-    quiet = corrected(DriftShare(1.0, BELIEF), np.full(20, 0.1), np.linspace(-0.05, 0.05, 20), np.full(20, 0.02))
-    assert quiet == (1.0, pytest.approx(BELIEF))
+def test_a_quiet_machine_says_nothing_about_the_part():
+    quiet = corrected(DriftShare(1.0, PRIOR_STDDEV), np.full(20, 0.1), np.linspace(-0.05, 0.05, 20), np.full(20, 0.02))
+    assert quiet == (1.0, pytest.approx(PRIOR_STDDEV))
+
+
+def seen(ratio: float, allocator: str = "tuned", flags: tuple[str, ...] = (), width: int = 8) -> Observation:
+    found = block(ratio * 0.002, 0.002, meter=METER, allocator=allocator, flags=flags)
+    return Observation(chain(3, width), found, "network")
+
+
+def costs(*observations: Observation) -> tuple[NormalizedCost, ...]:
+    return normalized(observations, Reference(0.002))
+
+
+def test_rounds_of_one_network_become_one_cost():
+    (one,) = costs(seen(2.0), seen(2.2), seen(2.1))
+    assert one.ratio == pytest.approx(2.1)
+    assert one.rounds == pytest.approx((2.0, 2.2, 2.1))
+    assert one.iterations == 24
+    assert one.joules == pytest.approx(0.021)
+    assert one.spread == pytest.approx(0.0476, abs=1e-3)
+
+
+def test_a_single_round_has_no_spread():
+    assert costs(seen(2.0))[0].spread is None
+
+
+def test_allocators_and_networks_stay_apart():
+    assert len(costs(seen(2.0), seen(2.0, "system"), seen(2.0, width=9))) == 3
+
+
+def test_a_flag_stays_when_most_rounds_have_it():
+    assert costs(seen(2.0, flags=("loaded",)), seen(2.1))[0].flags == ()
+    assert costs(seen(2.0, flags=("loaded",)), seen(2.1, flags=("loaded",)))[0].flags == ("loaded",)
+
+
+def test_a_counters_joules_are_expressed_in_the_yardsticks():
+    """A clock that was lowered changes both; the reference is what counts."""
+    counter = Meter("powercap", True, "package")
+    found = block(0.004, 0.002, joules=0.08, yardstick_joules=0.02, meter=counter)
+    (cost,) = normalized([Observation(chain(3, 8), found, "network")], Reference(0.002, joules=0.01))
+    assert cost.joules_rounds == (cost.joules,) == (pytest.approx(0.04),)
+
+
+def test_what_was_only_timed_costs_the_yardsticks_power_and_says_so():
+    found = block(0.004, 0.002, joules=0.0, meter=Meter("battery", True, "whole device"))
+    timed = [window._replace(joules=None) for window in found.target]
+    only_timed = type(found)(tuple(timed), found.yardstick, found.meter)
+    (cost,) = normalized([Observation(chain(3, 8), only_timed, "network")], Reference(0.002, joules=0.01))
+    assert (cost.joules, cost.joules_rounds, cost.meter.measured) == (pytest.approx(0.02), (), False)
+    assert not usable(only_timed, Reference(0.002))
+
+
+def test_a_measurement_is_left_as_it_was():
+    one = seen(2.0)
+    before = one.measurement.to_json()
+    to_reference(costs(one)[0], Reference(0.001), 0.5).scaled(3.0)
+    assert one.measurement.to_json() == before

@@ -5,13 +5,13 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from random import Random
+from statistics import median
 
 import pytest
 from tests.synthetic import chain
 
-from ampere.core.windows import median
+from ampere.core.measurement import Window, ratios
 from ampere.devices import LocalWorker
-from ampere.worker.measuring import Window, ratios
 
 LAYERS = {"layers": chain(3, 8, 8, 8).to_json()}
 

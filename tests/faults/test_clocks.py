@@ -42,7 +42,7 @@ def test_a_suspend_of_more_than_a_second_is_no_measurement(monkeypatch, slept, m
     nights = iter([0.0, slept, slept, 2 * slept, 2 * slept, 3 * slept])
     monkeypatch.setattr(block, "slept_seconds", lambda: next(nights))
     monkeypatch.setattr(block, "_isolated", lambda request, tell: {"flags": []})
-    request = {"subject": {"factory": "a:b"}}
+    request = {"workload": {"factory": "a:b"}}
     if measured:
         assert block.block(request) == {"flags": []}
         return
@@ -54,4 +54,4 @@ def test_one_that_slept_once_is_measured_again(monkeypatch):
     nights = iter([0.0, 30.0, 30.0, 30.0])
     monkeypatch.setattr(block, "slept_seconds", lambda: next(nights))
     monkeypatch.setattr(block, "_isolated", lambda request, tell: {"flags": []})
-    assert block.block({"subject": {"factory": "a:b"}}) == {"flags": []}
+    assert block.block({"workload": {"factory": "a:b"}}) == {"flags": []}

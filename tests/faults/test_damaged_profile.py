@@ -9,7 +9,7 @@ import pytest
 from ampere.core.errors import ProfileError
 from ampere.storage import Profile, load_network, save_network
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 ENVELOPE_BYTES = 130
 
 

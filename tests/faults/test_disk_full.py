@@ -14,7 +14,7 @@ import pytest
 from ampere.core.errors import StorageError
 from ampere.storage import Journal, journal
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 
 FILL = """
 import json, resource, shutil, sys

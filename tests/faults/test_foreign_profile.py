@@ -8,6 +8,7 @@ import pytest
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import ProfileError
 from ampere.storage import (
+    Header,
     Journal,
     Profile,
     check_device,
@@ -20,24 +21,31 @@ from ampere.storage import (
 from ampere.storage.profile import other_version
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
-PROFILE = Profile.load(FIXTURES / "profile-format-1.json")
+PROFILE = Profile.load(FIXTURES / "profile-format-2.json")
 
 
-@pytest.mark.parametrize("path", sorted(FIXTURES.glob("profile-format-*.json")), ids=lambda path: path.stem)
-def test_every_released_format_loads(path):
-    assert Profile.load(path).observations
+def test_a_profile_of_an_older_format_is_refused_with_what_to_do():
+    with pytest.raises(ProfileError, match=r"older Ampere \(format 1.*profile again with `ampere profile`"):
+        Profile.load(FIXTURES / "profile-format-1.json")
 
 
-def test_format_1_says_what_it_said():
+def test_a_journal_of_an_older_format_is_refused_with_what_to_do(tmp_path):
+    with Journal(tmp_path / "j") as journal:
+        journal.append({"header": {**Header.of(PROFILE).to_json(), "format": 1}})
+    with pytest.raises(ProfileError, match=r"older Ampere \(format 1"):
+        header_from(tmp_path / "j")
+
+
+def test_format_2_says_what_it_said():
     assert PROFILE.device["id"] == "x86_64-4f1c09ab"
     assert PROFILE.setup == TrainingSetup("torch", "sgd", "float32", 1)
     assert PROFILE.meter == Meter("modelled-cpu", False, "busy cores")
-    assert [o.purpose for o in PROFILE.observations] == ["network", "layer", "variant"]
+    assert [o.purpose for o in PROFILE.observations] == ["network"] * 3 + ["layer"] * 2 + ["variant"]
     first = PROFILE.observations[0]
     assert [layer.name for layer in first.network.layers] == ["input", "features.0", "classifier"]
     assert first.network.layers[1].config["size_in"] == (28, 28)
-    assert first.measurement.joules == pytest.approx(0.024125)
-    assert PROFILE.observations[2].measurement.flags == ("short window",)
+    assert first.measurement.joules == pytest.approx(0.02384, abs=1e-4)
+    assert PROFILE.observations[-1].measurement.flags == ("short window",)
     assert PROFILE.fit["noise"] == 0.011
 
 
@@ -59,7 +67,7 @@ def test_the_same_device_and_an_insisting_user_are_not_refused():
 
 def test_a_newer_format_says_upgrade(tmp_path):
     write_document(tmp_path / "p.json", "profile", 7, {"unheard": "of"})
-    with pytest.raises(ProfileError, match=r"newer Ampere \(format 7, this one reads up to 1\): upgrade with pip"):
+    with pytest.raises(ProfileError, match=r"newer Ampere \(format 7, this one reads up to 2\): upgrade with pip"):
         Profile.load(tmp_path / "p.json")
 
 
@@ -71,7 +79,7 @@ def test_a_newer_envelope_says_upgrade_too(tmp_path):
 
 def test_a_newer_journal_says_upgrade(tmp_path):
     with Journal(tmp_path / "j") as journal:
-        journal.append({"header": {"format": 2}})
+        journal.append({"header": {"format": 3}})
     for reading in (header_from, lambda path: list(observations_from(path))):
         with pytest.raises(ProfileError, match="upgrade"):
             reading(tmp_path / "j")
@@ -82,7 +90,7 @@ def test_one_kind_of_file_is_not_taken_for_another(tmp_path):
     with pytest.raises(ProfileError, match="is a network, not a profile"):
         Profile.load(tmp_path / "n.json")
     with pytest.raises(ProfileError, match="is a profile, not a network"):
-        load_network(FIXTURES / "profile-format-1.json")
+        load_network(FIXTURES / "profile-format-2.json")
 
 
 def test_another_version_of_the_runtime_is_told_and_not_refused():

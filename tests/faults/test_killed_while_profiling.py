@@ -19,7 +19,7 @@ from ampere.storage import (
     record_observation,
 )
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 REAL_KILLS, TRUNCATIONS = 25, 175
 
 PROFILER = """

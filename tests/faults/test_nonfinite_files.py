@@ -12,26 +12,32 @@ from hypothesis import strategies as st
 from ampere.core.errors import ProfileError
 from ampere.storage import Header, Journal, Observation, Profile, record_observation, write_document
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 PROFILE = Profile.load(FIXTURE)
 NOT_FINITE = [math.nan, math.inf, -math.inf]
 NOT_POSITIVE = [*NOT_FINITE, 0.0, -1.0]
 
 
-@pytest.mark.parametrize("field", ["joules", "seconds", "ratio"])
+def with_window(**changes):
+    """The first observation with one of its windows changed."""
+    first = PROFILE.observations[0]
+    window = first.measurement.target[0]._replace(**changes)
+    return replace(first, measurement=replace(first.measurement, target=(window,)))
+
+
+@pytest.mark.parametrize("field", ["joules", "wall_seconds", "busy_seconds"])
 @pytest.mark.parametrize("value", NOT_POSITIVE)
 def test_no_such_observation(field, value):
-    observation = PROFILE.observations[0]
-    with pytest.raises(ProfileError, match="positive and finite"):
-        replace(observation, measurement=replace(observation.measurement, **{field: value}))
+    with pytest.raises(ProfileError, match=r"positive|finite"):
+        with_window(**{field: value})
 
 
 @pytest.mark.parametrize("value", NOT_FINITE)
 def test_nor_in_what_comes_with_it(value):
-    observation = PROFILE.observations[0]
-    for change in ({"rounds": (1.0, value)}, {"cpu_seconds": value}, {"conditions": {"load": value}}):
+    first = PROFILE.observations[0]
+    for change in ({"elapsed_seconds": value}, {"compile_seconds": value}, {"conditions": {"load": value}}):
         with pytest.raises(ProfileError, match="finite"):
-            replace(observation, measurement=replace(observation.measurement, **change))
+            replace(first, measurement=replace(first.measurement, **change))
 
 
 @pytest.mark.parametrize("value", NOT_POSITIVE)
@@ -85,8 +91,8 @@ def test_a_refused_record_leaves_the_journal_as_it_was(tmp_path):
 def test_numbers_that_hide_in_text(tmp_path, text):
     """float() reads these, so a file could smuggle them past the JSON parser."""
     body = PROFILE.to_json()
-    body["observations"][0]["measurement"]["joules"] = text
-    write_document(tmp_path / "p.json", "profile", 1, body)
+    body["observations"][0]["measurement"]["target"][0][3] = text
+    write_document(tmp_path / "p.json", "profile", 2, body)
     with pytest.raises(ProfileError):
         Profile.load(tmp_path / "p.json")
     with pytest.raises(ProfileError):

@@ -59,7 +59,7 @@ def test_with_another_meter_the_block_is_flagged(plug, monkeypatch, before):
         return {"flags": []}
 
     monkeypatch.setattr(block, "_isolated", trained)
-    request = {"subject": {"factory": "a:b"}}
+    request = {"workload": {"factory": "a:b"}}
     assert block.block(request)["flags"] == ["source_switched"]
     monkeypatch.setattr(block, "_isolated", lambda request, tell: {"flags": []})
     assert block.block(request)["flags"] == []

@@ -92,5 +92,5 @@ def test_it_is_tried_three_times_and_then_refused(monkeypatch):
 
     monkeypatch.setattr(block, "_isolated", fails)
     with pytest.raises(WorkerError, match="energy_uj cannot be read"):
-        block.block({"subject": {"factory": "a:b"}})
+        block.block({"workload": {"factory": "a:b"}})
     assert len(tries) == 3

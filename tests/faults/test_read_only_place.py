@@ -9,7 +9,7 @@ import pytest
 from ampere.core.errors import StorageError
 from ampere.storage import Journal, Profile
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 
 TRY_TO_WRITE = """
 import os, sys

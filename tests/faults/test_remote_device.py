@@ -12,8 +12,9 @@ import pytest
 from tests.listening import OURS, listening
 from tests.sshd import command_of, descendants, left_behind, server, workers
 
-from ampere.core import Layer, Meter, Network, TrainingSetup
-from ampere.devices import Block, LocalWorker, VariantFailed
+from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
+from ampere.core.measurement import Window
+from ampere.devices import LocalWorker, VariantFailed
 from ampere.devices.answers import MOST_WATTS, impossible
 from ampere.devices.ssh import Address, SshWorker
 from ampere.devices.tcp import TcpAddress, TcpWorker
@@ -93,64 +94,61 @@ def test_a_long_block_with_signs_of_life_is_no_hanging_one():
 
 def test_a_lie_is_asked_about_once_more_and_then_left_out():
     with Liar() as device:
-        with pytest.raises(VariantFailed, match=r"told what cannot be, 2 times: \S+ J in \S+ s; nothing of it is kept"):
+        with pytest.raises(VariantFailed, match=r"impossible values 2 times \(\S+ J in \S+ s\); they were discarded"):
             device.block(LAYERS, iterations=2, warmup=1)
-        assert device.hello()["protocol"] == 1
+        assert device.hello()["protocol"] == 2
 
 
 def test_no_lie_reaches_what_is_recorded(monkeypatch):
     monkeypatch.setattr(Liar, "habit", "lies-sometimes")  # every fourth time
     recorded = []
     with Liar() as device:
-        meter, nominal = Meter(**device.hello()["meter"]), device.yardstick(0.1).cpu_seconds
+        meter, nominal = Meter(**device.hello()["meter"]), device.yardstick(0.1).busy_seconds
         bench = MeasurementContext(None, {"tuned": device}, TrainingSetup(), meter, nominal, recorded.append)
         for _ in range(9):
             bench.observe(of_layers([LAYER], 8), 1e-3)
         assert device.restarts == 0
     assert len(recorded) == 9
     kept = [observation.measurement for observation in recorded]
-    assert all(m.joules == pytest.approx(5.0 * m.cpu_seconds, rel=0.2) for m in kept)
-    assert all(0 < m.joules < MOST_WATTS * m.seconds for m in kept)
+    assert all(m.joules == pytest.approx(5.0 * m.busy_seconds, rel=0.2) for m in kept)
+    assert all(0 < m.joules < MOST_WATTS * m.wall_seconds for m in kept)
 
 
-TRUE = Block(
-    ratio=0.5,
-    spread=0.02,
-    seconds=1e-3,
-    cpu_seconds=1e-3,
-    yardstick_seconds=2e-3,
-    joules=5e-3,
-    iterations=10,
-    page_faults=0.0,
-    parameters=100,
-    loss=(1.0, 0.9),
-    elapsed=0.05,
-    conditions={},
-    flags=(),
-)
+WINDOW = Window(10, 0.01, 0.01, 0.05)
+TRUE = Measurement((WINDOW,), (WINDOW, WINDOW), Meter("cpu-time", False), elapsed_seconds=0.05)
 
 
 @pytest.mark.parametrize(
     ("lie", "said"),
     [
-        ({"joules": -1e-3}, "joules is -0.001"),
-        ({"joules": float("inf")}, "joules is inf"),
-        ({"joules": 0.0}, "0 J in"),
-        ({"joules": 1e3}, "1000 J in 0.001 s"),
-        ({"seconds": 0.0}, "iterations of 0 s"),
+        ({"joules": -1e-3}, "-0.001 J in"),
+        ({"joules": float("inf")}, "inf J in"),
+        ({"joules": float("nan")}, "nan J in"),
+        ({"joules": 0.0}, "0 J in 10 iterations"),
+        ({"joules": 1e3}, "1000 J in 0.01 s"),
+        ({"wall_seconds": 0.0}, "10 iterations in 0 s"),
+        ({"wall_seconds": float("nan")}, "10 iterations in nan s"),
         ({"iterations": 0}, "0 iterations"),
-        ({"cpu_seconds": 1.0, "joules": 5.0}, "1 CPU seconds in 0.001 s on 2 cores"),
-        ({"elapsed": 50.0}, "50 s of work while the host waited 0.06 s"),
-        ({"iterations": 10_000}, "10000 iterations of 0.001 s while the host waited"),
-        ({"ratio": 50.0}, "a ratio of 50 where the seconds say 0.5"),
-        ({"ratio": float("nan")}, "ratio is nan"),
-        ({"yardstick_seconds": -2e-3}, "yardstick_seconds is -0.002"),
+        ({"busy_seconds": 1.0, "joules": 5.0}, "1 CPU seconds in 0.01 s on 2 cores"),
+        ({"busy_seconds": -1.0}, "-1 CPU seconds"),
+        ({"wall_seconds": 50.0}, "50.02 s of work while the host waited 0.06 s"),
+        ({"page_faults": -1}, "-1 page faults"),
     ],
 )
 def test_what_cannot_be_is_named(lie, said):
     assert impossible(TRUE, 2, 0.06) is None
-    assert said in impossible(replace(TRUE, **lie), 2, 0.06)
+    assert said in impossible(replace(TRUE, target=(WINDOW._replace(**lie),)), 2, 0.06)
 
 
-def test_a_plain_loop_has_no_ratio_to_agree_with():
-    assert impossible(replace(TRUE, ratio=None, spread=None, yardstick_seconds=None), 2, 0.06) is None
+def test_a_yardstick_that_cannot_be_is_named():
+    assert "0.01 s" in impossible(replace(TRUE, yardstick=(WINDOW, WINDOW._replace(joules=1e9))), 2, 0.06)
+    assert "windows of the yardstick" in impossible(replace(TRUE, yardstick=(WINDOW,)), 2, 0.06)
+
+
+def test_a_block_that_took_longer_than_the_host_waited_is_named():
+    assert "50 s of work" in impossible(replace(TRUE, elapsed_seconds=50.0), 2, 0.06)
+    assert "without a window" in impossible(replace(TRUE, target=()), 2, 0.06)
+
+
+def test_a_plain_loop_has_no_yardstick():
+    assert impossible(replace(TRUE, yardstick=()), 2, 0.06) is None

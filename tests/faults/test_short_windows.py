@@ -6,15 +6,15 @@ import pytest
 from tests.sysfs_tree import add_battery, add_rail, add_zone
 
 from ampere.core.errors import WorkerError
+from ampere.core.measurement import Window
 from ampere.core.windows import plan_for_counter
 from ampere.meters import CpuTimeMeter, battery, hwmon, powercap
 from ampere.meters.sensors import joules_under
 from ampere.worker.block import _refuse_nothing
-from ampere.worker.measuring import Window
 
 
 def test_0_joules_are_never_a_result():
-    with pytest.raises(WorkerError, match=r"told 0 J of 0\.5 s of training"):
+    with pytest.raises(WorkerError, match=r"reported 0 J of 0\.5 s of training"):
         _refuse_nothing(CpuTimeMeter(), [Window(10, 0.5, 0.5, 0.0, 0)])
 
 

@@ -1,12 +1,12 @@
 """A clock that falls by 30 % in the middle of a block: flagged, and the figure hardly moves. Simulated steps."""
 
 from random import Random
+from statistics import median
 
 import pytest
 
-from ampere.core.windows import median
+from ampere.core.measurement import Window, ratios
 from ampere.worker.block import slowed_down
-from ampere.worker.measuring import Window, ratios
 
 STEP, YARDSTICK, JITTER = 0.004, 0.003, 0.03
 FALL = 1 / 0.7

@@ -15,7 +15,7 @@ import pytest
 
 from ampere.storage import Profile
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 PROFILE = Profile.load(FIXTURE).to_json()
 NETWORK = Profile.load(FIXTURE).observations[0].network.to_json()
 CODE = "__import__('pathlib').Path('ran').touch()"
@@ -142,9 +142,11 @@ def profile_files() -> dict[str, bytes]:
     first, row = ("observations", 0), ("layers", "rows", 2)
     changes: dict[str, tuple[tuple[Any, ...], Any]] = {
         "purpose": ((*first, "purpose"), CODE),
-        "joules-zero": ((*first, "measurement", "joules"), 0),
-        "joules-text": ((*first, "measurement", "joules"), "inf"),
-        "rounds-negative": ((*first, "measurement", "rounds"), [1, -1]),
+        "joules-zero": ((*first, "measurement", "target", 0, 3), 0),
+        "joules-text": ((*first, "measurement", "target", 0, 3), "inf"),
+        "seconds-negative": ((*first, "measurement", "target", 0, 1), -1),
+        "windows-none": ((*first, "measurement", "target"), []),
+        "allocator-unknown": ((*first, "measurement", "allocator"), CODE),
         "condition-text": ((*first, "measurement", "conditions"), {"load": CODE}),
         "meter-extra": ((*first, "measurement", "meter"), {"name": "x", "measured": True, "run": CODE}),
         "meter-list": (("meter",), {"name": ["x"], "measured": 1}),

@@ -13,13 +13,13 @@ import pytest
 
 from ampere.devices import LocalWorker, VariantDied
 
-SUBJECTS = Path(__file__).parent.parent / "worker" / "subjects.py"
+WORKLOADS = Path(__file__).parent.parent / "worker" / "workloads.py"
 QUICK = {"iterations": 3, "warmup": 1}
 KILLS = 15
 
 
-def subject(name):
-    return {"factory": f"{SUBJECTS}:{name}"}
+def workload(name):
+    return {"factory": f"{WORKLOADS}:{name}"}
 
 
 def test_the_device_goes_on_when_its_worker_is_killed_at_random_times():
@@ -31,7 +31,7 @@ def test_the_device_goes_on_when_its_worker_is_killed_at_random_times():
             timer.start()
             device.yardstick(0.05) if rng.random() < 0.2 else device.hello()
             timer.join()
-        assert device.block(subject("mlp"), **QUICK).iterations == 3
+        assert device.block(workload("mlp"), **QUICK).iterations == 3
         assert device.restarts >= KILLS - 1
 
 
@@ -42,7 +42,7 @@ def test_one_variant_in_twenty_crashes_and_nineteen_are_kept(isolation):
         for number in range(20):
             name = "segfault" if number == 7 else "mlp"
             try:
-                kept.append(device.block(subject(name), isolation=isolation, **QUICK))
+                kept.append(device.block(workload(name), isolation=isolation, **QUICK))
             except VariantDied as problem:
                 lost.append(str(problem))
     assert len(kept) == 19
@@ -53,10 +53,10 @@ def test_one_variant_in_twenty_crashes_and_nineteen_are_kept(isolation):
 @pytest.mark.parametrize("isolation", ["inline", "fork"])
 def test_a_hanging_variant_is_ended_by_its_limit(isolation):
     with LocalWorker(grace_seconds=0.5) as device:
-        device.block(subject("mlp"), **QUICK)
+        device.block(workload("mlp"), **QUICK)
         with pytest.raises(VariantDied, match="in time"):
-            device.block(subject("hanging"), seconds_limit=0.1, isolation=isolation, **QUICK)
-        assert device.block(subject("mlp"), **QUICK).iterations == 3
+            device.block(workload("hanging"), seconds_limit=0.1, isolation=isolation, **QUICK)
+        assert device.block(workload("mlp"), **QUICK).iterations == 3
 
 
 def test_a_host_that_is_killed_leaves_no_worker():

@@ -4,10 +4,9 @@ import os
 
 import pytest
 from tests.sysfs_tree import Machine, add_powercap, add_zone, put
+from tests.worker.conftest import measurement
 
 from ampere.core.windows import plan_for_counter
-from ampere.worker.block import Trial, summary
-from ampere.worker.measuring import Window
 
 pytestmark = pytest.mark.alone
 WATTS = 6.0
@@ -69,29 +68,28 @@ def test_windows_are_as_long_as_the_counter_needs():
 
 
 @pytest.mark.parametrize("pairing", ["step", "window", "plain"])
-def test_joules_are_the_counters(exact, subject_of, pairing):
-    block = exact.block(subject_of("mlp"), pairing=pairing)["result"]
-    assert block["joules"] / block["cpu_seconds"] == pytest.approx(WATTS, rel=0.02)
-    if pairing == "plain":
-        assert block["yardstick_joules"] is None
-    else:
-        assert block["yardstick_joules"] / block["yardstick_seconds"] == pytest.approx(WATTS, rel=0.02)
+def test_joules_are_the_counters(exact, workload_of, pairing):
+    block = measurement(exact.block(workload_of("mlp"), pairing=pairing)["result"])
+    assert block.joules / block.busy_seconds == pytest.approx(WATTS, rel=0.02)
+    assert len(block.yardstick) == (0 if pairing == "plain" else len(block.target) + 1)
+    for window in block.yardstick:
+        assert window.joules / window.busy_seconds == pytest.approx(WATTS, rel=0.02)
 
 
 def test_the_yardsticks_joules_are_the_counters_too(exact):
     alone = exact.ask("yardstick", seconds=0.2)["result"]
-    assert alone["joules"] / alone["cpu_seconds"] == pytest.approx(WATTS, rel=0.05)
+    assert alone["joules"] / alone["busy_seconds"] == pytest.approx(WATTS, rel=0.05)
 
 
-def test_joules_of_sysfs_are_those_of_the_machine(metered, subject_of):
-    block = metered.block(subject_of("mlp"))["result"]
-    assert 0.6 * WATTS < block["joules"] / block["cpu_seconds"] < 3 * WATTS  # of CPU time: more on a shared machine
+def test_joules_of_sysfs_are_those_of_the_machine(metered, workload_of):
+    block = measurement(metered.block(workload_of("mlp"))["result"])
+    assert 0.6 * WATTS < block.joules / block.busy_seconds < 3 * WATTS  # of CPU time: more on a shared machine
 
 
-def test_where_only_time_is_asked_for_the_counter_is_left_alone(metered, subject_of):
-    block = metered.block(subject_of("mlp"), count=False)["result"]
-    assert (block["joules"], block["yardstick_joules"]) == (None, None)
-    assert block["ratio"] > 0
+def test_where_only_time_is_asked_for_the_counter_is_left_alone(metered, workload_of):
+    block = measurement(metered.block(workload_of("mlp"), count=False)["result"])
+    assert {window.joules for window in (*block.target, *block.yardstick)} == {None}
+    assert block.ratio() > 0
 
 
 def test_the_power_at_rest_is_read_before_the_yardstick(metered):
@@ -99,20 +97,19 @@ def test_the_power_at_rest_is_read_before_the_yardstick(metered):
     assert alone["watts_idle"] == pytest.approx(WATTS, rel=0.3)
 
 
-def test_a_stage_is_too_short_for_a_counter(metered, layers_subject, examples):
-    error = metered.block(layers_subject(*examples["linear"][:1]), stage="forward")["error"]
+def test_a_stage_is_too_short_for_a_counter(metered, layers_workload, examples):
+    error = metered.block(layers_workload(*examples["linear"][:1]), stage="forward")["error"]
     assert error["type"] == "bad_request"
     assert "too slow for the forward stage" in error["message"]
 
 
-def test_without_a_counter_a_block_is_as_it_was(worker, subject_of):
-    block = worker.block(subject_of("mlp"))["result"]
-    assert block["yardstick_joules"] is None
-    assert block["joules"] == pytest.approx(5.0 * block["cpu_seconds"], rel=0.2)
+def test_without_a_counter_a_block_is_as_it_was(worker, workload_of):
+    block = measurement(worker.block(workload_of("mlp"))["result"])
+    assert block.joules == pytest.approx(5.0 * block.busy_seconds, rel=0.2)
 
 
 @pytest.mark.parametrize("fault", ["gone", "stands still"])
-def test_a_counter_that_fails_stores_nothing(tmp_path, start_worker, subject_of, fault):
+def test_a_counter_that_fails_stores_nothing(tmp_path, start_worker, workload_of, fault):
     counter = add_zone(tmp_path, "intel-rapl:0", "package-0")
     environment = {**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": ""}
     with Machine(lambda joules, watts: put(counter, int(1e6 * joules))):
@@ -120,7 +117,7 @@ def test_a_counter_that_fails_stores_nothing(tmp_path, start_worker, subject_of,
         assert worker.ask("hello")["result"]["meter"]["measured"] is True
     if fault == "gone":
         counter.unlink()
-    answer = worker.block(subject_of("mlp"))
+    answer = worker.block(workload_of("mlp"))
     assert "result" not in answer
     assert answer["error"]["type"] == "meter_failed"
 
@@ -141,18 +138,8 @@ def test_one_failed_read_is_measured_again(tmp_path, monkeypatch):
     assert block.block({}) == {"joules": 1.0}
 
 
-def test_the_yardsticks_joules_are_told_beside_the_targets():
-    targets, yardsticks = [Window(10, 1.0, 1.0, 8.0, 0)], [Window(5, 0.5, 0.5, 3.0, 0)] * 2
-    from ampere.worker.requests import BlockRequest
-
-    request = BlockRequest.from_json({"subject": {"factory": "a:b"}, "iterations": 3})
-    shown = summary(request, Trial(targets, yardsticks, (1.0, 0.5), 7, (), counted=True))
-    assert shown["joules"] == pytest.approx(0.8)
-    assert shown["yardstick_joules"] == pytest.approx(0.6)
-
-
 def test_a_yardstick_that_is_only_timed_waits_for_no_counter(exact):
     counted, timed = (exact.ask("yardstick", seconds=0.05, count=count)["result"] for count in (True, False))
-    assert counted["joules"] == pytest.approx(WATTS * counted["cpu_seconds"], rel=0.1)
+    assert counted["joules"] == pytest.approx(WATTS * counted["busy_seconds"], rel=0.1)
     assert (timed["joules"], timed["watts_idle"]) == (None, None)
-    assert timed["steps"] * timed["seconds"] < 0.3 < counted["steps"] * counted["seconds"]
+    assert timed["steps"] * timed["wall_seconds"] < 0.3 < counted["steps"] * counted["wall_seconds"]

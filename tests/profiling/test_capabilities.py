@@ -32,7 +32,7 @@ def test_layers_that_a_runtime_lacks_are_named_one_by_one():
 def test_networks_are_built_from_their_layers_where_a_runtime_runs_no_torch_code(monkeypatch):
     monkeypatch.setitem(OURS, "narrow", NARROW._replace(kinds=frozenset({"linear", "conv"})))
     source = SpaceSource(SPACES["lenet5"])
-    assert set(built_by("local", "narrow", source).original().subject) == {"layers"}
+    assert set(built_by("local", "narrow", source).original().workload) == {"layers"}
     assert built_by("local", "torch", source) is source
 
 

@@ -15,7 +15,7 @@ from ampere.profiling.common_yardstick import ROUNDS, beside_torch
 from ampere.runtimes import description_of, installed
 from ampere.storage import Header, Profile, header_from, journal_path
 
-KNOWN = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json")
+KNOWN = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-2.json")
 SECONDS = {"mnn": 6, "jax": 12}  # which compiles
 OTHER = next((runtime for runtime in SECONDS if runtime in installed()), None)
 WITH_TORCH = replace(describe("simulated:xavier", 5.0), runtimes=("torch", "jax"), identity={"torch": "2.13.0"})
@@ -32,7 +32,7 @@ class Steps:
         self.asked.append(runtime)
         self.counted.append(count)
         cost = self.costs.pop(0)
-        return Yardstick(cost, cost, cost, cost, 20, self.joules if count else None)
+        return Yardstick(cost, cost, 20, self.joules if count else None)
 
 
 class Broken(Steps):

@@ -3,15 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from tests.synthetic import chain
+from tests.synthetic import block, chain
 
-from ampere.core import Measurement, Meter, Network
+from ampere.core import Network
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.planner import LAYERS_BESIDES, Compiling, manner_of
 from ampere.storage.profile import Observation
 
 NETWORK = chain(3, 4, 4, 8)
-METER = Meter("cpu-time", False)
 
 
 def of(network: Network) -> Experiment:
@@ -19,8 +18,7 @@ def of(network: Network) -> Experiment:
 
 
 def seen(network: Network, seconds: float) -> Observation:
-    conditions = {"compile_seconds": seconds} if seconds else {}
-    return Observation(network, Measurement(1.0, 1.0, 1.0, 1.0, 4, (1.0,), METER, conditions=conditions), "network")
+    return Observation(network, block(1.0, compile_seconds=seconds), "network")
 
 
 def test_a_runtime_that_does_not_compile_costs_nothing_more():

@@ -10,7 +10,7 @@ from ampere.core.errors import ProfileError
 from ampere.profiling.running import header_for
 from ampere.storage import Header, Journal, Profile, record_header
 
-PROFILE = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json")
+PROFILE = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-2.json")
 LOGGED = Meter("log", True, "all that the meter feeds, bench.csv, a row every 0.0201 s", update_seconds=0.0201)
 HEADER = Header(PROFILE.device, PROFILE.setup, LOGGED, PROFILE.yardstick_seconds)
 

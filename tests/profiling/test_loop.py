@@ -4,13 +4,13 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.synthetic import chain, random_chains, true_seconds
+from tests.synthetic import block, chain, random_chains, true_seconds
 
-from ampere.core import Meter, Network, TrainingSetup, work
-from ampere.devices import Block, VariantDied
+from ampere.core import Measurement, Meter, Network, TrainingSetup, work
+from ampere.devices import VariantDied
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.loop import Outcome, Profiling
-from ampere.profiling.strategies.strategy import Goal, MeasurementContext
+from ampere.profiling.loop import Profiling
+from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext
 from ampere.storage import Observation
 
 METER = Meter("cpu-time", False, "5 W per busy core")
@@ -46,21 +46,18 @@ class KnownCosts:
         self.asked: list[float] = []
         self.now = 0.0
 
-    def block(self, subject, setup, *, iterations, warmup, pairing, isolation) -> Block:
-        network = Network.from_json(subject["layers"])
+    def block(self, workload, setup, *, iterations, warmup, pairing, isolation) -> Measurement:
+        network = Network.from_json(workload["layers"])
         size = sum(work(layer).values + work(layer).parameters for layer in network.layers)
         self.asked.append(size)
         if size > self._largest:
             raise VariantDied("out of memory", out_of_memory=True)
         seconds = true_seconds(network) * float(np.exp(self._noise * self._rng.standard_normal()))
         self.now += (iterations + warmup) * (seconds + YARDSTICK)
-        ratio = seconds / YARDSTICK
-        return Block(
-            ratio, 0.01, seconds, seconds, YARDSTICK, 5 * seconds, iterations, 0.0, 1, (1.0, 0.9), 0.001, {}, ()
-        )
+        return block(seconds, YARDSTICK, meter=METER, allocator="system" if pairing == "window" else "tuned")
 
 
-def run(trainer: KnownCosts, goal: Goal, record=lambda seen: None, known=()) -> Outcome:
+def run(trainer: KnownCosts, goal: Goal, record=lambda seen: None, known=()) -> Collected:
     devices = {"tuned": trainer, "system": trainer}
     bench = MeasurementContext(
         Chains(trainer), devices, TrainingSetup(), METER, YARDSTICK, record, clock=lambda: trainer.now
@@ -68,7 +65,7 @@ def run(trainer: KnownCosts, goal: Goal, record=lambda seen: None, known=()) -> 
     return Profiling(bench, known).run(goal, 0.0, lambda progress: None)
 
 
-def error_of(outcome: Outcome) -> float:
+def error_of(outcome: Collected) -> float:
     return float(np.mean([abs(outcome.model.answer(n).seconds / true_seconds(n) - 1) for n in random_chains(8, 40)]))
 
 
@@ -87,7 +84,7 @@ def test_every_block_is_recorded_when_it_is_seen():
     trainer = KnownCosts()
     outcome = run(trainer, Goal(seconds=1.0), recorded.append)
     assert len(recorded) == len(trainer.asked)
-    assert sum(len(o.measurement.rounds) for o in outcome.observations) == len(recorded)
+    assert list(outcome.observations) == recorded
 
 
 def test_what_was_known_before_is_used_again():

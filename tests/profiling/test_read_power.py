@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from tests.synthetic import chain
+from tests.synthetic import block, chain
 
 from ampere.core import Meter, TrainingSetup
-from ampere.devices import Block
+from ampere.estimation.normalization import normalized
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.meter_windows import slow, steady_power, timed_seconds
 from ampere.profiling.running import usual_seconds
@@ -23,12 +23,10 @@ class Board:
     def __init__(self, slowed=1.0):
         self.slowed, self.asked = slowed, []
 
-    def block(self, subject, setup, **how):
+    def block(self, workload, setup, **how):
         self.asked.append(how)
         seconds, watts = KNOWN * self.slowed, WATTS * (0.5 if self.slowed > 1.2 else 1 / self.slowed)
-        return Block(
-            5.0, None, seconds, seconds, YARDSTICK * self.slowed, watts * seconds, 9, 0.0, 1, (1, 1), 7, {}, ()
-        )
+        return block(seconds, YARDSTICK * self.slowed, joules=watts * seconds, meter=GAUGE)
 
     def yardstick_now(self):
         self.asked.append("yardstick")
@@ -43,23 +41,23 @@ def read(board, meter=GAUGE):
     )  # fmt: skip
     seen = bench.read_power(Experiment(network, {}, "network"), KNOWN)
     assert kept == [seen]
-    return seen.measurement
+    return normalized([seen], bench.reference)[0]
 
 
 @pytest.mark.parametrize("slowed", [1.0, 1 + 0.9 * CLOCK_MOVED])
 def test_at_the_usual_clock_joules_are_taken_as_they_are(slowed):
     board = Board(slowed)
-    told = read(board)
-    assert told.joules == pytest.approx(WATTS * KNOWN)
-    assert told.joules_rounds == (told.joules,)
+    found = read(board)
+    assert found.joules == pytest.approx(WATTS * KNOWN)
+    assert found.joules_rounds == (found.joules,)
     assert [how["power"] for how in board.asked] == [True]
 
 
-def test_at_another_clock_it_is_told_in_the_yardsticks():
+def test_at_another_clock_it_is_found_in_the_yardsticks():
     board = Board(1.5)
-    told = read(board)
+    found = read(board)
     assert "yardstick" in board.asked
-    assert told.joules == pytest.approx(WATTS * KNOWN)
+    assert found.joules == pytest.approx(WATTS * KNOWN)
 
 
 def test_only_slow_gauges_are_read_like_that():

@@ -1,4 +1,4 @@
-"""The paper's campaign on a device with known costs, and its variants of every family."""
+"""The paper's strategy on a device with known costs, and its variants of every family."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,8 +15,8 @@ from ampere.estimation.sequential import Sequential, kind_of
 from ampere.models.loading import find_space
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
-from ampere.profiling.strategies.networks import gather as gather_networks
-from ampere.profiling.strategies.sequential import POINTS_AT_MOST, SURE, gather
+from ampere.profiling.strategies.networks import collect as collect_networks
+from ampere.profiling.strategies.sequential import POINTS_AT_MOST, SURE, collect
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Task
 from ampere.profiling.variants import joined, layer_kinds, variant, with_reach
 
@@ -54,16 +54,16 @@ class Ticking:
         return self.now
 
 
-def run(seconds: float, known=(), record=lambda seen: None, way=gather, noise=0.002) -> Collected:
+def run(seconds: float, known=(), record=lambda seen: None, way=collect, noise=0.002) -> Collected:
     bench = MeasurementContext(
         Chains(), {"tuned": KnownCosts(noise)}, TrainingSetup(), METER, YARDSTICK, record, clock=Ticking()
     )
     return way(bench, Task(Goal(seconds), 0.0, known=known))
 
 
-def fitted(gathered: Collected) -> Sequential:
-    costs = np.array([o.measurement.ratio * YARDSTICK for o in gathered.observations])
-    return Sequential([o.network for o in gathered.observations], costs)
+def fitted(collected: Collected) -> Sequential:
+    costs = np.array([o.measurement.busy_seconds for o in collected.observations])
+    return Sequential([o.network for o in collected.observations], costs)
 
 
 def smooth_seconds(net: Network) -> float:
@@ -116,10 +116,10 @@ def test_it_begins_at_the_bounds_with_the_output_then_the_input_then_hidden_laye
 
 
 def test_it_ends_by_itself_when_every_kind_is_sure_or_at_its_limit():
-    gathered = run(1e6)
-    model = fitted(gathered)
+    collected = run(1e6)
+    model = fitted(collected)
     counts: dict[object, int] = {}
-    for o in gathered.observations:
+    for o in collected.observations:
         exposed = o.network.layers[1 if len(o.network.layers) == 3 else 0]
         counts[kind_of(exposed)] = counts.get(kind_of(exposed), 0) + 1
     assert max(counts.values()) <= POINTS_AT_MOST[False]
@@ -137,11 +137,11 @@ def test_a_short_run_is_no_error_and_a_second_one_goes_on_from_there():
     assert len({o.network for o in second.observations}) == len(second.observations)
 
 
-def test_whole_networks_are_all_that_the_networks_campaign_trains():
-    gathered = run(0.5, way=gather_networks)
-    assert {o.purpose for o in gathered.observations} == {"network"}
-    assert gathered.observations[0].network == Chains().original().network
-    assert len(gathered.observations) > 10
+def test_whole_networks_are_all_that_the_networks_strategy_trains():
+    collected = run(0.5, way=collect_networks)
+    assert {o.purpose for o in collected.observations} == {"network"}
+    assert collected.observations[0].network == Chains().original().network
+    assert len(collected.observations) > 10
 
 
 @pytest.mark.parametrize("family", ["lenet5", "cnn5", "har", "lstm", "transformer", "resnet"])

@@ -10,6 +10,7 @@ import ampere
 from ampere.devices import Worker
 from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.devices.simulated.parts import Counter
+from ampere.estimation.normalization import costs_of
 from ampere.models.loading import find_space
 from ampere.profiling.slow_meters import WINDOWS_AT_LEAST
 from ampere.profiling.sources import SpaceSource
@@ -32,11 +33,12 @@ def profile(tmp_path_factory):
 
 
 def test_most_is_only_timed_and_says_so(profile):
-    read = [o for o in profile.observations if o.measurement.joules_rounds]
-    timed = [o for o in profile.observations if not o.measurement.joules_rounds]
+    costs = costs_of(profile)
+    read = [c for c in costs if c.joules_rounds]
+    timed = [c for c in costs if not c.joules_rounds]
     assert WINDOWS_AT_LEAST <= len(read) < len(timed)
-    assert all(o.measurement.meter == profile.meter for o in read)
-    assert all("time at the yardstick's power" in o.measurement.meter.scope for o in timed)
+    assert all(c.meter == profile.meter for c in read)
+    assert all("time at the yardstick's power" in c.meter.scope for c in timed)
 
 
 def test_joules_are_within_5_percent_of_the_truth(profile):
@@ -64,14 +66,14 @@ def test_a_profile_like_that_can_be_continued_and_replayed(profile, tmp_path):
     again = ampere.profile(
         "cnn5", device=f"replayed:{tmp_path / 'recorded.json'}", seconds=1000, out=tmp_path / "again.json"
     ).profile
-    assert sum(bool(o.measurement.joules_rounds) for o in again.observations) >= 1
+    assert sum(bool(c.joules_rounds) for c in costs_of(again)) >= 1
 
 
 def test_only_time_is_told_where_only_time_is_asked_for():
     device: Worker = SimulatedWorker(NAME)
     network = SpaceSource(find_space("cnn5")).original()
     began = device.clock()
-    block = device.block(network.subject, iterations=8, count=False)
-    assert (block.joules, block.yardstick_joules) == (None, None)
+    block = device.block(network.workload, iterations=8, count=False)
+    assert {window.joules for window in (*block.target, *block.yardstick)} == {None}
     assert device.clock() - began < SENSOR.window_seconds / 4
-    assert device.block(network.subject, iterations=8).joules > 0
+    assert device.block(network.workload, iterations=8).joules > 0

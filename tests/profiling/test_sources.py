@@ -44,7 +44,7 @@ def test_widths_stay_multiples_of_the_groups_of_all_their_layers(tmp_path):
         widths = [(layer.channels_in, layer.channels_out) for layer in narrower.network.layers]
         assert all(made == read for (_, made), (read, _) in pairwise(widths[:-1]))
         assert all(width % 24 == 0 for width in widths[1])
-        runtime.build(narrower.subject, TrainingSetup()).step()
+        runtime.build(narrower.workload, TrainingSetup()).step()
         seen.add(widths[0])
     assert seen == {(3, 24), (3, 48)}
 
@@ -59,7 +59,7 @@ def test_a_variant_is_described_with_its_loss_and_built_without():
     layers = chain(3, 8).layers[:1]
     experiment = of_layers(layers, 10)
     assert experiment.network.layers == with_loss(layers)
-    assert Network.from_json(experiment.subject["layers"]).layers == layers
+    assert Network.from_json(experiment.workload["layers"]).layers == layers
 
 
 @pytest.mark.parametrize("family", ["resnet", "transformer"])
@@ -82,5 +82,5 @@ def test_opaque_modules_are_trained_alone_with_the_inputs_that_were_seen(tmp_pat
     )
     (alone,) = source_of(load_model(f"{tmp_path}/spectral.py:build")).opaque()
     assert alone.purpose == "opaque"
-    assert alone.subject["path"] == "1"
-    assert alone.subject["inputs"][0]["shape"] == [4, 16]
+    assert alone.workload["path"] == "1"
+    assert alone.workload["inputs"][0]["shape"] == [4, 16]

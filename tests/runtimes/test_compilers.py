@@ -24,14 +24,14 @@ def test_without_a_compiler_there_is_no_torch_compile(monkeypatch):
     assert refused.value.type == "runtime_missing"
 
 
-def test_a_compiler_that_fails_is_told_and_the_worker_goes_on(start_worker, layers_subject, tmp_path):
+def test_a_compiler_that_fails_is_told_and_the_worker_goes_on(start_worker, layers_workload, tmp_path):
     broken = {"CXX": "false", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     worker = start_worker(**{**os.environ, **broken})
-    error = worker.block(layers_subject(conv()), setup=COMPILED)["error"]
+    error = worker.block(layers_workload(conv()), setup=COMPILED)["error"]
     assert error["type"] == "variant_failed"
     assert error["message"].startswith("torch.compile failed: ")
     assert "--runtime torch" in error["message"]
-    assert "result" in worker.block(layers_subject(conv()))
+    assert "result" in worker.block(layers_workload(conv()))
 
 
 @pytest.mark.parametrize("names", [("recompile_limit", "accumulated_recompile_limit"), OLD_LIMITS], ids=["new", "old"])
@@ -44,7 +44,7 @@ def test_compiling_never_stops_in_old_and_new_versions_of_torch(names):
 
 
 @pytest.mark.parametrize("what", ["layers", "factory"])
-def test_what_is_trained_was_compiled(layers_subject, subject_of, what):
+def test_what_is_trained_was_compiled(layers_workload, workload_of, what):
     import torch._dynamo
     from torch._dynamo.utils import counters
 
@@ -54,14 +54,14 @@ def test_what_is_trained_was_compiled(layers_subject, subject_of, what):
     torch._dynamo.reset()  # graphs of tests before this one would serve again
     runtime, before = torch_compile_runtime.create(), counters["stats"]["unique_graphs"]
     runtime.prepare(1)
-    runtime.build(layers_subject(conv()) if what == "layers" else subject_of("mlp"), TrainingSetup("torch-compile"))
+    runtime.build(layers_workload(conv()) if what == "layers" else workload_of("mlp"), TrainingSetup("torch-compile"))
     assert counters["stats"]["unique_graphs"] > before
 
 
-def test_one_that_takes_too_long_is_told_before_the_process_ends(start_worker, layers_subject):
+def test_one_that_takes_too_long_is_told_before_the_process_ends(start_worker, layers_workload):
     pytest.importorskip("jax", reason="JAX is not installed here")
     worker = start_worker()
-    told = worker.block(layers_subject(conv()), setup={"runtime": "jax"}, compile_limit=0.01)
+    told = worker.block(layers_workload(conv()), setup={"runtime": "jax"}, compile_limit=0.01)
     assert told["error"] == {"type": "compile_timeout", "message": "compiling took longer than 0.01 s"}
     assert worker.process.stdout.read() == ""
     assert worker.process.wait(10) == COMPILE_TIMEOUT_EXIT_CODE

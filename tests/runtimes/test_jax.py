@@ -35,9 +35,9 @@ def a_jax():
     return runtime
 
 
-def test_it_trains_on_the_processor_whatever_else_it_is_told(start_worker, layers_subject):
+def test_it_trains_on_the_processor_whatever_else_it_is_told(start_worker, layers_workload):
     worker = start_worker(**{**os.environ, "JAX_PLATFORMS": "cuda"})
-    assert worker.block(layers_subject(conv()), setup={"runtime": "jax"})["result"]["parameters"] == 296
+    assert worker.block(layers_workload(conv()), setup={"runtime": "jax"})["result"]["parameters"] == 296
 
 
 @pytest.mark.parametrize("family", SMALLEST)
@@ -52,21 +52,21 @@ def test_families_really_train(jax, family):
         training.step()
     assert training.last_loss() < first
     assert training.parameters == sum(work(layer).parameters for layer in smallest.network.layers)
-    assert built_by("local", "jax", SpaceSource(space)).original().subject.keys() == described.keys()
+    assert built_by("local", "jax", SpaceSource(space)).original().workload.keys() == described.keys()
 
 
-def test_every_row_has_a_label(jax, layers_subject):
+def test_every_row_has_a_label(jax, layers_workload):
     rows = 70_000
-    training = jax.build(layers_subject(Layer("linear", {"lead": (rows,), "bias": True}, 2, 2)), JAX)
+    training = jax.build(layers_workload(Layer("linear", {"lead": (rows,), "bias": True}, 2, 2)), JAX)
     training.step()
     assert training.last_loss() > 0
 
 
 @pytest.mark.parametrize(("limit", "flagged"), [(0.0, True), (600.0, False)])
-def test_what_compiled_for_long_is_flagged(monkeypatch, layers_subject, limit, flagged):
+def test_what_compiled_for_long_is_flagged(monkeypatch, layers_workload, limit, flagged):
     monkeypatch.setattr(compiling, "SLOW_SECONDS", limit)
-    layers = layers_subject(conv(channels=(3, 7 if flagged else 9)))  # of its own, so that it is compiled
-    told = block({"subject": layers, "setup": JAX.to_json(), "iterations": 2, "warmup": 1})
+    layers = layers_workload(conv(channels=(3, 7 if flagged else 9)))  # of its own, so that it is compiled
+    told = block({"workload": layers, "setup": JAX.to_json(), "iterations": 2, "warmup": 1})
     assert told["compile_seconds"] > 0
     assert ("slow_compile" in told["flags"]) == flagged
 
@@ -137,8 +137,8 @@ def test_what_is_no_flax_model_is_refused(jax, own, name, says):
 
 
 @pytest.mark.parametrize("how", ["layers", "factory"])
-def test_parameters_are_given_away(jax, own, layers_subject, how):
-    training = jax.build(layers_subject(conv()) if how == "layers" else own("build"), JAX)
+def test_parameters_are_given_away(jax, own, layers_workload, how):
+    training = jax.build(layers_workload(conv()) if how == "layers" else own("build"), JAX)
     before = training.weights()
     training.step()
     assert all(weight.is_deleted() for weight in before)

@@ -19,7 +19,7 @@ pytest.importorskip("MNN", reason=description_of("mnn").install)
 MNN = TrainingSetup(runtime="mnn")
 
 
-def subject(*layers):
+def workload(*layers):
     return {"layers": Network(tuple(layers), 3).to_json()}
 
 
@@ -33,7 +33,7 @@ def an_mnn():
 @pytest.mark.parametrize("family", ["lenet5", "cnn5", "har", "resnet"])
 def test_families_train_with_all_their_parameters(mnn, family):
     experiment = built_by("local", "mnn", SpaceSource(FAMILIES[family])).original()
-    training = mnn.build(experiment.subject, MNN)
+    training = mnn.build(experiment.workload, MNN)
     training.step()
     first = training.last_loss()
     for _ in range(4):
@@ -63,7 +63,9 @@ def test_its_yardstick_settles_after_steps_of_deep_networks(mnn, monkeypatch, la
 
     monkeypatch.setattr(mnn, "yardstick", lambda: noted(yardstick, "y"))
     monkeypatch.setattr(mnn, "build", lambda *asked: noted(build(*asked), "T"))
-    block({"subject": subject(*[conv(channels=(8, 8))] * layers), "setup": MNN.to_json(), "iterations": 2, "warmup": 1})
+    block(
+        {"workload": workload(*[conv(channels=(8, 8))] * layers), "setup": MNN.to_json(), "iterations": 2, "warmup": 1}
+    )
     assert "".join(order).partition("T")[2].endswith(order_at_the_end)
 
 
@@ -74,7 +76,7 @@ def test_what_it_would_silently_not_train_is_refused_by_name(mnn):
     F.lazy_eval(False)  # as MNN is by default: its optimiser finds no gradient, and says nothing
     try:
         with pytest.raises(WorkerError, match="MNN would not train head"):
-            mnn.build(subject(layer), MNN)
+            mnn.build(workload(layer), MNN)
     finally:
         F.lazy_eval(True)
 
@@ -113,7 +115,7 @@ def test_shapes_are_those_of_the_table(mnn, layer):
 
     shape = shape_out(layer)
     reader = Layer("linear", {"lead": (shape[0],), "bias": True}, work_width(shape), 2)
-    training = mnn.build(subject(layer, reader), MNN)
+    training = mnn.build(workload(layer, reader), MNN)
     assert training.parameters == work(layer).parameters + work(reader).parameters
 
 
@@ -127,7 +129,7 @@ def work_width(shape):
 def test_sizes_that_do_not_fit_are_refused_by_name(mnn):
     wide = Layer(**{**vars_of(conv(size=(2, 2), kernel=(7, 7), padding=(0, 0))), "name": "too.wide"})
     with pytest.raises(WorkerError, match=r"too\.wide"):
-        mnn.build(subject(wide), MNN)
+        mnn.build(workload(wide), MNN)
 
 
 def vars_of(layer):
@@ -142,9 +144,9 @@ def test_a_crash_in_native_code_costs_one_variant_and_not_the_worker():
         "from ampere.worker.serving import open_channel; from ampere.worker.serving import serve;"
         "serve(open_channel())"
     )
-    asked = [subject(EXAMPLES["conv_grouped"][1]), subject(conv())]
+    asked = [workload(EXAMPLES["conv_grouped"][1]), workload(conv())]
     common = {"do": "block", "isolation": "fork", "iterations": 2, "warmup": 1, "setup": {"runtime": "mnn"}}
-    lines = "".join(json.dumps({"id": n, "subject": s, **common}) + "\n" for n, s in enumerate(asked))
+    lines = "".join(json.dumps({"id": n, "workload": s, **common}) + "\n" for n, s in enumerate(asked))
     ran = subprocess.run([sys.executable, "-c", unlimited], input=lines, capture_output=True, text=True, timeout=60)
     crashed, fine = map(json.loads, ran.stdout.splitlines())
     assert crashed["error"]["type"] == "variant_died"

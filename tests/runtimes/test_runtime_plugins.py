@@ -23,12 +23,12 @@ BROKEN = {
 }
 
 
-def test_one_that_another_package_brings_is_found_and_trains(monkeypatch, tmp_path, layers_subject):
+def test_one_that_another_package_brings_is_found_and_trains(monkeypatch, tmp_path, layers_workload):
     bring_runtime(monkeypatch, tmp_path, "kind", GOOD)
     monkeypatch.setattr(runtimes, "_loaded", {})
     assert installed()["kind"] == "1.0"
     assert not description_of("kind").stages
-    training = find_runtime("kind").build(layers_subject(conv()), TrainingSetup("kind"))
+    training = find_runtime("kind").build(layers_workload(conv()), TrainingSetup("kind"))
     training.step()
     assert training.parameters == 4 * 8 * 9 + 8
 

@@ -15,7 +15,7 @@ from ampere.core.errors import ProfileError
 from ampere.core.layer import TRAILING_CLASSES
 from ampere.storage import Profile, checks, load_network, save_network
 
-NETWORK = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json").observations[0].network
+NETWORK = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-2.json").observations[0].network
 
 sizes = st.integers(1, 4096)
 flags = st.booleans()

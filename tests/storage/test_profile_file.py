@@ -23,7 +23,7 @@ from ampere.storage import (
     record_observation,
 )
 
-PROFILE = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json")
+PROFILE = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-2.json")
 HEADER = Header(PROFILE.device, PROFILE.setup, PROFILE.meter, PROFILE.yardstick_seconds)
 
 
@@ -80,9 +80,9 @@ def test_a_journal_becomes_a_profile(tmp_path):
         for seconds, observation in enumerate(PROFILE.observations):
             record_observation(journal, observation, float(seconds))
         assert header_from(journal) == HEADER
-        assert profiling_seconds_from(journal) == 2.0
+        assert profiling_seconds_from(journal) == len(PROFILE.observations) - 1
     made = profile_from(tmp_path / "j", PROFILE.spaces, PROFILE.fit)
-    assert made == replace(PROFILE, profiling_seconds=2.0)
+    assert made == replace(PROFILE, profiling_seconds=len(PROFILE.observations) - 1)
 
 
 def test_a_journal_without_header_makes_no_profile(tmp_path):

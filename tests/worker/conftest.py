@@ -5,10 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ampere.core import Network
+from ampere.core import Measurement, Meter, Network
 from ampere.runtimes.conformance import EXAMPLES
 
-SUBJECTS = Path(__file__).with_name("subjects.py")
+WORKLOADS = Path(__file__).with_name("workloads.py")
+
+
+def measurement(result):
+    """The answer to a block, as the host reads it."""
+    return Measurement.from_json({**result, "meter": Meter("any", False)})
 
 
 class RawWorker:
@@ -31,9 +36,9 @@ class RawWorker:
         assert answer["id"] == 7
         return answer
 
-    def block(self, subject, **fields):
+    def block(self, workload, **fields):
         quick = {"iterations": 2, "warmup": 1, **fields}
-        return self.ask("block", subject=subject, **quick)
+        return self.ask("block", workload=workload, **quick)
 
     def end(self):
         self.process.kill()
@@ -59,8 +64,8 @@ def worker(start_worker):
 
 
 @pytest.fixture(scope="session")
-def subject_of():
-    return lambda name, **more: {"factory": f"{SUBJECTS}:{name}", **more}
+def workload_of():
+    return lambda name, **more: {"factory": f"{WORKLOADS}:{name}", **more}
 
 
 @pytest.fixture(scope="session")
@@ -70,5 +75,5 @@ def examples():
 
 
 @pytest.fixture(scope="session")
-def layers_subject():
+def layers_workload():
     return lambda *layers: {"layers": Network(tuple(layers), 3).to_json()}

@@ -1,17 +1,19 @@
 """Windows, ratios and flags, on clocks that the test moves."""
 
 import math
+import statistics
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ampere.core import TrainingSetup
-from ampere.core.windows import median, plan_steps, plan_windows, quantile, relative_spread
+from ampere.core import Measurement, Meter, TrainingSetup
+from ampere.core.measurement import Window, ratios, robust_spread
+from ampere.core.windows import plan_steps, plan_windows
 from ampere.meters import choose_meter
-from ampere.worker.block import Trial, summary
-from ampere.worker.measuring import Target, Window, measure, measure_plain, ratios
+from ampere.worker.block import _flags as flags_of
+from ampere.worker.measuring import Target, measure, measure_plain
 from ampere.worker.requests import BlockRequest
 
 
@@ -21,11 +23,15 @@ def win(cpu, wall=None, iterations=1, joules=1.0, faults=0):
 
 def request(iterations=3, threads=1):
     setup = TrainingSetup(threads=threads).to_json()
-    return BlockRequest.from_json({"subject": {"factory": "a:b"}, "setup": setup, "iterations": iterations})
+    return BlockRequest.from_json({"workload": {"factory": "a:b"}, "setup": setup, "iterations": iterations})
 
 
-def shown(targets, yardsticks, losses=(1.0, 0.5), **more):
-    return summary(request(**more), Trial(targets, yardsticks, losses, 7, ()))
+def flags(targets, yardsticks, losses=(1.0, 0.5), **more):
+    return flags_of(request(**more), targets, yardsticks, losses)
+
+
+def measured(targets, yardsticks):
+    return Measurement(tuple(targets), tuple(yardsticks), Meter("any", False))
 
 
 @given(st.integers(1, 5000), st.floats(0, 10))
@@ -61,34 +67,28 @@ def test_the_deadline_keeps_what_was_measured():
 def test_a_clock_that_changes_slowly_cancels(speeds):
     yardsticks = [win(s) for s in speeds]
     targets = [win(3 * (a + b) / 2) for a, b in pairwise(speeds)]
-    assert median(ratios(targets, yardsticks)) == pytest.approx(3)
+    assert statistics.median(ratios(targets, yardsticks)) == pytest.approx(3)
 
 
 def test_a_single_pair_has_no_spread():
-    assert relative_spread([1.0]) is None
-    assert relative_spread([1.0, 1.0]) == 0.0
-
-
-@given(st.lists(st.floats(0, 1e6), min_size=1), st.floats(0, 1))
-def test_quantiles_lie_within(values, share):
-    assert min(values) <= quantile(values, share) * (1 + 1e-12) + 1e-12
-    assert quantile(values, share) <= max(values) * (1 + 1e-12)
+    assert robust_spread([1.0]) is None
+    assert robust_spread([1.0, 1.0]) == 0.0
 
 
 def test_flags():
     clean = ([win(1.0)] * 3, [win(1.0)] * 4)
-    assert shown(*clean)["flags"] == []
-    assert shown(*clean, losses=(1.0, math.nan))["flags"] == ["nonfinite_loss"]
-    assert shown(*clean, iterations=4)["flags"] == ["short"]
-    assert shown([win(1.0, wall=2.0)] * 3, [win(1.0)] * 4)["flags"] == ["loaded"]
-    assert shown([win(1.0, wall=2.0)] * 3, [win(1.0)] * 4, threads=2)["flags"] == []
-    assert shown([win(1.0), win(2.0), win(4.0)], [win(1.0)] * 4)["flags"] == ["noisy"]
+    assert flags(*clean) == []
+    assert flags(*clean, losses=(1.0, math.nan)) == ["nonfinite_loss"]
+    assert flags(*clean, iterations=4) == ["short"]
+    assert flags([win(1.0, wall=2.0)] * 3, [win(1.0)] * 4) == ["loaded"]
+    assert flags([win(1.0, wall=2.0)] * 3, [win(1.0)] * 4, threads=2) == []
+    assert flags([win(1.0), win(2.0), win(4.0)], [win(1.0)] * 4) == ["noisy"]
 
 
 def test_figures_are_per_iteration():
-    result = shown([win(4.0, iterations=2, joules=6.0, faults=10)] * 2, [win(1.0)] * 3, iterations=4)
-    assert (result["ratio"], result["cpu_seconds"], result["joules"]) == (2.0, 2.0, 3.0)
-    assert (result["iterations"], result["page_faults"], result["parameters"]) == (4, 5.0, 7)
+    found = measured([win(4.0, iterations=2, joules=6.0, faults=10)] * 2, [win(1.0)] * 3)
+    assert (found.ratio(), found.busy_seconds, found.joules) == (2.0, 2.0, 3.0)
+    assert (found.iterations, found.page_faults) == (4, 5.0)
 
 
 def test_a_plain_loop_has_no_yardstick_and_no_ratio():
@@ -96,7 +96,22 @@ def test_a_plain_loop_has_no_yardstick_and_no_ratio():
     targets, yardsticks = measure_plain(5, lambda: order.append("T"), choose_meter(5.0))
     assert "".join(order) == "TTTTT"
     assert (len(targets), yardsticks) == (1, [])
-    result = shown([win(4.0, wall=8.0, iterations=4, joules=6.0)], [], iterations=4)
-    assert (result["ratio"], result["yardstick_seconds"], result["spread"]) == (None, None, None)
-    assert (result["seconds"], result["cpu_seconds"], result["joules"]) == (2.0, 1.0, 1.5)
-    assert result["flags"] == ["loaded"]
+    plain = [win(4.0, wall=8.0, iterations=4, joules=6.0)]
+    found = measured(plain, [])
+    assert found.ratio() is None
+    assert (found.wall_seconds, found.busy_seconds, found.joules) == (2.0, 1.0, 1.5)
+    assert flags(plain, [], iterations=4) == ["loaded"]
+
+
+def test_joules_that_nobody_read_are_none_not_zero():
+    assert measured([win(1.0, joules=None)] * 2, [win(1.0)] * 3).joules is None
+    assert measured([win(1.0, joules=None), win(1.0)], [win(1.0)] * 3).joules is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 99), st.floats(1e-6, 1e3), st.one_of(st.none(), st.floats(0, 1e3))), min_size=1)
+)
+def test_a_measurement_comes_back_from_json_as_it_was(rows):
+    windows = [Window(n, s, s, j) for n, s, j in rows]
+    found = measured(windows, [*windows, windows[0]])
+    assert Measurement.from_json(found.to_json()) == found

@@ -6,14 +6,15 @@ import subprocess
 import sys
 
 import pytest
+from tests.worker.conftest import measurement
 
 LINEAR = {"factory": "torch.nn:Linear", "arguments": {"in_features": 4, "out_features": 3}}
 INPUTS = [{"shape": [5, 4], "dtype": "float32", "high": None}]
 
 
-def test_hello_tells_machine_and_meter(worker):
+def test_hello_reports_machine_and_meter(worker):
     result = worker.ask("hello", watts_per_core=3.5)["result"]
-    assert result["protocol"] == 1
+    assert result["protocol"] == 2
     assert result["cores"] >= 1
     assert result["torch"].startswith("2.")
     assert result["meter"] == {"name": "cpu-time", "measured": False, "scope": "3.5 W per busy core"}
@@ -29,17 +30,17 @@ def test_nonsense_is_refused_and_the_worker_lives(worker, line):
     "fields",
     [
         {},
-        {"subject": {}},
-        {"subject": {**LINEAR, "layers": {}}},
-        {"subject": LINEAR, "iterations": 0},
-        {"subject": LINEAR, "warmup": "4"},
-        {"subject": LINEAR, "pairing": "hour"},
-        {"subject": LINEAR, "isolation": "container"},
-        {"subject": LINEAR, "seconds_limit": -1},
-        {"subject": LINEAR, "watts_per_core": 0},
-        {"subject": LINEAR, "setup": {"optimizer": "magic"}},
-        {"subject": LINEAR, "setup": {"runtime": "abacus"}},
-        {"subject": LINEAR, "setup": 3},
+        {"workload": {}},
+        {"workload": {**LINEAR, "layers": {}}},
+        {"workload": LINEAR, "iterations": 0},
+        {"workload": LINEAR, "warmup": "4"},
+        {"workload": LINEAR, "pairing": "hour"},
+        {"workload": LINEAR, "isolation": "container"},
+        {"workload": LINEAR, "seconds_limit": -1},
+        {"workload": LINEAR, "watts_per_core": 0},
+        {"workload": LINEAR, "setup": {"optimizer": "magic"}},
+        {"workload": LINEAR, "setup": {"runtime": "abacus"}},
+        {"workload": LINEAR, "setup": 3},
     ],
 )
 def test_bad_blocks_are_refused(worker, fields):
@@ -48,13 +49,15 @@ def test_bad_blocks_are_refused(worker, fields):
 
 def test_a_block_has_every_figure(worker):
     result = worker.block({**LINEAR, "inputs": INPUTS}, iterations=5, watts_per_core=2.0)["result"]
-    assert result["iterations"] == 5
-    assert result["parameters"] == 15
-    assert 0 < result["cpu_seconds"] < 0.1
-    assert 0 < result["yardstick_seconds"] < 0.1
-    assert result["joules"] == pytest.approx(2.0 * result["cpu_seconds"], rel=0.1)
-    assert result["ratio"] > 0
-    assert set(result) >= {"spread", "seconds", "page_faults", "loss", "elapsed", "conditions", "flags"}
+    found = measurement(result)
+    assert found.iterations == 5
+    assert found.parameters == 15
+    assert (len(found.target), len(found.yardstick)) == (5, 6)
+    assert 0 < found.busy_seconds < 0.1
+    assert all(0 < window.busy_seconds < 0.1 for window in found.yardstick)
+    assert found.joules == pytest.approx(2.0 * found.busy_seconds, rel=0.1)
+    assert found.ratio() > 0
+    assert set(result) == {"target", "yardstick", "parameters", "loss", "elapsed_seconds", "conditions", "flags"}
 
 
 def test_a_load_works_and_rests_by_its_pattern(worker):
@@ -71,12 +74,13 @@ def test_counters_are_listed(worker):
 
 def test_the_yardstick_alone(worker):
     result = worker.ask("yardstick", seconds=0.1)["result"]
-    assert 0 < result["cpu_seconds_p10"] <= result["cpu_seconds"] < 0.1
+    assert 0 < result["busy_seconds"] < 0.1
+    assert result["steps"] >= 20
 
 
-def test_what_a_model_prints_or_reads_does_not_reach_the_protocol(worker, subject_of):
-    assert "result" in worker.block(subject_of("chatty"))
-    assert "result" in worker.block(subject_of("asking"))
+def test_what_a_model_prints_or_reads_does_not_reach_the_protocol(worker, workload_of):
+    assert "result" in worker.block(workload_of("chatty"))
+    assert "result" in worker.block(workload_of("asking"))
     assert worker.ask("ping")["result"] == {}
 
 
@@ -90,8 +94,8 @@ def test_what_a_model_prints_or_reads_does_not_reach_the_protocol(worker, subjec
     ],
 )
 @pytest.mark.parametrize("isolation", ["inline", "fork"])
-def test_a_variant_that_fails_is_told_in_one_line(worker, subject_of, name, said, isolation):
-    error = worker.block(subject_of(name), isolation=isolation)["error"]
+def test_a_variant_that_fails_is_told_in_one_line(worker, workload_of, name, said, isolation):
+    error = worker.block(workload_of(name), isolation=isolation)["error"]
     assert error["type"] == "variant_failed"
     assert said in error["message"]
     assert "\n" not in error["message"]
@@ -102,17 +106,17 @@ def test_unknown_factories_fail(worker, factory):
     assert worker.block({"factory": factory})["error"]["type"] == "variant_failed"
 
 
-def test_a_loss_that_is_not_finite_is_a_flag(worker, subject_of):
-    result = worker.block(subject_of("exploding"))["result"]
+def test_a_loss_that_is_not_finite_is_a_flag(worker, workload_of):
+    result = worker.block(workload_of("exploding"))["result"]
     assert "nonfinite_loss" in result["flags"]
     assert None in result["loss"]
 
 
-def test_a_child_that_dies_is_told_and_the_worker_lives(worker, subject_of):
-    error = worker.block(subject_of("segfault"), isolation="fork")["error"]
+def test_a_child_that_dies_is_told_and_the_worker_lives(worker, workload_of):
+    error = worker.block(workload_of("segfault"), isolation="fork")["error"]
     assert error == {"type": "variant_died", "message": "training the variant was ended by SIGSEGV"}
-    assert "exit code 3" in worker.block(subject_of("quitting"), isolation="fork")["error"]["message"]
-    assert "result" in worker.block(subject_of("mlp"), isolation="fork")
+    assert "exit code 3" in worker.block(workload_of("quitting"), isolation="fork")["error"]["message"]
+    assert "result" in worker.block(workload_of("mlp"), isolation="fork")
 
 
 @pytest.mark.parametrize("isolation", ["inline", "fork"])
@@ -123,10 +127,10 @@ def test_out_of_memory_is_told(worker, isolation):
     assert worker.ask("ping")["result"] == {}
 
 
-def test_a_block_stops_at_its_limit(worker, subject_of):
-    result = worker.block(subject_of("mlp"), iterations=100000, seconds_limit=0.3)["result"]
+def test_a_block_stops_at_its_limit(worker, workload_of):
+    result = worker.block(workload_of("mlp"), iterations=100000, seconds_limit=0.3)["result"]
     assert "short" in result["flags"]
-    assert result["elapsed"] < 20  # all of them would take minutes
+    assert result["elapsed_seconds"] < 20  # all of them would take minutes
 
 
 def test_the_worker_ends_with_its_input():

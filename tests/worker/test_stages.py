@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from tests.worker.conftest import measurement
 
 from ampere.core import KINDS, Layer, TrainingSetup
 from ampere.core.kinds.convolution import usual_config
@@ -22,9 +23,9 @@ def runtime():
     torch.set_flush_denormal(False)
 
 
-def losses(runtime, subject, in_parts):
+def losses(runtime, workload, in_parts):
     runtime.prepare(1)
-    training = runtime.build(subject, TrainingSetup(optimizer="momentum"))
+    training = runtime.build(workload, TrainingSetup(optimizer="momentum"))
     seen = []
     for _ in range(3):
         if in_parts:
@@ -37,17 +38,17 @@ def losses(runtime, subject, in_parts):
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - {"opaque"}))
-def test_the_parts_of_a_step_train_as_the_step_does(runtime, examples, layers_subject, kind):
+def test_the_parts_of_a_step_train_as_the_step_does(runtime, examples, layers_workload, kind):
     for layer in examples[kind]:
         if layer.config.get("dropout"):
             continue  # random numbers are drawn in another order
-        subject = layers_subject(layer)
-        assert losses(runtime, subject, in_parts=True) == pytest.approx(losses(runtime, subject, in_parts=False))
+        workload = layers_workload(layer)
+        assert losses(runtime, workload, in_parts=True) == pytest.approx(losses(runtime, workload, in_parts=False))
 
 
-def test_a_layer_that_nothing_comes_back_to_has_stages_too(runtime, layers_subject):
+def test_a_layer_that_nothing_comes_back_to_has_stages_too(runtime, layers_workload):
     frozen = Layer("linear", {"lead": (3,), "bias": True}, 8, 4, trainable=False, input_grad=False)
-    assert len(set(losses(runtime, layers_subject(frozen), in_parts=True))) == 1
+    assert len(set(losses(runtime, layers_workload(frozen), in_parts=True))) == 1
 
 
 def test_only_the_stage_is_timed_and_the_rest_of_the_step_runs():
@@ -58,11 +59,11 @@ def test_only_the_stage_is_timed_and_the_rest_of_the_step_runs():
     assert [w.iterations for w in targets] == [1, 1]
 
 
-def test_the_stages_of_a_layer_are_about_its_step(worker, layers_subject):
+def test_the_stages_of_a_layer_are_about_its_step(worker, layers_workload):
     """A physical bound, not a speed: the loss and the bookkeeping of a step are small beside a large convolution."""
-    subject = layers_subject(LARGE)
+    workload = layers_workload(LARGE)
     cost = {
-        stage: worker.block(subject, iterations=9, warmup=3, stage=stage)["result"]["ratio"]
+        stage: measurement(worker.block(workload, iterations=9, warmup=3, stage=stage)["result"]).ratio()
         for stage in ("step", *STAGES)
     }
     assert all(cost[stage] > 0 for stage in STAGES)
@@ -73,11 +74,11 @@ def test_the_stages_of_a_layer_are_about_its_step(worker, layers_subject):
 @pytest.mark.parametrize(
     "fields", [{"stage": "breakfast"}, {"stage": 3}, {"stage": "forward", "pairing": "window"}, {"stage": ["update"]}]
 )
-def test_stages_that_make_no_sense_are_refused(worker, layers_subject, fields):
-    assert worker.block(layers_subject(LARGE), **fields)["error"]["type"] == "bad_request"
+def test_stages_that_make_no_sense_are_refused(worker, layers_workload, fields):
+    assert worker.block(layers_workload(LARGE), **fields)["error"]["type"] == "bad_request"
 
 
-def test_only_described_layers_have_stages(worker, subject_of):
-    answer = worker.block(subject_of("mlp"), stage="forward")
+def test_only_described_layers_have_stages(worker, workload_of):
+    answer = worker.block(workload_of("mlp"), stage="forward")
     assert answer["error"]["type"] == "bad_request"
     assert "layers" in answer["error"]["message"]

@@ -4,6 +4,7 @@ import os
 
 import pytest
 from tests.sysfs_tree import Machine, add_hwmon, add_powercap
+from tests.worker.conftest import measurement
 
 from ampere.core.windows import LEAST_SECONDS, reading_by
 from ampere.devices.simulated import PARTS, SimulatedWorker
@@ -21,24 +22,23 @@ def test_a_reading_waits_until_the_load_before_is_forgotten():
 
 
 @pytest.mark.alone
-def test_a_gauge_tells_the_targets_power_and_the_yardstick_is_timed(tmp_path, start_worker, subject_of):
+def test_a_gauge_tells_the_targets_power_and_the_yardstick_is_timed(tmp_path, start_worker, workload_of):
     with Machine(add_hwmon(tmp_path), idle=WATTS, busy=0.0):
         worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": "hwmon"})
         assert worker.ask("hello")["result"]["meter"]["update_seconds"] > 0
-        block = worker.block(subject_of("mlp"), power=True)["result"]
+        block = measurement(worker.block(workload_of("mlp"), power=True)["result"])
         alone = worker.ask("yardstick", seconds=0.2, power=True)["result"]
         worker.end()
-    assert block["joules"] / block["seconds"] == pytest.approx(WATTS, rel=0.1)
-    assert block["yardstick_joules"] is None
-    assert block["yardstick_seconds"] > 0
-    assert block["ratio"] > 0
-    assert 0.7 * WATTS < alone["joules"] / alone["cpu_seconds"] < 3 * WATTS  # of CPU time: more on a shared machine
+    assert block.joules / block.wall_seconds == pytest.approx(WATTS, rel=0.1)
+    assert [window.joules for window in block.yardstick] == [None, None]
+    assert block.ratio() > 0
+    assert 0.7 * WATTS < alone["joules"] / alone["busy_seconds"] < 3 * WATTS  # of CPU time: more on a shared machine
 
 
-def test_a_counter_of_joules_tells_no_power(tmp_path, start_worker, subject_of):
+def test_a_counter_of_joules_tells_no_power(tmp_path, start_worker, workload_of):
     with Machine(add_powercap(tmp_path), idle=WATTS, busy=0.0):
         worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": "powercap"})
-        error = worker.block(subject_of("mlp"), power=True)["error"]
+        error = worker.block(workload_of("mlp"), power=True)["error"]
         worker.end()
     assert error["type"] == "bad_request"
     assert "tells no power" in error["message"]
@@ -49,8 +49,8 @@ def test_a_simulated_reading_is_a_sixth_of_a_window_and_closer():
         found = []
         for seed in range(12):
             device = SimulatedWorker("phone-android", seed)
-            began, block = device.clock(), device.block(network.subject, iterations=8, **how)
-            found.append(block.joules / block.seconds / watts - 1)
+            began, block = device.clock(), device.block(network.workload, iterations=8, **how)
+            found.append(block.joules / block.wall_seconds / watts - 1)
         return sum(map(abs, found)) / len(found), device.clock() - began
 
     assert "phone-android" in PARTS

@@ -1,41 +1,20 @@
-"""What one measurement of a training step showed, and the meter that its joules come from."""
+"""What one block of training showed: raw windows of the target and of the yardstick (the reference step).
 
+    yardstick   y0      y1      y2      y3        a window of reference steps before and after every target window
+    target          t0      t1      t2            windows of the network that is measured
+
+A measurement is never edited. Whatever is computed from it (a ratio, a normalized cost) has a function and a type of
+its own: the functions that need one measurement only are here, those that compare several are in `estimation`.
+"""
+
+import math
 from dataclasses import asdict, dataclass, field
-from typing import Any, Dict, Mapping, Tuple
-
-# When something was measured, kept for a log of a meter that is read afterwards.
-
-Span = Tuple[float, float, float]  # began, ended, and the CPU seconds in it
-
-
-@dataclass(frozen=True)
-class Windows:
-    """Of one block, by the worker's clock."""
-
-    target: Tuple[Span, ...]
-    yardstick: Tuple[Span, ...]
-    cpu_seconds: float  # of an iteration of the target
-    yardstick_seconds: float  # CPU seconds of a step of the yardstick
-    pattern: Tuple[float, ...] = ()  # of load, given just before: its beginning, and the end of each part
-
-    @classmethod
-    def from_json(cls, record: Mapping[str, Any]) -> "Windows":
-        return cls(
-            target=_spans(record["target"]),
-            yardstick=_spans(record["yardstick"]),
-            cpu_seconds=float(record["cpu_seconds"]),
-            yardstick_seconds=float(record["yardstick_seconds"]),
-            pattern=tuple(float(t) for t in record.get("pattern", ())),
-        )
-
-
-def _spans(records: Any) -> Tuple[Span, ...]:
-    return tuple((float(began), float(ended), float(cpu)) for began, ended, cpu in records)
-
-
-# What one experiment showed: raw, immutable, with every doubt attached.
+from statistics import median
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 LOG = "log"  # the name of meters that are read by what they write
+WALL, BUSY = "wall_seconds", "busy_seconds"  # the two clocks of a window
+TINY_SECONDS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -48,10 +27,10 @@ class Meter:
     simulated: bool = False  # a device that does not exist has a counter that does not either
     replayed: bool = False  # read from a recording, not from the device
     window_seconds: float = 0.0  # how long a counter must be watched before its joules say something
-    update_seconds: float = 0.0  # how often a gauge tells its power; 0 of a counter of joules
+    update_seconds: float = 0.0  # how often a gauge shows its power; 0 of a counter of joules
 
     def counts_as(self, other: "Meter") -> bool:
-        """Whether joules of both may be held against each other: how long each must be watched does not matter."""
+        """Whether joules of both may be compared: how long each must be watched does not matter."""
         return self._what() == other._what()
 
     def _what(self) -> Tuple[Any, ...]:
@@ -59,73 +38,158 @@ class Meter:
 
     @property
     def _covered(self) -> str:
-        """A log's scope goes on with its file and how far its rows are apart, which differ from run to run."""
+        """The scope of a log goes on with its file and the distance of its rows, which differ from run to run."""
         return self.scope.partition(",")[0] if self.name == LOG else self.scope
 
     def to_json(self) -> Dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def reported(cls, record: Mapping[str, Any]) -> "Meter":
+        """As a worker describes it, which may say more than is known here."""
+        return cls(**{name: value for name, value in record.items() if name in cls.__dataclass_fields__})
 
-@dataclass(frozen=True)
-class Measurement:
-    """Per training iteration, at the yardstick's nominal speed.
 
-    `ratio` is the iteration's cost in yardstick steps (the median over rounds); joules and
-    seconds are that ratio times the yardstick's nominal cost. `spread` is the relative standard
-    deviation of the rounds' ratios; of a single round it is None, not 0.
-    """
+class Window(NamedTuple):
+    """One measured span of steps."""
 
-    joules: float
-    seconds: float
-    cpu_seconds: float
-    ratio: float
     iterations: int
-    rounds: Tuple[float, ...]
-    meter: Meter
-    yardsticks: Tuple[float, ...] = ()  # seconds of the yardstick's step beside each round
-    allocator: str = "tuned"
-    conditions: Mapping[str, float] = field(default_factory=dict)
-    flags: Tuple[str, ...] = ()
-    joules_rounds: Tuple[float, ...] = ()  # joules of each round, where a counter read them beside the time
-    windows: Tuple[Windows, ...] = ()  # of each round, where a log is read later
+    wall_seconds: float
+    busy_seconds: float  # CPU time of the process, or device time of an accelerator
+    joules: Optional[float]  # None where nobody read them
+    page_faults: int = 0
+    began: Optional[float] = None  # by the device's own clock, where a log that is read elsewhere needs it
 
-    @property
-    def spread(self) -> "float | None":
-        return _relative_spread(self.rounds)
+    def per_iteration(self, clock: str = BUSY) -> float:
+        return float(getattr(self, clock)) / self.iterations
 
-    @property
-    def joules_spread(self) -> "float | None":
-        return _relative_spread(self.joules_rounds)
-
-    def to_json(self) -> Dict[str, Any]:
-        record = asdict(self)
-        record["spread"] = self.spread
-        if not self.windows:
-            del record["windows"]
-        return record
+    def to_json(self) -> List[Any]:
+        return [*self] if self.began is not None else [*self[:-1]]
 
     @classmethod
-    def from_json(cls, record: Dict[str, Any]) -> "Measurement":
+    def from_json(cls, row: Sequence[Any]) -> "Window":
+        iterations, wall, busy, joules, faults, *began = row
         return cls(
-            joules=float(record["joules"]),
-            seconds=float(record["seconds"]),
-            cpu_seconds=float(record["cpu_seconds"]),
-            ratio=float(record["ratio"]),
-            iterations=int(record["iterations"]),
-            rounds=tuple(float(r) for r in record["rounds"]),
-            meter=Meter(**record["meter"]),
-            yardsticks=tuple(float(y) for y in record.get("yardsticks", ())),
-            allocator=str(record["allocator"]),
-            conditions=dict(record.get("conditions", {})),
-            flags=tuple(map(str, record.get("flags", ()))),
-            joules_rounds=tuple(float(j) for j in record.get("joules_rounds", ())),
-            windows=tuple(Windows.from_json(w) for w in record.get("windows", ())),
+            int(iterations),
+            float(wall),
+            float(busy),
+            None if joules is None else float(joules),
+            int(faults),
+            float(began[0]) if began else None,
         )
 
 
-def _relative_spread(rounds: Tuple[float, ...]) -> "float | None":
-    n = len(rounds)
+@dataclass(frozen=True)
+class Measurement:
+    """One block, as the device reported it."""
+
+    target: Tuple[Window, ...]
+    yardstick: Tuple[Window, ...]  # one more than of the target; none of a plain loop
+    meter: Meter
+    allocator: str = "tuned"
+    parameters: int = 0  # that were updated
+    loss: Tuple[Optional[float], Optional[float]] = (None, None)  # of the first and the last step; None if not finite
+    elapsed_seconds: float = 0.0  # of the whole block, with building and warming up
+    compile_seconds: float = 0.0  # before the first step: in no window
+    conditions: Mapping[str, float] = field(default_factory=dict)
+    flags: Tuple[str, ...] = ()
+    pattern: Tuple[float, ...] = ()  # of load, given just before: when it began, and the end of each part
+
+    @property
+    def iterations(self) -> int:
+        return sum(window.iterations for window in self.target)
+
+    @property
+    def wall_seconds(self) -> float:
+        """Of one iteration: the median over windows."""
+        return seconds_per_iteration(self.target, WALL)
+
+    @property
+    def busy_seconds(self) -> float:
+        """Of one iteration: the median over windows."""
+        return seconds_per_iteration(self.target, BUSY)
+
+    @property
+    def joules(self) -> Optional[float]:
+        """Of one iteration; None where nobody read them."""
+        return joules_per_iteration(self.target)
+
+    @property
+    def page_faults(self) -> float:
+        """Of one iteration."""
+        return sum(window.page_faults for window in self.target) / self.iterations
+
+    def ratio(self, clock: str = BUSY) -> Optional[float]:
+        """The cost of an iteration in yardstick steps: the median over windows; None of a plain loop."""
+        found = ratios(self.target, self.yardstick, clock)
+        return median(found) if found else None
+
+    def to_json(self) -> Dict[str, Any]:
+        record: Dict[str, Any] = {
+            **vars(self),
+            "target": [window.to_json() for window in self.target],
+            "yardstick": [window.to_json() for window in self.yardstick],
+            "meter": self.meter.to_json(),
+            "conditions": dict(self.conditions),
+        }
+        for name in ("pattern", "compile_seconds"):
+            if not record[name]:
+                del record[name]
+        return record
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> "Measurement":
+        first, last = record.get("loss", (None, None))
+        return cls(
+            target=windows_from_json(record["target"]),
+            yardstick=windows_from_json(record["yardstick"]),
+            meter=record["meter"] if isinstance(record["meter"], Meter) else Meter(**record["meter"]),
+            allocator=str(record.get("allocator", "tuned")),
+            parameters=int(record.get("parameters", 0)),
+            loss=(first, last),
+            elapsed_seconds=float(record.get("elapsed_seconds", 0.0)),
+            compile_seconds=float(record.get("compile_seconds", 0.0)),
+            conditions=dict(record.get("conditions", {})),
+            flags=tuple(map(str, record.get("flags", ()))),
+            pattern=tuple(float(t) for t in record.get("pattern", ())),
+        )
+
+
+def windows_from_json(rows: Any) -> Tuple[Window, ...]:
+    return tuple(Window.from_json(row) for row in rows)
+
+
+def seconds_per_iteration(windows: Sequence[Window], clock: str = BUSY) -> float:
+    return median(window.per_iteration(clock) for window in windows)
+
+
+def ratios(target: Sequence[Window], yardstick: Sequence[Window], clock: str = BUSY) -> List[float]:
+    """Each target window's cost over the mean of the yardstick windows on both sides of it."""
+    costs = [max(window.per_iteration(clock), TINY_SECONDS) for window in yardstick]
+    return [2 * t.per_iteration(clock) / (a + b) for t, a, b in zip(target, costs, costs[1:])]
+
+
+def joules_per_iteration(windows: Sequence[Window]) -> Optional[float]:
+    """The power of all windows at the cost of the median one, or a single slow window would count in joules only."""
+    read = [window.joules for window in windows if window.joules is not None]
+    if len(read) < len(windows) or not windows:
+        return None
+    watts = sum(read) / max(sum(window.busy_seconds for window in windows), TINY_SECONDS)
+    return watts * seconds_per_iteration(windows, BUSY)
+
+
+def robust_spread(values: Sequence[float]) -> Optional[float]:
+    """Robust standard deviation over the median; None of a single value, not 0."""
+    if len(values) < 2:
+        return None
+    middle = median(values)
+    return 1.4826 * median(abs(value - middle) for value in values) / middle if middle else None
+
+
+def relative_spread(values: Sequence[float]) -> Optional[float]:
+    """Standard deviation over the mean; None of a single value, not 0."""
+    n = len(values)
     if n < 2:
         return None
-    mean = sum(rounds) / n
-    return float((sum((r - mean) ** 2 for r in rounds) / (n - 1)) ** 0.5 / mean)
+    mean = sum(values) / n
+    return math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1)) / mean

@@ -1,6 +1,6 @@
 """Constants of the protocol that host and worker both speak; docs/reference/protocol.md describes it."""
 
-PROTOCOL = 1  # the newest version that is spoken here
+PROTOCOL = 2  # the newest version that is spoken here
 PROTOCOLS = (PROTOCOL,)
 
 COMPILE_LIMIT_SECONDS = 120.0  # a workload that compiles for longer is given up, unless the user says otherwise

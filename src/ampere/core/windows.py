@@ -1,9 +1,7 @@
-"""How long windows of a measurement are, and robust figures of them."""
+"""How long the windows of a measurement are. Host and worker plan with the same figures."""
 
 import math
-from typing import List, NamedTuple, Optional, Tuple
-
-# How long the windows of a measurement are; host and worker plan with the same figures.
+from typing import NamedTuple, Tuple
 
 WINDOW_SECONDS = 0.04
 LEAST_IN_WINDOW = 4
@@ -54,26 +52,3 @@ class Reading(NamedTuple):
 
 def reading_by(update_seconds: float) -> Reading:
     return Reading(SETTLING_UPDATES * update_seconds, max(LEAST_SECONDS, SAMPLES * update_seconds))
-
-
-# Figures that a few wild values do not move.
-
-
-def relative_spread(values: List[float]) -> Optional[float]:
-    """Robust standard deviation over the median; of a single value it is None, not 0."""
-    if len(values) < 2:
-        return None
-    middle = median(values)
-    return 1.4826 * median([abs(v - middle) for v in values]) / middle if middle else None
-
-
-def median(values: List[float]) -> float:
-    return quantile(values, 0.5)
-
-
-def quantile(values: List[float], share: float) -> float:
-    ordered = sorted(values)
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
+from ampere.core import Measurement
 from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError
+from ampere.core.measurement import Window
 from ampere.core.protocol import PROTOCOLS
 from ampere.runtimes import Description
 from ampere.runtimes.table import EVERY_KIND
 
-from .device import Block, VariantDied, VariantFailed
-
-# What a host says first, and what a worker's answers mean: versions that do not fit and errors, each in one line.
+from .device import VariantDied, VariantFailed
 
 
 def greeting(watts_per_core: float, beat_seconds: float) -> dict[str, Any]:
@@ -67,48 +66,41 @@ def as_error(kind: str, message: str) -> Exception:
     return DeviceError(f"the worker refused a request: {message}")
 
 
-# What no device can do: a block whose figures are outside physical limits is not kept, whoever answers it.
-
 MOST_WATTS = 20e3  # of a machine with eight large accelerators
 SLACK_SECONDS = 0.1  # two clocks
-MEDIANS = 2.0  # figures are medians of windows: of half of them at least as much is true
-DISAGREEING = 5.0  # a ratio is the median of pairs, and not that of two medians
 
 
-def impossible(block: Block, cores: int, waited_seconds: float) -> str | None:
+def impossible(found: Measurement, cores: int, waited_seconds: float) -> str | None:
     """Why this cannot have happened on so many cores while the host waited so long; None where it can."""
-    wrong = [name for name, value in _figures(block).items() if not math.isfinite(value) or value < 0]
-    if wrong:
-        return f"{wrong[0]} is {_figures(block)[wrong[0]]:g}"
-    if not block.seconds > 0 or block.iterations < 1:
-        return f"{block.iterations} iterations of {block.seconds:g} s each"
-    if block.cpu_seconds > MEDIANS * cores * block.seconds + SLACK_SECONDS / block.iterations:
-        return f"{block.cpu_seconds:g} CPU seconds in {block.seconds:g} s on {cores} cores"
+    if not found.target:
+        return "a block without a window"
+    for window in (*found.target, *found.yardstick):
+        problem = _impossible_window(window, cores)
+        if problem:
+            return problem
+    windows = sum(window.wall_seconds for window in (*found.target, *found.yardstick))
+    elapsed = max(found.elapsed_seconds, windows)
+    if not math.isfinite(elapsed) or elapsed > 1.1 * waited_seconds + SLACK_SECONDS:
+        return f"{elapsed:g} s of work while the host waited {waited_seconds:g} s"
+    if found.joules == 0 and found.busy_seconds:
+        return f"0 J in {found.iterations} iterations of training"
+    if found.yardstick and len(found.yardstick) != len(found.target) + 1:
+        return f"{len(found.yardstick)} windows of the yardstick around {len(found.target)} of the target"
+    if not math.isfinite(found.compile_seconds) or found.compile_seconds < 0:
+        return f"compile_seconds is {found.compile_seconds:g}"
+    return None
+
+
+def _impossible_window(window: Window, cores: int) -> str | None:
+    iterations, wall, busy, joules, faults, _ = window
+    if iterations < 1 or not 0 < wall < math.inf:
+        return f"{iterations} iterations in {wall:g} s"
+    if not 0 <= busy <= cores * wall * 1.5 + SLACK_SECONDS:
+        return f"{busy:g} CPU seconds in {wall:g} s on {cores} cores"
     # Without joules the host reads the meter itself, or only time was asked for.
-    if block.joules is not None and not 0 < block.joules <= MOST_WATTS * block.seconds and block.cpu_seconds:
-        return f"{block.joules:g} J in {block.seconds:g} s"
-    if block.elapsed > 1.1 * waited_seconds + SLACK_SECONDS:
-        return f"{block.elapsed:g} s of work while the host waited {waited_seconds:g} s"
-    if block.iterations * block.seconds > MEDIANS * (waited_seconds + SLACK_SECONDS):
-        return f"{block.iterations} iterations of {block.seconds:g} s while the host waited {waited_seconds:g} s"
-    return _disagreement(block)
-
-
-def _disagreement(block: Block) -> str | None:
-    if block.ratio is None or not block.yardstick_seconds or not block.cpu_seconds:
-        return None
-    off = block.ratio * block.yardstick_seconds / block.cpu_seconds
-    if 1 / DISAGREEING <= off <= DISAGREEING:
-        return None
-    return f"a ratio of {block.ratio:g} where the seconds say {block.cpu_seconds / block.yardstick_seconds:g}"
-
-
-def _figures(block: Block) -> dict[str, float]:
-    named = {field.name: getattr(block, field.name) for field in fields(block)}
-    return {name: value for name, value in named.items() if isinstance(value, (int, float))}
-
-
-# What a worker that is not ours says that it can build.
+    if joules is not None and not 0 <= joules <= MOST_WATTS * wall:
+        return f"{joules:g} J in {wall:g} s"
+    return f"{faults} page faults" if faults < 0 else None
 
 
 def abilities_in(hello: Mapping[str, Any]) -> Description | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
-from ampere.core import TrainingSetup
+from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.errors import DeviceError, MeterError, WorkerError
 from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 from ampere.devices.external_meters import logged_meter
@@ -17,7 +17,7 @@ from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.runtimes import description_of
 
 from .answers import as_error, check_version, compiled_too_long, greeting, impossible, read_answer
-from .device import Block, VariantDied, VariantFailed, Yardstick, fingerprint
+from .device import VariantDied, VariantFailed, Yardstick, fingerprint
 from .environment import METER, compile_limit
 from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerGone
 
@@ -65,7 +65,7 @@ class ProcessWorker(ABC):
 
     def block(
         self,
-        subject: Mapping[str, Any],
+        workload: Mapping[str, Any],
         setup: TrainingSetup | None = None,
         *,
         iterations: int = 10,
@@ -76,12 +76,12 @@ class ProcessWorker(ABC):
         seconds_limit: float = DEFAULT_SECONDS_LIMIT,
         count: bool = True,
         power: bool = False,
-    ) -> Block:
+    ) -> Measurement:
         setup = setup or TrainingSetup()
         self._use_threads(setup.threads)
         request = {
             "do": "block",
-            "subject": dict(subject),
+            "workload": dict(workload),
             "setup": setup.to_json(),
             "iterations": iterations,
             "warmup": warmup,
@@ -97,11 +97,11 @@ class ProcessWorker(ABC):
         patience = 3 * seconds_limit + self._grace + compiling
         for _ in range(ATTEMPTS):
             began = time.monotonic()
-            block = Block.from_json(self._result(request, patience))
-            problem = impossible(block, self._cores, time.monotonic() - began)
+            found = self._measurement(self._result(request, patience))
+            problem = impossible(found, self._cores, time.monotonic() - began)
             if problem is None:
-                return block
-        raise VariantFailed(f"the worker told what cannot be, {ATTEMPTS} times: {problem}; nothing of it is kept")
+                return found
+        raise VariantFailed(f"the worker reported impossible values {ATTEMPTS} times ({problem}); they were discarded")
 
     def yardstick(
         self,
@@ -115,6 +115,13 @@ class ProcessWorker(ABC):
         request = {"do": "yardstick", "seconds": seconds, "threads": threads, "runtime": runtime}
         request.update({**({"power": True} if power else {}), **({} if count else {"count": False})})
         return Yardstick.from_json(self._result(request, 3 * seconds + self._grace))
+
+    def _measurement(self, record: Mapping[str, Any]) -> Measurement:
+        try:
+            meter = Meter.reported(self._outside.describe() if self._outside else self._meter or {})
+            return Measurement.from_json({**record, "meter": meter, "allocator": self.allocator})
+        except (AttributeError, KeyError, TypeError, ValueError) as problem:
+            raise DeviceError(f"the worker answered something else than a block ({problem!r}); update it") from None
 
     def counters(self, check: bool, seconds: float = 600.0) -> list[dict[str, Any]]:
         """What can be read there, and why what is there cannot be."""

@@ -7,9 +7,9 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from ampere.core import TrainingSetup
+from ampere.core import Measurement, TrainingSetup
 
-from .device import Block, VariantFailed
+from .device import VariantFailed
 from .process_worker import ProcessWorker
 from .transport import ConnectionLost, WorkerGone
 
@@ -25,14 +25,14 @@ class RemoteWorker(ProcessWorker):
     @abstractmethod
     def _unreachable(self, said: str) -> Exception: ...
 
-    def block(self, subject: Mapping[str, Any], setup: TrainingSetup | None = None, **options: Any) -> Block:
-        source = str(subject.get("factory", "")).rpartition(":")[0]
+    def block(self, workload: Mapping[str, Any], setup: TrainingSetup | None = None, **options: Any) -> Measurement:
+        source = str(workload.get("factory", "")).rpartition(":")[0]
         if source.endswith(".py"):
             raise VariantFailed(
                 f"{source} is a file of this machine and does not travel: profile and estimate it from its layers, "
                 "or install it there and name it as package.module:function"
             )
-        return super().block(subject, setup, **options)
+        return super().block(workload, setup, **options)
 
     def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         losses, deadline = 0, time.monotonic() + (self.reconnect_seconds if self._reached else 0.0)

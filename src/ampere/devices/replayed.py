@@ -1,7 +1,7 @@
 """A device that answers from recorded measurements: a result can be reproduced where the device is not.
 
-A block of a network that was recorded gives its recorded rounds in turn, and then from the first again; anything else
-is refused. Time is the recording's: the clock moves by what a block took.
+A block of a network that was recorded gives its recorded measurements in turn, and then from the first again; anything
+else is refused. Time is the recording's: the clock moves by what a block took.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ampere.core import Measurement, Network, TrainingSetup, work
+from ampere.core import Measurement, Network, TrainingSetup
 from ampere.core.errors import ProfileError
 from ampere.core.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 from ampere.core.protocol import PROTOCOL
 from ampere.storage.profile import Profile
 from ampere.storage.recording import profile_from
 
-from .device import Block, VariantFailed, Yardstick
+from .device import VariantFailed, Yardstick
 from .workloads import described, network_of
 
 Key = tuple[object, ...]
@@ -37,11 +37,10 @@ def recording(path: Path) -> Profile:
 class ReplayedWorker:
     def __init__(self, path: Path, allocator: str = "tuned", known: Profile | None = None) -> None:
         self.path, self.recorded = path, known or recording(path)
-        self._rounds: dict[Key, list[tuple[Measurement, int]]] = {}
+        self._measurements: dict[Key, list[Measurement]] = {}
         for o in self.recorded.observations:
             if o.measurement.allocator == allocator:
-                rounds = [(o.measurement, i) for i in range(len(o.measurement.rounds))]
-                self._rounds.setdefault(_key(o.network, o.stage), []).extend(rounds)
+                self._measurements.setdefault(_key(o.network, o.stage), []).append(o.measurement)
         self._given: Counter[Key] = Counter()
         self._now = 0.0
 
@@ -65,13 +64,13 @@ class ReplayedWorker:
         return {**device, "id": f"replayed-{device['id']}", "cpu": said["cpu"], "allocators": there}
 
     def left(self, network: Network, stage: str = "step") -> int:
-        """How many rounds of it were recorded and not given yet."""
+        """How many measurements of it were recorded and not given yet."""
         key = _key(network, stage)
-        return max(0, len(self._rounds.get(key, ())) - self._given[key])
+        return max(0, len(self._measurements.get(key, ())) - self._given[key])
 
     def block(
         self,
-        subject: Mapping[str, Any],
+        workload: Mapping[str, Any],
         setup: TrainingSetup | None = None,
         *,
         iterations: int = 10,
@@ -82,20 +81,19 @@ class ReplayedWorker:
         seconds_limit: float = 60.0,
         count: bool = True,
         power: bool = False,
-    ) -> Block:
-        network = self._recorded_network(subject, stage)
+    ) -> Measurement:
+        network = self._recorded_network(workload, stage)
         if setup is not None and setup != self.recorded.setup:
             raise VariantFailed(f"{self.path} was recorded with {self.recorded.setup.name}, not {setup.name}")
         key = _key(network, stage)
-        rounds = self._rounds.get(key)
-        if not rounds:
+        recorded = self._measurements.get(key)
+        if not recorded:
             what = network.name or f"a network of {len(network.layers)} layers"
             raise VariantFailed(f"{what} is not recorded in {self.path}: only what was recorded can be replayed")
-        measurement, index = rounds[self._given[key] % len(rounds)]
+        found = recorded[self._given[key] % len(recorded)]
         self._given[key] += 1
-        found = self._block(network, measurement, index)
-        self._now += found.elapsed
-        return found
+        self._now += found.elapsed_seconds
+        return replace(found, meter=replace(found.meter, replayed=True))
 
     def yardstick(
         self,
@@ -106,7 +104,7 @@ class ReplayedWorker:
         count: bool = True,
     ) -> Yardstick:
         nominal = self.recorded.yardstick_seconds
-        return Yardstick(nominal, nominal, nominal, nominal, 1, self.recorded.yardstick_joules if count else None)
+        return Yardstick(nominal, nominal, 1, self.recorded.yardstick_joules if count else None)
 
     def close(self) -> None:
         """Nothing runs."""
@@ -119,41 +117,11 @@ class ReplayedWorker:
     ) -> None:
         self.close()
 
-    def _recorded_network(self, subject: Mapping[str, Any], stage: str) -> Network:
+    def _recorded_network(self, workload: Mapping[str, Any], stage: str) -> Network:
         """Described layers may be a recorded network itself, or one to which a worker would have added a loss."""
-        if "layers" in subject and _key(as_it_is := described(subject["layers"]), stage) in self._rounds:
+        if "layers" in workload and _key(as_it_is := described(workload["layers"]), stage) in self._measurements:
             return as_it_is
-        return network_of(subject)
-
-    def _joules(self, m: Measurement, index: int, scale: float) -> float | None:
-        """None of a round that was only timed; those came first."""
-        if not self.recorded.yardstick_joules:
-            return m.joules * scale
-        counted = index - len(m.rounds) + len(m.joules_rounds)
-        return m.joules_rounds[counted] if counted >= 0 else None
-
-    def _block(self, network: Network, m: Measurement, index: int) -> Block:
-        """One round as it was, so that what is made of it is what was recorded."""
-        scale, nominal = m.rounds[index] / m.ratio, self.recorded.yardstick_seconds
-        plain = bool(m.conditions.get("wallclock"))
-        beside = m.yardsticks[index] if len(m.yardsticks) == len(m.rounds) else nominal
-        steps = max(1, m.iterations // len(m.rounds))
-        return Block(
-            ratio=None if plain else m.rounds[index],
-            spread=None,
-            seconds=m.seconds * scale,
-            cpu_seconds=m.cpu_seconds * scale,
-            yardstick_seconds=None if plain else beside,
-            joules=self._joules(m, index, scale),
-            iterations=steps,
-            page_faults=m.conditions.get("page_faults", 0.0),
-            parameters=int(sum(work(layer).parameters for layer in network.layers)),
-            loss=(None, None),
-            elapsed=steps * (m.seconds * scale + beside),
-            conditions={k: v for k, v in m.conditions.items() if k not in ("page_faults", "wallclock")},
-            flags=m.flags,
-            yardstick_joules=None if plain else self.recorded.yardstick_joules,
-        )
+        return network_of(workload)
 
 
 def _key(network: Network, stage: str) -> Key:

@@ -14,17 +14,17 @@ from ampere.core.network import with_loss
 from .device import VariantFailed
 
 
-def network_of(subject: Mapping[str, Any]) -> Network:
+def network_of(workload: Mapping[str, Any]) -> Network:
     """As a worker would build it: described layers get a loss, a factory is called and traced."""
-    if "layers" in subject:
-        network = described(subject["layers"])
+    if "layers" in workload:
+        network = described(workload["layers"])
         return Network(with_loss(network.layers), network.batch, network.name)
-    if "factory" not in subject:
-        raise VariantFailed("the subject needs either layers or a factory")
+    if "factory" not in workload:
+        raise VariantFailed("the workload needs either layers or a factory")
     try:
-        return _made(json.dumps(dict(subject), sort_keys=True))
+        return _made(json.dumps(dict(workload), sort_keys=True))
     except ImportError as problem:
-        raise VariantFailed(f"{subject['factory']} cannot be imported ({problem}): check its name") from None
+        raise VariantFailed(f"{workload['factory']} cannot be imported ({problem}): check its name") from None
 
 
 def described(record: Mapping[str, Any]) -> Network:
@@ -40,10 +40,10 @@ def described(record: Mapping[str, Any]) -> Network:
 
 @lru_cache(maxsize=4096)
 def _made(subject_as_json: str) -> Network:
-    subject = json.loads(subject_as_json)
-    if "inputs" not in subject and not subject["factory"].rpartition(":")[0].endswith(".py"):
-        return traced(subject["factory"], subject.get("arguments") or {})
-    return _traced_from_users_code(subject)
+    workload = json.loads(subject_as_json)
+    if "inputs" not in workload and not workload["factory"].rpartition(":")[0].endswith(".py"):
+        return traced(workload["factory"], workload.get("arguments") or {})
+    return _traced_from_users_code(workload)
 
 
 def traced(factory: str, arguments: Mapping[str, Any]) -> Network:
@@ -63,18 +63,18 @@ def _traced(factory: str, arguments: str) -> Network:
     return trace_own(model, inputs)
 
 
-def _traced_from_users_code(subject: Mapping[str, Any]) -> Network:
-    """The model, or the part of it at `path`, on the inputs of the subject or of the factory."""
+def _traced_from_users_code(workload: Mapping[str, Any]) -> Network:
+    """The model, or the part of it at `path`, on the inputs of the workload or of the factory."""
     from ampere.core.network import InputSpec
     from ampere.runtimes.torch_model import tensors_of
     from ampere.runtimes.user_code import find_factory
     from ampere.tracing.trace import trace
 
-    made = find_factory(subject["factory"])(**(subject.get("arguments") or {}))
+    made = find_factory(workload["factory"])(**(workload.get("arguments") or {}))
     model, inputs = made if isinstance(made, tuple) else (made, None)
-    if subject.get("path"):
-        model = model.get_submodule(subject["path"])
-    specs = subject.get("inputs")
+    if workload.get("path"):
+        model = model.get_submodule(workload["path"])
+    specs = workload.get("inputs")
     if isinstance(specs, dict):
         inputs = tensors_of({name: InputSpec.from_json(record) for name, record in specs.items()})
     elif specs is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import hypot
 from typing import Any
 
@@ -14,13 +14,14 @@ from ampere.core.errors import UsageError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.devices.opening import allocator_on
 from ampere.meters import CpuTimeMeter
-from ampere.storage.profile import Observation, Profile
+from ampere.storage.profile import Profile
 
 from .additive import Additive, Answer
 from .batch import BatchTotals
-from .drift import Condition, followed, in_reference
+from .drift import Condition, as_network, followed
 from .features import Array, layer_position
-from .fitting import Surrogate, condition_uncertainty, counted, fit, in_joules, partly_counted, power_of
+from .fitting import Surrogate, condition_uncertainty, counted, fit, fit_joules, partly_counted, power_of
+from .normalization import NormalizedCost, costs_of, reference_of, runs_of
 from .sequential import Sequential
 
 Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
@@ -87,31 +88,30 @@ class Estimator:
 
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """Modelled joules can be asked for at other watts than the profile was made with."""
-        self.profile = profile
-        self._fit(profile)
+        self.profile, self.costs = profile, costs_of(profile)
+        self._fit(self.costs)
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
-        self._watts, self._wall = watts_of(profile, watts_per_core), _wall_seconds(profile)
+        self._watts, self._wall = _watts(self.costs, profile, watts_per_core), _wall_seconds(self.costs, profile)
         self._ranges = _measured_ranges(profile)
-        self.condition_doubt = (
-            0.0 if self._joules_model else condition_uncertainty(profile.observations, profile.yardstick_seconds)
+        self.condition_uncertainty = (
+            0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
         )
         self.condition = Condition()  # of the device, since it was profiled
         if profile.runs:
-            self._learn_from_runs(profile)
+            self._learn_from_runs(runs_of(profile))
 
-    def _fit(self, profile: Profile) -> None:
-        self.model: Surrogate = fit(profile)  # of seconds
-        self._joules_model = fit(in_joules(profile)) if counted(profile.observations) else None
-        self._power = power_of(profile.observations) if partly_counted(profile.observations) else None
+    def _fit(self, costs: Sequence[NormalizedCost]) -> None:
+        self.model: Surrogate = fit(self.profile, costs)  # of seconds
+        self._joules_model = fit_joules(self.profile, costs) if counted(costs) else None
+        self._power = power_of(costs) if partly_counted(costs) else None
 
-    def _learn_from_runs(self, profile: Profile) -> None:
-        conditions = followed(profile.runs, self._in_reference)
-        brought = [in_reference(run, c) for run, c in zip(profile.runs, conditions, strict=True)]
-        self._fit(replace(profile, observations=(*profile.observations, *brought)))
+    def _learn_from_runs(self, runs: Sequence[NormalizedCost]) -> None:
+        conditions = followed(runs, self._in_reference)
+        self._fit((*self.costs, *(as_network(run, c) for run, c in zip(runs, conditions, strict=True))))
         self.condition = conditions[-1]
 
-    def _in_reference(self, run: Observation) -> tuple[float, float]:
-        answer = self.estimate(run.network, run.measurement.allocator, 1.0)
+    def _in_reference(self, run: NormalizedCost) -> tuple[float, float]:
+        answer = self.estimate(run.network, run.allocator, 1.0)
         return answer.joules, answer.stddev
 
     @property
@@ -172,7 +172,7 @@ class Estimator:
     def _shared_doubt(self, network: Network, step: Answer, present: Condition) -> float:
         """Relative, of every estimate: about the condition, and what few windows of a slow counter leave open."""
         power = self._power.watts([network], np.array([step.seconds]))[1][0] if self._power else 0.0
-        return hypot(self.condition_doubt, present.stddev, float(power))
+        return hypot(self.condition_uncertainty, present.stddev, float(power))
 
     def _doubts(self, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
         unprofiled, extrapolated = [], []
@@ -210,23 +210,29 @@ def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
     return bool(np.all(position >= low - OCTAVES_BEYOND) and np.all(position <= high + OCTAVES_BEYOND))
 
 
-def watts_of(profile: Profile, watts_per_core: float | None = None) -> float:
-    """Joules a second of cost: of CPU time beside a yardstick, of the clock's where there was none."""
-    costs = [(o.measurement, o.measurement.ratio * profile.yardstick_seconds) for o in profile.observations]
-    ratios = [(m.joules if watts_per_core is None else watts_per_core * m.cpu_seconds) / cost for m, cost in costs]
+def watts_of(profile: Profile) -> float:
+    """Joules a second of the guiding clock: busy time paired with a yardstick, wall time where there was none."""
+    return _watts(costs_of(profile), profile, None)
+
+
+def _watts(costs: Sequence[NormalizedCost], profile: Profile, watts_per_core: float | None) -> float:
+    ratios = [
+        (c.joules if watts_per_core is None else watts_per_core * c.busy_seconds)
+        / (c.ratio * profile.yardstick_seconds)
+        for c in costs
+    ]
     return float(np.median(ratios)) if ratios else watts_per_core or 1.0
 
 
 def _modelled(profile: Profile, watts_per_core: float) -> Meter:
-    if profile.meter.measured or counted(profile.observations):
+    if profile.meter.measured or profile.yardstick_joules is not None:
         raise UsageError(f"the profile's joules were read from {profile.meter.name}: leave out --watts-per-core")
     return Meter(**CpuTimeMeter(watts_per_core).describe())
 
 
-def _wall_seconds(profile: Profile) -> float:
-    """For a second of cost on a machine that has nothing else to do: the quieter quarter of what was seen."""
-    measured = [o.measurement for o in profile.observations]
-    ratios = [m.seconds / (m.ratio * profile.yardstick_seconds) for m in measured]
+def _wall_seconds(costs: Sequence[NormalizedCost], profile: Profile) -> float:
+    """Wall seconds for a second of cost on a machine with nothing else to do: the quieter quarter of what was seen."""
+    ratios = [c.seconds / (c.ratio * profile.yardstick_seconds) for c in costs]
     return float(np.quantile(ratios, 0.25)) if ratios else 1.0
 
 

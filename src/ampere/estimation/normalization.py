@@ -1,49 +1,213 @@
-"""From ratios to a cost in the reference condition.
+"""From raw measurements to costs in one reference condition.
 
-    t    CPU seconds of a step          y    of the yardstick beside it        y0   of the yardstick when profiled
+    t    seconds of a step          y    of the yardstick paired with it        y0   of the yardstick in the reference
 
-When the machine slows down, the yardstick does not slow down exactly as networks do: a neighbour that takes
-memory bandwidth slows it more, a lower clock slows both alike. So a network is taken to share only a part of
-the yardstick's slowdown,
+When the machine slows down, the yardstick (the reference step) does not slow down exactly as networks do: a neighbour
+that takes memory bandwidth slows it more, a lower clock slows both alike. So a network shares only a part of the
+yardstick's slowdown,
 
-    t / t0 = (y / y0) ^ sharing,       hence       t0 / y0 = (t / y) (y / y0) ^ (1 - sharing),
+    t / t0 = (y / y0) ^ share,       hence       t0 / y0 = (t / y) (y / y0) ^ (1 - share),
 
-and the part is learnt: from networks that were measured more than once, and from what is left of all of them once
-each is accounted for, which moves with the yardstick where the part is wrong. On a throttled device it comes out
-near 1 (the plain ratio); on a shared machine lower. What is not known of it is doubt that all estimates share.
+and the share is learnt: from networks that were measured more than once, and from what is left of all of them once
+each is accounted for, which moves with the yardstick where the share is wrong. On a throttled device it comes out
+near 1 (the plain ratio); on a shared machine lower. Its uncertainty is one that all estimates have in common.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ampere.core import Measurement
+from ampere.core import Measurement, Meter, Network
+from ampere.core.measurement import BUSY, WALL, joules_per_iteration, relative_spread, seconds_per_iteration
+from ampere.storage.profile import Observation, Profile
 
 Array = NDArray[np.float64]
 
+YARDSTICK_JOULES = "yardstick_joules"  # a condition: joules of a yardstick step, read by a gauge just afterwards
 ROUND_NOISE = 0.025  # of a ratio, relative
-BELIEF = 0.3  # how far from 1 the part may be before anything was seen: one standard deviation
-LEAST = 0.3
+PRIOR_STDDEV = 0.3  # how far from 1 the share may be before anything was measured
+LEAST_SHARE = 0.3
+
+
+class Reference(NamedTuple):
+    """The condition that costs refer to: what a yardstick step costs in it, and which clock guides."""
+
+    seconds: float
+    joules: float | None = None  # where a counter reads them
+    clock: str = BUSY
+
+
+def guide(timing: str) -> str:
+    """The clock that costs are compared by: busy time paired with a yardstick, wall time of a plain loop."""
+    return WALL if timing == "wallclock" else BUSY
+
+
+def reference_of(profile: Profile) -> Reference:
+    return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.protocol))
+
+
+@dataclass(frozen=True)
+class NormalizedCost:
+    """What a step of one network costs in the reference condition: all rounds that measured it, taken together."""
+
+    network: Network
+    purpose: str
+    stage: str
+    allocator: str
+    rounds: tuple[float, ...]  # the cost in yardstick steps, of each round
+    yardsticks: tuple[float, ...]  # seconds of the yardstick's step beside each round; none of plain loops
+    joules: float
+    joules_rounds: tuple[float, ...]  # of each round whose joules a counter read
+    seconds: float  # by the wall
+    busy_seconds: float
+    iterations: int
+    meter: Meter
+    flags: tuple[str, ...] = ()  # of more than half of the rounds
+    compile_seconds: float = 0.0  # of all rounds
+    watts_uncertainty: float = 0.0  # relative, of the power that joules were computed with
+
+    @property
+    def ratio(self) -> float:
+        return median(self.rounds)
+
+    @property
+    def spread(self) -> float | None:
+        return relative_spread(self.rounds)
+
+    @property
+    def joules_spread(self) -> float | None:
+        return relative_spread(self.joules_rounds)
+
+    def scaled(self, factor: float) -> NormalizedCost:
+        """The same step in a condition in which everything costs `factor` times as much."""
+        return replace(
+            self,
+            rounds=tuple(r * factor for r in self.rounds),
+            joules=self.joules * factor,
+            joules_rounds=tuple(j * factor for j in self.joules_rounds),
+            seconds=self.seconds * factor,
+            busy_seconds=self.busy_seconds * factor,
+        )
+
+
+def costs_of(profile: Profile) -> tuple[NormalizedCost, ...]:
+    """Everything that was measured for a profile, without users' own runs."""
+    return normalized(profile.observations, reference_of(profile))
+
+
+def runs_of(profile: Profile) -> list[NormalizedCost]:
+    """Users' own runs one by one, in the order in which they were recorded."""
+    return [cost for run in profile.runs for cost in normalized([run], reference_of(profile))]
+
+
+def normalized(observations: Iterable[Observation], reference: Reference) -> tuple[NormalizedCost, ...]:
+    """One cost for each network, purpose, stage and allocator, in order of first sight; unusable rounds are left out."""
+    together: dict[tuple[Network, str, str, str], list[Measurement]] = {}
+    for o in observations:
+        if usable(o.measurement, reference):
+            together.setdefault((o.network, o.purpose, o.stage, o.measurement.allocator), []).append(o.measurement)
+    return tuple(_cost(what, measurements, reference) for what, measurements in together.items())
+
+
+def usable(measurement: Measurement, reference: Reference) -> bool:
+    """Whether a measurement has a cost: time that went by, and joules that were read or can be computed."""
+    m = measurement
+    ratio = m.ratio(reference.clock) if m.yardstick else m.wall_seconds
+    finite = ratio is not None and math.isfinite(ratio) and ratio > 0 and m.busy_seconds > 0
+    return finite and (bool(m.joules) or (bool(m.yardstick) and reference.joules is not None))
+
+
+class _Round(NamedTuple):
+    """One measurement at the yardstick's reference cost."""
+
+    ratios: tuple[float, ...]
+    yardstick: float | None
+    joules: float
+    counted: tuple[float, ...]  # joules that a counter read
+    seconds: float
+    busy_seconds: float
+    meter: Meter
+
+
+def _round(m: Measurement, reference: Reference, purpose: str) -> _Round:
+    if not m.yardstick:
+        return _plain_round(m, reference, purpose)
+    ratio = m.ratio(reference.clock) or 0.0
+    busy = ratio * reference.seconds
+    joules, counted, meter = _joules(m, busy, reference)
+    beside = seconds_per_iteration(m.yardstick, reference.clock)
+    return _Round((ratio,), beside, joules, counted, busy * m.wall_seconds / m.busy_seconds, busy, meter)
+
+
+def _joules(m: Measurement, busy: float, reference: Reference) -> tuple[float, tuple[float, ...], Meter]:
+    """A counter's joules are expressed in those of the yardstick beside them: a lower clock changes both."""
+    read, beside = m.joules, joules_per_iteration(m.yardstick) or m.conditions.get(YARDSTICK_JOULES)
+    if reference.joules and read:
+        joules = read / beside * reference.joules if beside else read  # a gauge's are right as they are
+        return joules, (joules,), m.meter
+    if reference.joules:
+        return busy * reference.joules / reference.seconds, (), timed_only(m.meter)
+    return busy * (read or 0.0) / m.busy_seconds, (), m.meter
+
+
+def _plain_round(m: Measurement, reference: Reference, purpose: str) -> _Round:
+    """A loop without a yardstick, as fast or slow as the machine just was. Of a user's run each window is a round."""
+    each = [window.per_iteration(reference.clock) / reference.seconds for window in m.target]
+    ratios = tuple(each) if purpose == "run" else (median(each),)
+    joules = m.joules or 0.0
+    counted: tuple[float, ...] = ()
+    if reference.joules is not None:
+        counted = tuple((w.joules or 0.0) / w.iterations for w in m.target) if purpose == "run" else (joules,)
+    return _Round(ratios, None, joules, counted, m.wall_seconds, m.busy_seconds, m.meter)
+
+
+def _cost(what: tuple[Network, str, str, str], measurements: list[Measurement], reference: Reference) -> NormalizedCost:
+    rounds = [_round(m, reference, what[1]) for m in measurements]
+    ratios = tuple(ratio for r in rounds for ratio in r.ratios)
+    counted = tuple(j for r in rounds for j in r.counted)
+    flagged = [flag for m in measurements for flag in m.flags]
+    first, middle = rounds[0], median(ratios)
+    scale = middle / median(first.ratios)  # all figures of a round share the yardstick's reference cost
+    return NormalizedCost(
+        *what,
+        rounds=ratios,
+        yardsticks=tuple(r.yardstick for r in rounds if r.yardstick is not None),
+        joules=median(counted) if counted else first.joules * scale,
+        joules_rounds=counted,
+        seconds=median(r.seconds / median(r.ratios) for r in rounds) * middle,
+        busy_seconds=first.busy_seconds * scale,
+        iterations=sum(m.iterations for m in measurements),
+        meter=next((r.meter for r in rounds if r.counted), first.meter),
+        flags=tuple(sorted({flag for flag in flagged if 2 * flagged.count(flag) > len(measurements)})),
+        compile_seconds=sum(m.compile_seconds for m in measurements),
+    )
+
+
+def timed_only(meter: Meter) -> Meter:
+    """Where joules come from that nobody read: the power of the yardstick."""
+    return replace(meter, measured=False, scope=f"time at the yardstick's power; {meter.scope}", window_seconds=0.0)
 
 
 class DriftShare(NamedTuple):
+    """The part of the yardstick's slowdown that networks share."""
+
     part: float
-    doubt: float  # one standard deviation
+    stddev: float
 
 
-def drift_share_of(measurements: Sequence[Measurement]) -> DriftShare:
-    """By least squares within each measurement: how its rounds' ratios move with their yardsticks."""
-    moved, squared = 0.0, (ROUND_NOISE / BELIEF) ** 2
-    for m in measurements:
-        if len(m.rounds) > 1 and len(m.yardsticks) == len(m.rounds):
-            ratios, yardsticks = np.log(m.rounds), np.log(m.yardsticks)
+def drift_share_of(costs: Sequence[NormalizedCost]) -> DriftShare:
+    """By least squares within each cost: how its rounds' ratios move with their yardsticks."""
+    moved, squared = 0.0, (ROUND_NOISE / PRIOR_STDDEV) ** 2
+    for c in costs:
+        if len(c.rounds) > 1 and len(c.yardsticks) == len(c.rounds):
+            ratios, yardsticks = np.log(c.rounds), np.log(c.yardsticks)
             apart = yardsticks - yardsticks.mean()
             moved += float(apart @ (ratios - ratios.mean()))
             squared += float(apart @ apart)
@@ -51,36 +215,34 @@ def drift_share_of(measurements: Sequence[Measurement]) -> DriftShare:
 
 
 def corrected(before: DriftShare, conditions: Array, errors: Array, deviations: Array) -> DriftShare:
-    """By least squares over networks: how their relative errors, so unsure each, move with their log yardsticks."""
+    """By least squares over networks: how their relative errors, each so uncertain, move with their log yardsticks."""
     weights = deviations**-2.0
     apart = conditions - np.average(conditions, weights=weights)
-    certainty = before.doubt**-2 + float(np.sum(weights * apart**2))
+    certainty = before.stddev**-2 + float(np.sum(weights * apart**2))
     shift = float(np.sum(weights * apart * errors)) / certainty
     return DriftShare(_possible(before.part + shift), certainty**-0.5)
 
 
-def conditions_of(measurements: Sequence[Measurement], yardstick_seconds: float) -> Array:
-    """How much dearer the yardstick was beside each than it is at its nominal cost, as a logarithm."""
-    return np.array([float(np.mean(np.log(np.array(m.yardsticks) / yardstick_seconds))) for m in measurements])
+def conditions_of(costs: Sequence[NormalizedCost], reference: Reference) -> Array:
+    """How much more expensive the yardstick was beside each than in the reference, as a logarithm."""
+    return np.array([float(np.mean(np.log(np.array(c.yardsticks) / reference.seconds))) for c in costs])
 
 
 def _possible(part: float) -> float:
-    return float(np.clip(part, LEAST, 1.0))
+    return float(np.clip(part, LEAST_SHARE, 1.0))
 
 
-def to_reference(measurement: Measurement, yardstick_seconds: float, sharing: float) -> Measurement:
-    """The same rounds as they would have been with the yardstick at its nominal cost."""
-    m = measurement
-    if len(m.yardsticks) != len(m.rounds):
-        return m
-    pairs = zip(m.rounds, m.yardsticks, strict=True)
-    rounds = tuple(r * (y / yardstick_seconds) ** (1.0 - sharing) for r, y in pairs)
-    scale = median(rounds) / m.ratio
+def to_reference(cost: NormalizedCost, reference: Reference, share: float) -> NormalizedCost:
+    """The same cost, had its rounds been measured with the yardstick at its reference cost."""
+    if len(cost.yardsticks) != len(cost.rounds):
+        return cost
+    pairs = zip(cost.rounds, cost.yardsticks, strict=True)
+    rounds = tuple(r * (y / reference.seconds) ** (1.0 - share) for r, y in pairs)
+    scale = median(rounds) / cost.ratio
     return replace(
-        m,
+        cost,
         rounds=rounds,
-        ratio=median(rounds),
-        joules=m.joules if m.joules_rounds else m.joules * scale,  # a counter's are the yardstick's already
-        seconds=m.seconds * scale,
-        cpu_seconds=m.cpu_seconds * scale,
+        joules=cost.joules if cost.joules_rounds else cost.joules * scale,  # a counter's are the reference's already
+        seconds=cost.seconds * scale,
+        busy_seconds=cost.busy_seconds * scale,
     )

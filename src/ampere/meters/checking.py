@@ -5,10 +5,10 @@ load | rest | load | rest | load | rest      windows of a busy core and of a sle
 
 import hashlib
 import time
+from statistics import median
 from typing import Any, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError
-from ampere.core.windows import median
 
 from .meter import Meter
 

@@ -1,4 +1,4 @@
-"""A meter's log, exported after the run, attached to the profile that was made beside it.
+"""A meter's log, exported after the run, attached to the profile that was made meanwhile.
 
 profile: windows by the device's clock  \
                                          patterns found -> joules of every window -> measured joules, learnt anew
@@ -13,17 +13,17 @@ from statistics import median
 
 from ampere.core import Measurement, Meter
 from ampere.core.errors import MeterError, ProfileError
-from ampere.core.measurement import LOG, Windows
+from ampere.core.measurement import LOG, Window, joules_per_iteration, seconds_per_iteration
 from ampere.devices.external_meters import LATER, meter_for
 from ampere.devices.external_meters.alignment import Alignment, aligned, watts_at_rest
-from ampere.devices.external_meters.log import Log, LogSpec, cpu_watts
+from ampere.devices.external_meters.log import Log, LogSpec, busy_watts, span
 from ampere.estimation.hyperparameters import Hyperparameters
+from ampere.estimation.normalization import costs_of
 from ampere.storage.journal import Journal
 from ampere.storage.places import journal_path
 from ampere.storage.profile import Profile
 
 from .loop import joules_learnt
-from .observing import timed_only
 
 LEAST_COVERED = 0.5  # of the blocks: below, a profile would be mostly guessed
 MUCH_SLOWER = 1.5  # rows further apart than windows were made for
@@ -39,14 +39,6 @@ class Attached:
     blocks: int
 
 
-@dataclass(frozen=True)
-class _Read:
-    """What the log tells of a block: joules a CPU second."""
-
-    watts: float
-    yardstick_watts: float
-
-
 def attach(spec: LogSpec, path: Path, again: bool = False) -> Attached:
     """Rewrites the profile, with joules that were measured; it is left as it is where anything is refused."""
     if not spec.path.is_file():
@@ -56,21 +48,21 @@ def attach(spec: LogSpec, path: Path, again: bool = False) -> Attached:
         _check(profile, path, again)
         log = Log(spec)
         rows = log.advance()
-        every = _windows(profile)
-        patterns = sorted(w.pattern for w in every if w.pattern)
+        every = [o.measurement for o in profile.observations if deferred(o.measurement)]
+        patterns = sorted(m.pattern for m in every if m.pattern)
         if not patterns:
             raise ProfileError(f"{path} has no pattern to look for: profile again with --meter {LATER}")
         _check_rows(log, profile)
         alignment = aligned(log, patterns)
-        read = {windows: found for windows in every if (found := _read(log, alignment, windows))}
-        if len(read) < LEAST_COVERED * len(every):
+        covered = sum(_covered(log, alignment, m) for m in every)
+        if covered < LEAST_COVERED * len(every):
             raise MeterError(
-                f"{spec.path} has rows for only {len(read)} of {len(every)} blocks: export the whole recording"
+                f"{spec.path} has rows for only {covered} of {len(every)} blocks: export the whole recording"
             )
-        measured = _measured(profile, read, _meter(log, profile), watts_at_rest(log, alignment, patterns))
+        measured = _measured(profile, log, alignment, watts_at_rest(log, alignment, patterns))
         measured.save(path)
-    journal_path(path).unlink(missing_ok=True)  # it tells modelled joules; the next run begins one from the profile
-    return Attached(measured, alignment, rows, len(read), len(every))
+    journal_path(path).unlink(missing_ok=True)  # it has modelled joules; the next run begins one from the profile
+    return Attached(measured, alignment, rows, covered, len(every))
 
 
 def _journal_of(path: Path) -> Path:
@@ -81,7 +73,7 @@ def _journal_of(path: Path) -> Path:
 
 
 def _check(profile: Profile, path: Path, again: bool) -> None:
-    if not _windows(profile):
+    if not any(deferred(o.measurement) for o in profile.observations):
         raise ProfileError(f"{path} was not made for a log that comes later: profile with --meter {LATER}")
     if profile.meter.name != LATER and not again:
         raise ProfileError(f"{path} has its log already ({profile.meter.scope}): insist with --again")
@@ -97,16 +89,15 @@ def _check_rows(log: Log, profile: Profile) -> None:
         )
 
 
-def _windows(profile: Profile) -> list[Windows]:
-    return [windows for o in profile.observations for windows in o.measurement.windows]
+def deferred(measurement: Measurement) -> bool:
+    """Whether its windows say when they were, for a log that is read later."""
+    return any(window.began is not None for window in measurement.target)
 
 
-def _read(log: Log, clocks: Alignment, windows: Windows) -> _Read | None:
-    """None where the log does not cover them."""
-    spans = (*windows.target, *windows.yardstick)
-    if not all(log.covers(clocks.in_log(began), clocks.in_log(ended)) for began, ended, _ in spans):
-        return None
-    return _Read(cpu_watts(log, clocks, windows.target), cpu_watts(log, clocks, windows.yardstick))
+def _covered(log: Log, clocks: Alignment, m: Measurement) -> bool:
+    """Whether the log has rows for all of its windows."""
+    spans = [span(window) for window in (*m.target, *m.yardstick)]
+    return all(log.covers(clocks.in_log(began), clocks.in_log(ended)) for began, ended in spans)
 
 
 def _meter(log: Log, profile: Profile) -> Meter:
@@ -115,35 +106,30 @@ def _meter(log: Log, profile: Profile) -> Meter:
     return Meter(LOG, True, scope, window_seconds=made_for.window_seconds, update_seconds=made_for.update_seconds)
 
 
-def _measured(profile: Profile, read: dict[Windows, _Read], meter: Meter, watts_idle: float | None) -> Profile:
-    unit = median(found.yardstick_watts for found in read.values()) * profile.yardstick_seconds
-    observations = tuple(
-        replace(o, measurement=_with_joules(o.measurement, read, meter, profile.yardstick_seconds, unit))
-        for o in profile.observations
-    )
-    hyper = Hyperparameters.from_json(dict(profile.fit)) if profile.fit else Hyperparameters()
-    learnt = joules_learnt(observations, hyper, unit).hyper.to_json() if profile.method == ADDITIVE else {}
-    return replace(
+def _measured(profile: Profile, log: Log, clocks: Alignment, watts_idle: float | None) -> Profile:
+    meter = _meter(log, profile)
+    observations = tuple(replace(o, measurement=_read(o.measurement, log, clocks, meter)) for o in profile.observations)
+    beside = [joules_per_iteration(o.measurement.yardstick) for o in observations]
+    watts = [j / seconds_per_iteration(o.measurement.yardstick) for j, o in zip(beside, observations, strict=True) if j]
+    read = replace(
         profile,
         meter=meter,
         observations=observations,
-        yardstick_joules=unit,
+        yardstick_joules=median(watts) * profile.yardstick_seconds,
         watts_idle=watts_idle,
-        joules_fit=learnt,
     )
+    hyper = Hyperparameters.from_json(dict(profile.fit)) if profile.fit else Hyperparameters()
+    learnt = joules_learnt(costs_of(read), hyper).hyper.to_json() if profile.method == ADDITIVE else {}
+    return replace(read, joules_fit=learnt)
 
 
-def _with_joules(
-    m: Measurement, read: dict[Windows, _Read], meter: Meter, yardstick_seconds: float, unit: float
-) -> Measurement:
-    """Told in joules of the yardstick beside them, as seconds are; at its power where the log has nothing of it."""
-    rounds = tuple(_joules(w, read[w], unit) for w in m.windows if w in read)
-    if rounds:
-        return replace(m, joules=median(rounds), joules_rounds=rounds, meter=meter)
-    joules = m.cpu_seconds * unit / yardstick_seconds
-    return replace(m, joules=joules, joules_rounds=(), meter=timed_only(meter))
+def _read(m: Measurement, log: Log, clocks: Alignment, meter: Meter) -> Measurement:
+    """With the joules that the log has of its windows; without any where the log does not cover them."""
+    if not deferred(m) or not _covered(log, clocks, m):
+        return replace(m, target=_at(None, m.target), yardstick=_at(None, m.yardstick), meter=meter)
+    target, yardstick = (busy_watts(log, clocks, windows) for windows in (m.target, m.yardstick))
+    return replace(m, target=_at(target, m.target), yardstick=_at(yardstick, m.yardstick), meter=meter)
 
 
-def _joules(windows: Windows, read: _Read, unit: float) -> float:
-    target, beside = read.watts * windows.cpu_seconds, read.yardstick_watts * windows.yardstick_seconds
-    return target / beside * unit
+def _at(watts: float | None, windows: tuple[Window, ...]) -> tuple[Window, ...]:
+    return tuple(w._replace(joules=None if watts is None else watts * w.busy_seconds) for w in windows)

@@ -96,4 +96,4 @@ class FromLayers:
 
 
 def _described(experiment: Experiment) -> Experiment:
-    return replace(experiment, subject={"layers": experiment.network.to_json()})
+    return replace(experiment, workload={"layers": experiment.network.to_json()})

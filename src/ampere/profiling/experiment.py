@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ampere.core import Layer, Network
+from ampere.core import Layer, Measurement, Network
 from ampere.core.network import with_loss
+from ampere.storage.profile import Observation
 
-Subject = Mapping[str, Any]  # how the worker builds it: from layers, or with a factory
+Workload = Mapping[str, Any]  # how the worker builds it: from layers, or with a factory
 
 
 @dataclass(frozen=True)
 class Experiment:
     network: Network
-    subject: Subject
+    workload: Workload
     purpose: str  # layer, variant, network, opaque, stage, kernel
     allocator: str = "tuned"
     stage: str = "step"  # what of it is timed
@@ -25,6 +26,9 @@ class Experiment:
     def system(self) -> bool:
         return self.allocator == "system"
 
+    def observed(self, measurement: Measurement) -> Observation:
+        return Observation(self.network, measurement, self.purpose, self.stage)
+
     def under(self, allocator: str) -> Experiment:
         return replace(self, allocator=allocator)
 
@@ -32,8 +36,8 @@ class Experiment:
 def of_layers(layers: Sequence[Layer], batch: int) -> Experiment:
     """A small network of a few layers, trained on the mean square of its output."""
     purpose = "layer" if len(layers) == 1 else "variant"
-    subject = {"layers": Network(tuple(layers), batch).to_json()}
-    return Experiment(Network(with_loss(layers), batch), subject, purpose)
+    workload = {"layers": Network(tuple(layers), batch).to_json()}
+    return Experiment(Network(with_loss(layers), batch), workload, purpose)
 
 
 def slices(network: Network, rng: Random, count: int) -> list[Experiment]:

@@ -15,7 +15,6 @@ from ampere.profiling.strategies.strategy import Collected, Guess, MeasurementCo
 from ampere.storage.profile import Observation
 
 from .experiment import Experiment
-from .observing import merged
 from .sources import FIXED_WIDTHS
 
 # Layers and operations trained alone, one stage of a step at a time.
@@ -93,26 +92,28 @@ def _scaled(channels: int, factor: float) -> int:
 FRUITLESS_AT_MOST = 50  # networks in a row of which nothing could be measured
 
 
-class Gathering:
-    def __init__(self, bench: MeasurementContext, task: Task, purpose: str) -> None:
+class Isolated:
+    """One run that measures layers or operations alone, one after the other, until the time is over."""
+
+    def __init__(self, context: MeasurementContext, task: Task, purpose: str) -> None:
         self.seen: list[Observation] = list(task.known)
         self.rng = Random(task.seed)
-        self._bench, self._task, self._purpose = bench, task, purpose
+        self._context, self._task, self._purpose = context, task, purpose
         self._guess = Guess()
         self._done = {layer for o in task.known for layer in o.network.layers}
         self._refused: list[str] = []
 
     def share_used(self) -> float:
         """Of the time: it is over at 1."""
-        return (self._bench.clock() - self._task.began) / self._task.goal.seconds
+        return (self._context.clock() - self._task.began) / self._task.goal.seconds
 
     def layers(self) -> Iterator[tuple[Layer, ...]]:
         """Of the network that the profile is for, and then of random ones like it, while that brings anything."""
-        yield tuple(self._bench.source.original().network.distinct)
+        yield tuple(self._context.source.original().network.distinct)
         fruitless = 0
         while fruitless < FRUITLESS_AT_MOST:
             before = len(self.seen)
-            yield tuple(self._bench.source.sample(self.rng).network.distinct)
+            yield tuple(self._context.source.sample(self.rng).network.distinct)
             fruitless = fruitless + 1 if len(self.seen) == before else 0
 
     def measure(self, lone: list[Layer]) -> None:
@@ -124,15 +125,15 @@ class Gathering:
                 if self.share_used() < 1:
                     self._observe(layer, stage)
 
-    def gathered(self, thinking_seconds: float = 0.0) -> Collected:
-        return Collected(merged(self.seen), thinking_seconds=thinking_seconds, refused=tuple(self._refused))
+    def collected(self, thinking_seconds: float = 0.0) -> Collected:
+        return Collected(tuple(self.seen), thinking_seconds=thinking_seconds, refused=tuple(self._refused))
 
     def _observe(self, layer: Layer, stage: str) -> None:
         experiment, goal = alone(layer, stage, self._purpose), self._task.goal
         doing = f"{stage} of a lone {layer.tail[0].op if layer.kind == 'glue' and layer.tail else layer.kind}"
         self._task.on_progress(Progress(self.share_used() * goal.seconds, goal.seconds, len(self.seen), None, doing))
         try:
-            found = self._bench.observe(experiment, self._guess.seconds(experiment.network))
+            found = self._context.observe(experiment, self._guess.seconds(experiment.network))
         except (VariantDied, VariantFailed) as error:
             self._refused.append(f"{doing}: {error}")
             return

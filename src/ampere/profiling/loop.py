@@ -1,10 +1,15 @@
-"""Joules that a counter read, learnt for themselves: from the hyperparameters of time, which are not far away."""
+"""The profiling loop.
+
+sample networks -> plan (what teaches most a second) -> train in shuffled rounds -> journal -> refit
+      ^                                                                                      |
+      +--------------------- until the target error or the time budget <---------------------+
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -14,38 +19,31 @@ from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.additive import Additive
 from ampere.estimation.batch import BatchTotals
 from ampere.estimation.features import Array
-from ampere.estimation.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, counted, data_of, expressed_in_joules
+from ampere.estimation.fitting import TYPICAL_SPREAD, VARIANT_STDDEV, counted, data_of, joules_data_of
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import calibrated, learn
-from ampere.profiling.strategies.strategy import Goal, MeasurementContext, Progress
+from ampere.estimation.normalization import NormalizedCost, normalized
+from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress
 from ampere.storage.profile import Observation
 
 from .experiment import Experiment, slices
-from .observing import block_seconds, merged
+from .observing import block_seconds
 from .planner import FAMILY, Compiling, Manner, expected_error, manner_of, plan
 
 LAST_EVALUATIONS = 60
 FEWEST = 8  # measurements, up to which hyperparameters are left as they are
 
 
-def joules_learnt(
-    observations: Sequence[Observation], time: Hyperparameters, unit: float, seconds: float = float("inf")
-) -> Additive:
-    """`unit` is the yardstick's joules; the search may take about so many `seconds`."""
-    data = data_of(expressed_in_joules(observations, unit), unit)
+def joules_learnt(costs: Sequence[NormalizedCost], time: Hyperparameters, seconds: float = float("inf")) -> Additive:
+    """Fitted to joules, from the hyperparameters of `time`; the search may take about so many `seconds`."""
+    data = joules_data_of(costs)
     model = learn(data, time, LAST_EVALUATIONS if len(data) > FEWEST else 0, seconds)
-    return calibrated(model, whole_networks(observations))
+    return calibrated(model, whole_networks(costs))
 
 
-def whole_networks(observations: Sequence[Observation]) -> Array:
-    return np.array([o.purpose == "network" for o in observations], dtype=bool)
+def whole_networks(costs: Sequence[NormalizedCost]) -> Array:
+    return np.array([c.purpose == "network" for c in costs], dtype=bool)
 
-
-# The profiling loop.
-#
-# sample networks -> plan (what teaches most a second) -> train in shuffled rounds -> journal -> refit
-#       ^                                                                                      |
-#       +--------------------- until the target error or the time budget <---------------------+
 
 ROUNDS = 2
 BATCHES, BATCHES_TO_TARGET = 4, 12  # how often a run stops to think; more often when it may end early
@@ -58,43 +56,33 @@ FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 REFIT_EVALUATIONS = 25
 
 
-@dataclass
-class Outcome:
-    observations: tuple[Observation, ...]
-    model: Additive
-    expected_error: float
-    thinking_seconds: float
-    refused: list[str]
-    joules_model: Additive | None = None  # where a counter read joules
-
-
 class Profiling:
     """One run."""
 
     def __init__(
         self,
-        bench: MeasurementContext,
+        context: MeasurementContext,
         seen: tuple[Observation, ...] = (),
         hyper: Hyperparameters | None = None,
         seed: int = 0,
     ) -> None:
-        self._bench, self._source, self._yardstick = bench, bench.source, bench.yardstick_seconds
+        self._context, self._source, self._yardstick = context, context.source, context.yardstick_seconds
         self._seen: list[Observation] = list(seen)
         self._rng = Random(seed)
         self._pool: list[Experiment] = []
         self._targets: list[Experiment] = []
         self._refused: list[str] = []
         self._too_large = float("inf")
-        self._compiling = Compiling(bench.compiles)
+        self._compiling = Compiling(context.compiles)
         self._thinking = self._fitting = 0.0
         self._patience, self._manner = float("inf"), FAMILY
         self._model = self._fit(hyper, 0)
 
-    def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Outcome:
-        """`began` is when the bench's clock started: starting the device counts."""
-        self._patience = FITTING_SHARE * goal.seconds if self._bench.clock is time.monotonic else float("inf")
+    def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Collected:
+        """`began` is when the context's clock started: starting the device counts."""
+        self._patience = FITTING_SHARE * goal.seconds if self._context.clock is time.monotonic else float("inf")
         for batch in range(2 * BATCHES_TO_TARGET):
-            elapsed = self._bench.clock() - began
+            elapsed = self._context.clock() - began
             training_ends = goal.seconds - self._ending_seconds(goal)
             left = training_ends - elapsed
             if left <= LEAST_BATCH * goal.seconds:
@@ -111,26 +99,29 @@ class Profiling:
         self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
         return self.outcome()
 
-    def outcome(self) -> Outcome:
-        joules = self._learn_joules() if counted(self._seen) else None
+    def outcome(self) -> Collected:
+        joules = self._learn_joules() if counted(self._costs()) else None
         self._choose_targets()  # a run that was out of time at once has none yet
         error = expected_error(joules or self._model, self._targets)
-        return Outcome(merged(self._seen), self._model, error, self._thinking, self._refused, joules)
+        return Collected(tuple(self._seen), error, self._thinking, tuple(self._refused), self._model, joules)
+
+    def _costs(self) -> tuple[NormalizedCost, ...]:
+        return normalized(self._seen, self._context.reference)
 
     def _ending_seconds(self, goal: Goal) -> float:
         """What the last fit will take, told by the latest: it is more thorough, and calibrated."""
-        return LAST_FIT_SHARE * goal.seconds + (2 * self._fitting if self._bench.clock is time.monotonic else 0.0)
+        return LAST_FIT_SHARE * goal.seconds + (2 * self._fitting if self._context.clock is time.monotonic else 0.0)
 
     def _learn_joules(self) -> Additive:
         """Time guides the search, as in the paper; joules are learnt from what it found."""
-        started, unit = time.monotonic(), self._bench.yardstick_joules or 1.0
-        model = joules_learnt(merged(self._seen), self._model.hyper, unit, self._patience)
+        started = time.monotonic()
+        model = joules_learnt(self._costs(), self._model.hyper, self._patience)
         self._thinking += time.monotonic() - started
         return model
 
     def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
         started = time.monotonic()
-        data = data_of(merged(self._seen), self._yardstick)
+        data = data_of(self._costs(), self._context.reference)
         model = learn(data, hyper, evaluations if len(data) > 8 else 0, self._patience)
         self._fitting = time.monotonic() - started
         self._thinking += self._fitting
@@ -138,17 +129,17 @@ class Profiling:
 
     def _calibrated(self, model: Additive) -> Additive:
         started = time.monotonic()
-        model = calibrated(model, whole_networks(merged(self._seen)))
+        model = calibrated(model, whole_networks(self._costs()))
         self._thinking += time.monotonic() - started
         return model
 
     def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
         started = time.monotonic()
         self._manner = self._manner_now(goal)
-        self._sample(self._bench.clock() + self._manner.sampling * goal.seconds)
+        self._sample(self._context.clock() + self._manner.sampling * goal.seconds)
         pieces = [p for whole in self._pool[-self._manner.networks :] for p in slices(whole.network, self._rng, 1)]
         drawn, used = self._drawn(self._pool, self._manner.drawn * seconds)
-        if "system" in self._bench.trainers:
+        if "system" in self._context.trainers:
             told, spent = self._drawn([e.under("system") for e in self._pool], self._manner.plain * seconds)
             drawn, used = [*drawn, *told], used + spent
         if self._manner.pieces:
@@ -164,8 +155,8 @@ class Profiling:
         return chosen[: None if self._compiling.informed else COMPILED_FIRST], error
 
     def _manner_now(self, goal: Goal) -> Manner:
-        compiling = self._compiling.seconds_of_new(self._source.original()) if self._bench.compiles else None
-        return manner_of(goal.seconds, self._bench.window_seconds, compiling)
+        compiling = self._compiling.seconds_of_new(self._source.original()) if self._context.compiles else None
+        return manner_of(goal.seconds, self._context.window_seconds, compiling)
 
     def _drawn(self, pool: list[Experiment], seconds: float) -> tuple[list[Experiment], float]:
         """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
@@ -175,7 +166,7 @@ class Profiling:
         for whole, step in zip(reversed(pool), reversed(steps), strict=True):
             cost = self._seconds_of(whole, float(step))
             fits = used + cost <= seconds and _size(whole) < self._too_large and not self._compiling.knows(whole)
-            if fits and all(whole is not other for other in drawn) and self._bench.offers(whole):
+            if fits and all(whole is not other for other in drawn) and self._context.offers(whole):
                 drawn.append(whole)
                 used += cost
         return drawn, used
@@ -184,28 +175,28 @@ class Profiling:
         if not self._targets:
             original = self._source.original()
             wanted = [original, *(self._source.sample(self._rng) for _ in range(TARGETS))]
-            plain = [e.under("system") for e in wanted[: len(wanted) // 2] if "system" in self._bench.trainers]
+            plain = [e.under("system") for e in wanted[: len(wanted) // 2] if "system" in self._context.trainers]
             self._targets = [*wanted, *plain]
             self._pool.append(original)
 
     def _sample(self, until: float) -> None:
         self._choose_targets()
         fresh = 0
-        while fresh < self._manner.networks and (fresh < 2 or self._bench.clock() < until):
+        while fresh < self._manner.networks and (fresh < 2 or self._context.clock() < until):
             self._pool.append(self._source.sample(self._rng))
             fresh += 1
 
     def _candidates(self) -> list[Experiment]:
         found = self._source.opaque()
         # A second worker would compile all of it once more: what is drawn is enough for it.
-        allocators = ("tuned",) if self._bench.compiles else tuple(self._bench.trainers)
+        allocators = ("tuned",) if self._context.compiles else tuple(self._context.trainers)
         for whole in self._pool[-PLANNED_FROM:]:
             found += [whole.under(allocator) for allocator in allocators]
             found += slices(whole.network, self._rng, 2)
-        return [e for e in found if _size(e) < self._too_large and self._bench.offers(e)]
+        return [e for e in found if _size(e) < self._too_large and self._context.offers(e)]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
-        window, rounds = self._bench.window_seconds, 1 if experiment.system else 1 + self._manner.repeated
+        window, rounds = self._context.window_seconds, 1 if experiment.system else 1 + self._manner.repeated
         trained = rounds * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
         return trained + self._compiling.seconds(experiment)
 
@@ -220,7 +211,7 @@ class Profiling:
         for number in range(ROUNDS):
             self._rng.shuffle(chosen)
             for experiment in self._once_more(chosen) if number else sorted(chosen, key=lambda e: e.system):
-                now = self._bench.clock()
+                now = self._context.clock()
                 if now > deadline:
                     return
                 doing = f"{experiment.purpose} of {len(experiment.network.layers)} layers"
@@ -236,7 +227,7 @@ class Profiling:
     def _observe(self, experiment: Experiment, chosen: list[Experiment]) -> None:
         guess = self._model.answer(experiment.network, experiment.system).seconds
         try:
-            seen = self._bench.observe(experiment, guess)
+            seen = self._context.observe(experiment, guess)
         except (VariantDied, VariantFailed) as error:
             self._refuse(experiment, error)
             chosen.remove(experiment)
@@ -257,6 +248,6 @@ def _size(experiment: Experiment) -> float:
 
 
 def _noise_of(experiment: Experiment) -> float:
-    variant = 0.0 if experiment.purpose == "network" else VARIANT_DOUBT**2
+    variant = 0.0 if experiment.purpose == "network" else VARIANT_STDDEV**2
     rounds = 1 if experiment.system else ROUNDS
     return TYPICAL_SPREAD[experiment.allocator] ** 2 / rounds + variant + 0.01**2

@@ -75,7 +75,7 @@ class Compiling:
 
     def learn(self, seen: Observation) -> None:
         self._known.add((seen.network, seen.measurement.allocator))
-        seconds = seen.measurement.conditions.get("compile_seconds", 0.0)
+        seconds = seen.measurement.compile_seconds
         if seconds:
             self._seconds += seconds
             self._layers += len(seen.network.layers) + LAYERS_BESIDES

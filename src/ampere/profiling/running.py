@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ampere.core import Meter, TrainingSetup
+from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
 from ampere.core.windows import reading_by
-from ampere.devices import Block, Worker, describe, opened
+from ampere.devices import Worker, describe, opened
 from ampere.devices.external_meters import asked_as
 from ampere.devices.opening import LOCAL
 from ampere.devices.replayed import ReplayedWorker
@@ -36,7 +36,6 @@ from .capabilities import built_by, check_setup
 from .common_yardstick import beside_torch
 from .experiment import Experiment
 from .meter_windows import slow, steady_power, yardstick_by_gauge
-from .observing import merged
 from .sources import RecordedSource, Source
 
 # What a run's measurements stand for: what its journal says already, or what is here now.
@@ -112,9 +111,9 @@ class Starting:
         self._device = device
         self._started = pool.submit(device.yardstick, 0.05, setup.threads, setup.runtime, count=False)
 
-    def block(self, subject: Mapping[str, Any], setup: TrainingSetup, **options: Any) -> Block:
+    def block(self, workload: Mapping[str, Any], setup: TrainingSetup, **options: Any) -> Measurement:
         self._started.result()
-        return self._device.block(subject, setup, **options)
+        return self._device.block(workload, setup, **options)
 
 
 def make_profile(
@@ -132,9 +131,9 @@ def make_profile(
 ) -> ProfilingResult:
     """`on` names the device, as in `--device`."""
     began = time.monotonic()
-    campaign = find_strategy(method, protocol)
+    strategy = find_strategy(method, protocol)
     runtime = check_setup(on, setup)
-    if campaign.stages and not runtime.stages:
+    if strategy.stages and not runtime.stages:
         raise UsageError(f"--method {method} needs --runtime torch: {setup.runtime} runs a step as a whole")
     device = describe(on, DEFAULT_WATTS_PER_CORE).identity
     path = path or default_path(device, setup, method, protocol)
@@ -158,7 +157,7 @@ def make_profile(
             asked = RecordedSource(asked.name, replaying)
         nominal = quiet.result()
         counted = nominal.joules, nominal.watts_idle
-        fresh = Header(device, setup, described.meter, nominal.cpu_seconds, method, protocol, *counted)
+        fresh = Header(device, setup, described.meter, nominal.busy_seconds, method, protocol, *counted)
         header = header_for(journal, old, fresh, foreign)
         paused = clock()
         timed = beside_torch(header, devices["tuned"], on, watts, described, runtime)
@@ -166,10 +165,10 @@ def make_profile(
         if timed != header:
             record_header(journal, header := timed)
         trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
-        if "system" in campaign.allocators and "system" in devices:
+        if "system" in strategy.allocators and "system" in devices:
             trainers["system"] = Starting(devices["system"], setup, background)
         measured, runs = apart(observations_from(journal))
-        known = merged(measured)
+        known = measured
         spent = profiling_seconds_from(journal)
         unfinished = max(0.0, spent - (old.profiling_seconds if old else 0.0))
         left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
@@ -191,11 +190,11 @@ def make_profile(
         )
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
-        gathered = campaign.gather(bench, task)
-        profile = _profile(header, gathered, old, asked.name, spent + clock() - began, runs)
+        collected = strategy.collect(bench, task)
+        profile = _profile(header, collected, old, asked.name, spent + clock() - began, runs)
         profile.save(path)
     return ProfilingResult(
-        profile, path, gathered.expected_error, gathered.thinking_seconds, gathered.refused, resumed=unfinished > 0
+        profile, path, collected.expected_error, collected.thinking_seconds, collected.refused, resumed=unfinished > 0
     )
 
 
@@ -209,7 +208,7 @@ def _refuse_second_recording(path: Path, old: Profile | None) -> None:
     """A log that is attached later is of one run: windows of two would be looked for in the wrong one."""
     journal = journal_path(path)
     known = old.observations if old else observations_from(journal) if journal.exists() else ()
-    if any(o.measurement.windows for o in known):
+    if any(window.began is not None for o in known for window in o.measurement.target):
         raise ProfileError(
             f"{path if old else journal} belongs to a recording of a meter that is over: attach that if it is not yet, "
             "and choose another file with --out for another run"
@@ -224,7 +223,7 @@ def _known_watts(path: Path, old: Profile | None) -> float:
 
 def _profile(
     header: Header,
-    gathered: Collected,
+    collected: Collected,
     old: Profile | None,
     name: str,
     seconds: float,
@@ -233,10 +232,10 @@ def _profile(
     spaces = tuple(dict.fromkeys([*(old.spaces if old else ()), name]))
     return Profile(
         **vars(header),
-        observations=gathered.observations,
+        observations=collected.observations,
         profiling_seconds=seconds,
         spaces=spaces,
-        fit=gathered.fit,
-        joules_fit=gathered.joules_fit,
+        fit=collected.model.hyper.to_json() if collected.model else {},
+        joules_fit=collected.joules_model.hyper.to_json() if collected.joules_model else {},
         runs=runs,
     )

@@ -15,7 +15,7 @@ from ampere.models.loading import LoadedModel, is_flax
 from ampere.models.spaces import Space
 from ampere.storage.profile import Observation
 
-from .experiment import Experiment, Subject
+from .experiment import Experiment, Workload
 
 # Where whole networks come from: a family or general space, or one model and its narrower likes.
 
@@ -43,8 +43,8 @@ class SpaceSource:
         self._original = self.of(dict(space.default))
 
     def of(self, arguments: dict[str, Any]) -> Experiment:
-        subject = {"factory": self._space.factory, "arguments": arguments}
-        return Experiment(traced(self._space.factory, arguments), subject, "network")
+        workload = {"factory": self._space.factory, "arguments": arguments}
+        return Experiment(traced(self._space.factory, arguments), workload, "network")
 
     def opaque(self) -> list[Experiment]:
         return []
@@ -59,8 +59,8 @@ class SpaceSource:
 class ModelSource:
     """A user's model: itself, and networks of its layers with every width between a fraction and its own."""
 
-    def __init__(self, name: str, network: Network, subject: Subject) -> None:
-        self.name, self._network, self._subject = name, network, subject
+    def __init__(self, name: str, network: Network, workload: Workload) -> None:
+        self.name, self._network, self._subject = name, network, workload
 
     def opaque(self) -> list[Experiment]:
         """Modules that no table knows, each trained alone as it is."""
@@ -68,8 +68,8 @@ class ModelSource:
         return [self._alone(layer) for path, layer in layers.items() if path]
 
     def _alone(self, layer: Layer) -> Experiment:
-        subject = {**self._subject, "path": layer.config["path"], "inputs": _inputs(layer.config["inputs"])}
-        return Experiment(Network(with_loss([layer]), self._network.batch), subject, "opaque")
+        workload = {**self._subject, "path": layer.config["path"], "inputs": _inputs(layer.config["inputs"])}
+        return Experiment(Network(with_loss([layer]), self._network.batch), workload, "opaque")
 
     def original(self) -> Experiment:
         return Experiment(self._network, self._subject, "network")
@@ -154,8 +154,8 @@ class FlaxSource(ModelSource):
         return super().original()
 
     def by_own_code(self) -> Experiment:
-        subject = {"factory": self._loaded.factory, "arguments": dict(self._loaded.arguments)}
-        return Experiment(self._network, {**subject, **_shapes(self._loaded.inputs)}, "network")
+        workload = {"factory": self._loaded.factory, "arguments": dict(self._loaded.arguments)}
+        return Experiment(self._network, {**workload, **_shapes(self._loaded.inputs)}, "network")
 
 
 def _shapes(inputs: Any) -> dict[str, Any]:
@@ -182,8 +182,8 @@ def source_of(loaded: LoadedModel) -> Source:
     network = trace(loaded.model, loaded.inputs, name=loaded.name)
     specs = specs_of(loaded.inputs)
     inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
-    subject = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
-    return ModelSource(loaded.name, network, subject)
+    workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
+    return ModelSource(loaded.name, network, workload)
 
 
 # Where experiments come from on a replayed device: from what was recorded, and from nothing else.

@@ -10,7 +10,8 @@ from ampere.core import KINDS, Layer, Measurement, Meter, Network, work
 from ampere.core.errors import ProfileError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.layer import TRAILING_CLASSES
-from ampere.core.setup import PROTOCOLS
+from ampere.core.measurement import Window
+from ampere.core.setup import ALLOCATORS, PROTOCOLS
 
 MOST_LAYERS = 100_000
 LARGEST_SIZE = 10**15
@@ -18,6 +19,9 @@ MOST_DIMENSIONS = 16
 DEEPEST_RECURRENT = 1_000
 LONGEST_TEXT = 10_000
 SMALLEST = 1e-300  # what is above it has a logarithm and an inverse
+MOST_WINDOWS = 100_000
+LONGEST_SECONDS = 1e9
+MOST_JOULES = 1e12
 
 # A kind's arithmetic multiplies these, and a text or list times a number is a way to fill the memory.
 SHAPES = {"size", "size_in", "kernel", "stride", "padding", "dilation", "output_padding", "lead"}
@@ -77,15 +81,30 @@ def check_layer(layer: Layer) -> None:
 
 def check_measurement(measurement: Measurement) -> None:
     m = measurement
-    if not _within((m.joules, m.seconds, m.ratio, *m.rounds, *m.yardsticks, *m.joules_rounds), SMALLEST):
-        raise ValueError("joules, seconds and ratios must be positive and finite")
-    if not _within((m.cpu_seconds, m.iterations - 1), 0):
-        raise ValueError("CPU seconds must be finite and not negative, iterations 1 or more")
+    if not m.target or not len(m.target) <= MOST_WINDOWS >= len(m.yardstick):
+        raise ValueError(f"a measurement has 1 to {MOST_WINDOWS} windows")
+    if m.yardstick and len(m.yardstick) != len(m.target) + 1:
+        raise ValueError("the windows of the yardstick must be one more than those of the target")
+    for window in (*m.target, *m.yardstick):
+        check_window(window)
+    if not _within((m.busy_seconds, m.wall_seconds, 1.0 if m.joules is None else m.joules), SMALLEST):
+        raise ValueError("seconds and joules of an iteration must be positive")
     if not all(math.isfinite(value) for value in m.conditions.values()):
         raise ValueError("a condition is not finite")
-    if not math.isfinite(m.spread or 0.0):
-        raise ValueError("its rounds are absurdly far apart")
+    if not _within((m.elapsed_seconds, m.compile_seconds, m.parameters, *m.pattern), 0):
+        raise ValueError("seconds and parameters of a block must be finite and not negative")
+    if m.allocator not in ALLOCATORS:
+        raise ValueError(f"allocator {m.allocator!r:.60} is none of {', '.join(ALLOCATORS)}")
     check_meter(m.meter)
+
+
+def check_window(window: Window) -> None:
+    if not (isinstance(window.iterations, int) and 1 <= window.iterations <= LARGEST_SIZE):
+        raise ValueError("a window must have 1 iteration or more")
+    if not SMALLEST <= window.wall_seconds <= LONGEST_SECONDS or not 0 <= window.busy_seconds <= LONGEST_SECONDS:
+        raise ValueError("seconds of a window must be positive and finite")
+    if not 0 <= (window.joules or 0.0) <= MOST_JOULES or not _within((window.page_faults, window.began or 0.0), 0):
+        raise ValueError("joules of a window must be finite and not negative")
 
 
 def check_meter(meter: Meter) -> None:

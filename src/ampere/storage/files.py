@@ -183,10 +183,12 @@ def write_document(path: Path, kind: str, version: int, body: Any) -> None:
         _replace(path, raw)
 
 
-def read_document(path: Path, kind: str, newest_version: int) -> Any:
+def read_document(path: Path, kind: str, newest_version: int, oldest_version: int = 1) -> Any:
     path = Path(path)
     raw = read_at_most(path, LARGEST)
     head = _checked_head(path, raw, kind, newest_version)
+    if _version(head) < oldest_version:
+        raise ProfileError(older(str(path), _version(head), oldest_version))
     try:
         return loads(_unsealed(path, raw, head).decode("ascii"))
     except ValueError as error:
@@ -234,6 +236,19 @@ def _replace(path: Path, raw: bytes) -> None:
             fresh.unlink()
         raise
     sync_folder(path.parent)
+
+
+def older(name: str, version: int, oldest_version: int) -> str:
+    """What to say of a file that was written before its format changed."""
+    return (
+        f"{name} was written by an older Ampere (format {version}, this one reads from {oldest_version}): "
+        "move it away and profile again with `ampere profile`"
+    )
+
+
+def _version(head: bytes) -> int:
+    found = _HEAD.match(head)
+    return int(found[2]) if found else 0
 
 
 def _checked_head(path: Path, raw: bytes, kind: str, newest_version: int) -> bytes:

@@ -161,7 +161,7 @@ class Observation:
 # A profile: what is known of training on one device with one setup.
 
 KIND = "profile"
-FORMAT = 1
+FORMAT = 2
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
 
 __all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version"]
@@ -201,7 +201,7 @@ class Profile:
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
-        body = read_document(path, KIND, FORMAT)
+        body = read_document(path, KIND, FORMAT, oldest_version=FORMAT)
         with checked(str(path)):
             return cls.from_json(body)
 

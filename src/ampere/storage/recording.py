@@ -13,10 +13,11 @@ from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import ProfileError
 
 from .checks import check_how, check_meter, check_positive, checked
+from .files import older
 from .journal import Journal, read_records
 from .profile import OPTIONAL, Observation, Profile, check_device_record, optional_numbers
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def header_from(journal: Journal | Path) -> Header | None:
     """The last header: a run that changes its yardstick says so with a new one."""
     found = None
     for record in _records(journal):
-        _refuse_newer(_name(journal), record)
+        _refuse_other_formats(_name(journal), record)
         found = record.get("header", found)
     if found is None:
         return None
@@ -89,7 +90,7 @@ def header_from(journal: Journal | Path) -> Header | None:
 
 def observations_from(journal: Journal | Path) -> Iterator[Observation]:
     for record in _records(journal):
-        _refuse_newer(_name(journal), record)
+        _refuse_other_formats(_name(journal), record)
         if "observation" in record:
             with checked(_name(journal)):
                 observation = Observation.from_json(record["observation"])
@@ -132,10 +133,12 @@ def _name(journal: Journal | Path) -> str:
     return str(journal.path if isinstance(journal, Journal) else journal)
 
 
-def _refuse_newer(name: str, record: dict[str, Any]) -> None:
+def _refuse_other_formats(name: str, record: dict[str, Any]) -> None:
     version = record["header"].get("format") if isinstance(record.get("header"), dict) else None
     if isinstance(version, int) and version > FORMAT:
         raise ProfileError(
             f"{name} was written by a newer Ampere (format {version}, this one reads up to {FORMAT}): "
             "upgrade with pip install -U ampere-energy"
         )
+    if isinstance(version, int) and version < FORMAT:
+        raise ProfileError(older(name, version, FORMAT))

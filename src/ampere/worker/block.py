@@ -3,111 +3,23 @@
 import contextlib
 import math
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from statistics import median
+from typing import Any, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
-from ampere.core.windows import (
-    Plan,
-    Reading,
-    median,
-    plan_for_counter,
-    plan_steps,
-    plan_windows,
-    quantile,
-    reading_by,
-    relative_spread,
-)
+from ampere.core.measurement import Window, ratios, robust_spread, seconds_per_iteration
+from ampere.core.windows import Plan, Reading, plan_for_counter, plan_steps, plan_windows, reading_by
 from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
 from ampere.runtimes import Runtime, Training, description_of, find_runtime
 
 from .guards import CAN_FORK, Tell, compiling_at_most, compiling_flags, in_child, limit_memory, nobody
-from .measuring import Target, Window, measure, measure_plain, measure_steady, ratios, settle, window
+from .measuring import Target, measure, measure_plain, measure_steady, settle, unread, window
 from .requests import STEP, BlockRequest, seconds_of, threads_of
-
-# What a block showed, per iteration, with every doubt as a flag.
 
 LOADED_WALL_PER_CPU = 1.25
 NOISY_SPREAD = 0.25
-THROTTLED, YARDSTICKS_TO_TELL = 1.15, 4
-
-
-class Trial(NamedTuple):
-    targets: List[Window]
-    yardsticks: List[Window]
-    losses: Tuple[float, float]  # after the first step, and after the last
-    parameters: int
-    flags: Tuple[str, ...]
-    counted: bool = False  # a counter read the joules
-
-
-def summary(request: BlockRequest, trial: Trial) -> Dict[str, Any]:
-    targets, yardsticks = trial.targets, trial.yardsticks
-    found = ratios(targets, yardsticks)
-    iterations = sum(w.iterations for w in targets)
-    cpu_seconds = median([w.cpu_per_iteration for w in targets])
-    return {
-        "ratio": median(found) if found else None,
-        "spread": relative_spread(found),
-        "seconds": median([w.seconds / w.iterations for w in targets]),
-        "cpu_seconds": cpu_seconds,
-        "yardstick_seconds": median([w.cpu_per_iteration for w in yardsticks]) if yardsticks else None,
-        "joules": _joules(targets) if request.counting else None,
-        "yardstick_joules": _joules(yardsticks) if trial.counted and yardsticks else None,
-        "windows": _for_the_host(targets, yardsticks if trial.counted else []),
-        "iterations": iterations,
-        "page_faults": sum(w.page_faults for w in targets) / iterations,
-        "parameters": trial.parameters,
-        "loss": [_finite(loss) for loss in trial.losses],
-        "conditions": conditions(),
-        "flags": [*trial.flags, *_flags(request, trial, relative_spread(found))],
-    }
-
-
-def _for_the_host(targets: List[Window], yardsticks: List[Window]) -> Optional[Dict[str, Any]]:
-    return {"target": spans(targets), "yardstick": spans(yardsticks)} if _joules(targets) is None else None
-
-
-def spans(windows: List[Window]) -> List[Tuple[float, float, float]]:
-    """When they began and ended, and their CPU seconds, for a host that reads the meter."""
-    return [(w.began, w.began + w.seconds, w.cpu_seconds) for w in windows]
-
-
-def _joules(windows: List[Window]) -> Optional[float]:
-    """The power of all windows at the cost of the median one, or a single slow window would count in joules only."""
-    if any(math.isnan(w.joules) for w in windows):
-        return None
-    watts = sum(w.joules for w in windows) / max(sum(w.cpu_seconds for w in windows), 1e-9)
-    return watts * median([w.cpu_per_iteration for w in windows])
-
-
-def _flags(request: BlockRequest, trial: Trial, spread: Optional[float]) -> List[str]:
-    everything = trial.targets + trial.yardsticks
-    wall, cpu = sum(w.seconds for w in everything), sum(w.cpu_seconds for w in everything)
-    doubts = {
-        "nonfinite_loss": any(_finite(loss) is None for loss in trial.losses),
-        "loaded": request.setup.threads == 1 and wall > LOADED_WALL_PER_CPU * cpu,
-        "noisy": spread is not None and spread > NOISY_SPREAD,
-        "throttled": slowed_down(trial.yardsticks),
-        "short": sum(w.iterations for w in trial.targets) < request.iterations,
-    }
-    return [flag for flag, doubted in doubts.items() if doubted]
-
-
-def slowed_down(yardsticks: List[Window]) -> bool:
-    """The same step costs clearly more CPU time in the second half than in the first: the clock fell on the way."""
-    if len(yardsticks) < YARDSTICKS_TO_TELL:
-        return False
-    costs, half = [w.cpu_per_iteration for w in yardsticks], len(yardsticks) // 2
-    return median(costs[-half:]) > THROTTLED * median(costs[:half])
-
-
-def _finite(loss: float) -> Optional[float]:
-    return loss if math.isfinite(loss) else None
-
-
-# One block: build the subject anew, warm up, measure it beside the yardstick, discard it.
-
+THROTTLED, YARDSTICKS_TO_COMPARE = 1.15, 4
 YARDSTICK_WARMUP = 3
 YARDSTICKS_AT_LEAST = 20
 METER_ATTEMPTS = 3
@@ -141,7 +53,7 @@ def _isolated(request: BlockRequest, tell: Tell) -> Dict[str, Any]:
     runtime = find_runtime(request.setup.runtime)
     if request.isolation == "inline":
         return _run(request, runtime, (), tell)
-    if not CAN_FORK or not runtime.ready_to_fork(request.subject, request.setup.threads):
+    if not CAN_FORK or not runtime.ready_to_fork(request.workload, request.setup.threads):
         return _run(request, runtime, ("not_isolated",), tell)
     return in_child(lambda: _run(request, runtime, ()))
 
@@ -153,20 +65,20 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: 
     yardstick = runtime.yardstick()
     compiles = description_of(request.setup.runtime).compiles
     with compiling_at_most(request.compile_limit, tell) if compiles else contextlib.nullcontext():
-        target = runtime.build(request.subject, request.setup)
+        target = runtime.build(request.workload, request.setup)
     built = time.monotonic()
     meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()
     counter_seconds = _counter_seconds(meter, request)
     beside = 0.0
     if request.pairing != "plain":
         window(yardstick.step, YARDSTICK_WARMUP, meter)
-        beside = window(yardstick.step, 1, meter).seconds if counter_seconds else 0.0
+        beside = window(yardstick.step, 1, meter).wall_seconds if counter_seconds else 0.0
     window(target.step, 1, meter)
     first_loss = target.last_loss()
-    warm = [window(target.step, 1, meter).seconds for _ in range(request.warmup - 1)]
+    warm = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
     step_seconds, counted = min(warm, default=0.0), counter_seconds > 0
     if counted and not warm:
-        step_seconds = window(target.step, 1, meter).seconds
+        step_seconds = window(target.step, 1, meter).wall_seconds
     plan = _plan(request, step_seconds, beside, counter_seconds, target.settling)
     if request.power:
         targets, yardsticks = measure_steady(target.step, yardstick.step, step_seconds, _reading(meter), meter)
@@ -177,11 +89,54 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: 
         targets, yardsticks = measure(plan, _timed(target, request.stage), yardstick.step, meter, deadline)
     if counted:
         _refuse_nothing(meter, targets, yardsticks)
-    counted = counted and not request.power  # then the yardstick was only timed
-    flags += compiling_flags(target.compile_seconds)
-    trial = Trial(targets, yardsticks, (first_loss, target.last_loss()), target.parameters, flags, counted)
+    if not request.counting:
+        targets, yardsticks = unread(targets), unread(yardsticks)
+    losses = first_loss, target.last_loss()
+    flags += (*compiling_flags(target.compile_seconds), *_flags(request, targets, yardsticks, losses))
     compiling = {"compile_seconds": target.compile_seconds} if target.compile_seconds else {}
-    return {**summary(request, trial), **compiling, "elapsed": time.monotonic() - began}
+    return {
+        "target": _rows(targets),
+        "yardstick": _rows(yardsticks),
+        "parameters": target.parameters,
+        "loss": [_finite(loss) for loss in losses],
+        "conditions": conditions(),
+        "flags": list(flags),
+        **compiling,
+        "elapsed_seconds": time.monotonic() - began,
+    }
+
+
+def _rows(windows: List[Window]) -> List[List[Any]]:
+    """When a window was is only of use to a host that reads the meter itself."""
+    return [(w if w.joules is None else w._replace(began=None)).to_json() for w in windows]
+
+
+def _flags(
+    request: BlockRequest, targets: List[Window], yardsticks: List[Window], losses: Tuple[float, float]
+) -> List[str]:
+    everything = targets + yardsticks
+    wall, busy = sum(w.wall_seconds for w in everything), sum(w.busy_seconds for w in everything)
+    spread = robust_spread(ratios(targets, yardsticks))
+    raised = {
+        "nonfinite_loss": any(_finite(loss) is None for loss in losses),
+        "loaded": request.setup.threads == 1 and wall > LOADED_WALL_PER_CPU * busy,
+        "noisy": spread is not None and spread > NOISY_SPREAD,
+        "throttled": slowed_down(yardsticks),
+        "short": sum(w.iterations for w in targets) < request.iterations,
+    }
+    return [flag for flag, applies in raised.items() if applies]
+
+
+def slowed_down(yardsticks: List[Window]) -> bool:
+    """Whether the same step costs clearly more CPU time in the second half than in the first: the clock fell."""
+    if len(yardsticks) < YARDSTICKS_TO_COMPARE:
+        return False
+    half = len(yardsticks) // 2
+    return seconds_per_iteration(yardsticks[-half:]) > THROTTLED * seconds_per_iteration(yardsticks[:half])
+
+
+def _finite(loss: float) -> Optional[float]:
+    return loss if math.isfinite(loss) else None
 
 
 def _counter_seconds(meter: Meter, request: BlockRequest) -> float:
@@ -211,10 +166,11 @@ def _plan(
 def _refuse_nothing(meter: Meter, *kinds: List[Window]) -> None:
     """0 J of training is no measurement."""
     for windows in kinds:
-        seconds = sum(w.seconds for w in windows)
-        if windows and sum(w.joules for w in windows) <= 0:
+        seconds = sum(w.wall_seconds for w in windows)
+        read = [w.joules for w in windows if w.joules is not None]
+        if read and sum(read) <= 0:
             raise meter_failed(
-                f"{meter.describe()['name']} told 0 J of {seconds:.2g} s of training: ampere devices --check"
+                f"{meter.describe()['name']} reported 0 J of {seconds:.2g} s of training: ampere devices --check"
             )
 
 
@@ -247,17 +203,18 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     deadline, windows = time.monotonic() + max(seconds, whole), [window(step, 1, clock)]
     while time.monotonic() < deadline or len(windows) < YARDSTICKS_AT_LEAST:
         windows.append(window(step, 1, clock))
-    total, cpu, wall = meter.stop(), [w.cpu_seconds for w in windows], [w.seconds for w in windows]
+    total = meter.stop()
+    busy, wall = [w.busy_seconds for w in windows], [w.wall_seconds for w in windows]
     if counter_seconds and total <= 0:
-        raise meter_failed(f"{meter.describe()['name']} told 0 J of training: ampere devices --check")
-    joules = total / max(sum(cpu), 1e-9) * median(cpu)  # at the cost of the median step, as its seconds are
+        raise meter_failed(f"{meter.describe()['name']} reported 0 J of training: ampere devices --check")
+    joules = total / max(sum(busy), 1e-9) * median(busy)  # at the cost of the median step, as its seconds are
+    elsewhere = math.isnan(joules)
     return {
-        "cpu_seconds": median(cpu),
-        "seconds": median(wall),
-        "cpu_seconds_p10": quantile(cpu, 0.1),
-        "seconds_p10": quantile(wall, 0.1),
+        "busy_seconds": median(busy),
+        "wall_seconds": median(wall),
         "steps": len(windows),
-        "joules": None if not counter_seconds or math.isnan(joules) else joules,
+        "joules": None if not counter_seconds or elsewhere else joules,
         "watts_idle": None if math.isnan(rest) else rest,
-        "windows": {"yardstick": spans(windows), "rest": rested} if math.isnan(joules) else None,
+        "windows": [w._replace(joules=None).to_json() for w in windows] if elsewhere else None,
+        "rest": rested if elsewhere else None,
     }

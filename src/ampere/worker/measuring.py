@@ -1,24 +1,24 @@
-"""Windows of training, interleaved with windows of the yardstick (the reference step)."""
+"""Windows of training, interleaved with windows of the yardstick (the reference step).
+
+    pairing "step"     y T y T y T y          every iteration between two yardstick steps
+    with settling      ..y T ..y T ..y        the same, where a runtime says so
+    pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
+    a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
+    with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
+    pairing "plain"    TTTTTTTT               one loop by the clock, without a yardstick: the paper's way
+
+A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
+does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not count: after a
+larger network the first ones find their memory out of the caches, and cost up to a half more.
+"""
 
 import math
 import time
 from typing import Any, Callable, List, NamedTuple, Tuple
 
+from ampere.core.measurement import Window
 from ampere.core.windows import YARDSTICKS_IN_WINDOW, Plan, Reading
 from ampere.meters import CpuTimeMeter, Meter
-
-# Windows of training, interleaved with windows of the yardstick.
-#
-#     pairing "step"     y T y T y T y          every iteration between two yardstick steps
-#     with settling      ..y T ..y T ..y        the same, where a runtime says so
-#     pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
-#     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
-#     with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
-#     pairing "plain"    TTTTTTTT               one loop by the clock, without a yardstick: the paper's protocol
-#
-# A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
-# does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not count: after a
-# larger network the first ones find their memory out of the caches, and cost up to a half more.
 
 try:
     import resource
@@ -27,19 +27,6 @@ except ImportError:  # Windows
 
 
 Step = Callable[[], Any]
-
-
-class Window(NamedTuple):
-    iterations: int
-    seconds: float
-    cpu_seconds: float
-    joules: float  # NaN where the host reads the meter
-    page_faults: int
-    began: float = 0.0  # by this machine's performance counter
-
-    @property
-    def cpu_per_iteration(self) -> float:
-        return self.cpu_seconds / self.iterations
 
 
 class Target(NamedTuple):
@@ -87,12 +74,19 @@ def window(step: Step, iterations: int, meter: Meter) -> Window:
         step()
     cpu, ended = time.process_time_ns() - cpu, time.perf_counter_ns()
     joules = meter.stop()
-    return Window(iterations, (ended - began) * 1e-9, cpu * 1e-9, joules, page_faults() - faults, began * 1e-9)
+    return Window(
+        iterations,
+        (ended - began) * 1e-9,
+        cpu * 1e-9,
+        None if math.isnan(joules) else joules,  # NaN where the host reads the meter
+        page_faults() - faults,
+        began * 1e-9,
+    )
 
 
-def ratios(targets: List[Window], yardsticks: List[Window]) -> List[float]:
-    costs = [max(y.cpu_per_iteration, 1e-9) for y in yardsticks]
-    return [2 * t.cpu_per_iteration / (a + b) for t, a, b in zip(targets, costs, costs[1:])]
+def unread(windows: List[Window]) -> List[Window]:
+    """The same windows, only timed."""
+    return [window._replace(joules=None, began=None) for window in windows]
 
 
 def page_faults() -> int:
@@ -116,7 +110,7 @@ def measure_steady(
     before = window(yardstick, YARDSTICKS_IN_WINDOW, clock)
     settle(target, reading)
     read = window(target, max(1, math.ceil(reading.seconds / max(step_seconds, 1e-6))), meter)
-    return [read], [before, window(yardstick, YARDSTICKS_IN_WINDOW, clock)]
+    return [read], unread([before, window(yardstick, YARDSTICKS_IN_WINDOW, clock)])
 
 
 def settle(step: Callable[[], object], reading: Reading) -> None:

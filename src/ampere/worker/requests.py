@@ -14,7 +14,7 @@ STAGES = (STEP, "forward", "backward", "update")
 
 
 class BlockRequest(NamedTuple):
-    subject: Dict[str, Any]
+    workload: Dict[str, Any]
     setup: TrainingSetup
     iterations: int
     warmup: int
@@ -30,7 +30,7 @@ class BlockRequest(NamedTuple):
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> "BlockRequest":
         return cls(
-            subject=_subject(record),
+            workload=_workload(record),
             setup=_setup(record),
             iterations=_count(record, "iterations", 10),
             warmup=_count(record, "warmup", 4),
@@ -56,11 +56,11 @@ def threads_of(record: Dict[str, Any]) -> int:
     return _count(record, "threads", 1)
 
 
-def _subject(record: Dict[str, Any]) -> Dict[str, Any]:
-    subject = record.get("subject")
-    if not isinstance(subject, dict) or ("layers" in subject) == ("factory" in subject):
-        raise bad_request("the subject needs either layers or a factory")
-    return subject
+def _workload(record: Dict[str, Any]) -> Dict[str, Any]:
+    workload = record.get("workload")
+    if not isinstance(workload, dict) or ("layers" in workload) == ("factory" in workload):
+        raise bad_request("the workload needs either layers or a factory")
+    return workload
 
 
 def _stage(record: Dict[str, Any]) -> str:
@@ -68,8 +68,8 @@ def _stage(record: Dict[str, Any]) -> str:
     stage = _one_of(record, "stage", STAGES)
     if stage != STEP and _one_of(record, "pairing", PAIRINGS) != "step":
         raise bad_request(f"the {stage} stage is timed step by step: leave out the pairing")
-    if stage != STEP and "layers" not in _subject(record):
-        raise bad_request(f"the {stage} stage is timed of described layers: the subject needs layers")
+    if stage != STEP and "layers" not in _workload(record):
+        raise bad_request(f"the {stage} stage is timed of described layers: the workload needs layers")
     return stage
 
 

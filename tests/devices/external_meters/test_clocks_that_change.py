@@ -55,16 +55,19 @@ class Board:
         return {"began": began, "ends": ends}
 
     def block(self, request):
-        return {"cpu_seconds": 0.5, "windows": {"target": [self.span(1.0, BLOCK)], "yardstick": []}}
+        return {"target": [self.window(1.0, BLOCK)], "yardstick": []}
 
     def yardstick(self, request):
-        rest = self.span(1.0, self.idle)[:2]
-        return {"cpu_seconds": 0.5, "windows": {"yardstick": [self.span(1.0, BLOCK)], "rest": rest}}
+        began = self.now
+        self.draw(1.0, self.idle)
+        rest = began, self.now
+        return {"busy_seconds": 0.5, "windows": [self.window(1.0, BLOCK)], "rest": rest}
 
-    def span(self, seconds, watts):
+    def window(self, seconds, watts):
+        """Two steps that keep the processor busy all the time."""
         began = self.now
         self.draw(seconds, watts)
-        return began, self.now, seconds
+        return [2, seconds, seconds, None, 0, began]
 
 
 @pytest.fixture(name="board")
@@ -80,7 +83,9 @@ def its_meter(board):
 
 
 def joules(meter, board):
-    return meter.around({"do": "block"}, board.ask)["joules"]
+    """Of one of its two steps."""
+    [[steps, _, _, read, _]] = meter.around({"do": "block"}, board.ask)["target"]
+    return read / steps
 
 
 def a_log_that_goes_back(board):

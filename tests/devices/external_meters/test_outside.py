@@ -71,11 +71,11 @@ def test_joules_are_those_of_the_block(device):
     assert meter["measured"] is True
     assert meter["window_seconds"] == pytest.approx(60 * 0.02 * 1.005, rel=0.15)
     block = device.block(LAYERS, iterations=3, warmup=2)
-    expected = BUSY * block.cpu_seconds + IDLE * block.seconds
+    expected = BUSY * block.busy_seconds + IDLE * block.wall_seconds
     assert block.joules == pytest.approx(expected, rel=0.1)
     assert block.yardstick_joules == pytest.approx((BUSY + IDLE) * block.yardstick_seconds, rel=0.2)
     alone = device.yardstick(0.2)
-    assert alone.joules == pytest.approx(BUSY * alone.cpu_seconds + IDLE * alone.seconds, rel=0.15)
+    assert alone.joules == pytest.approx(BUSY * alone.busy_seconds + IDLE * alone.wall_seconds, rel=0.15)
     assert alone.watts_idle == pytest.approx(IDLE, rel=0.3)
 
 

@@ -14,9 +14,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import MeterError
-from ampere.core.measurement import LOG
+from ampere.core.measurement import LOG, Window, windows_from_json
 
-from .log import PREFIX, ClockWasSet, Log, LogSpec, cpu_watts
+from .log import PREFIX, ClockWasSet, Log, LogSpec, busy_watts
 
 if TYPE_CHECKING:
     from .alignment import Clocks
@@ -81,17 +81,23 @@ class LoggedMeter:
         raise AssertionError
 
     def told(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """A worker's answer with the joules of its windows, and this meter in the place of `outside`."""
-        filled, spans = self._named(answer), answer.get("windows") or {}
-        if "target" in spans:
-            filled["joules"] = self._watts(spans["target"]) * answer["cpu_seconds"]
-            filled["yardstick_joules"] = None
-            if spans["yardstick"]:
-                filled["yardstick_joules"] = self._watts(spans["yardstick"]) * answer["yardstick_seconds"]
-        elif "yardstick" in spans:
-            filled["joules"] = self._watts(spans["yardstick"]) * answer["cpu_seconds"]
-            filled["watts_idle"] = self._watts_at_rest(*spans["rest"])
+        """A worker's answer with the joules of its windows, and this meter in the place of `external`."""
+        filled = self._named(answer)
+        if "target" in answer:
+            for name in ("target", "yardstick"):
+                filled[name] = self._read(answer[name])
+        elif answer.get("windows"):
+            filled["joules"] = self._watts(windows_from_json(answer["windows"])) * answer["busy_seconds"]
+            filled["watts_idle"] = self._watts_at_rest(*answer["rest"])
         return filled
+
+    def _read(self, rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """The rows of a worker's windows with their joules, where it reports when they were."""
+        windows = windows_from_json(rows)
+        if any(window.began is None for window in windows) or not windows:
+            return [window.to_json() for window in windows]
+        watts = self._watts(windows)
+        return [window._replace(joules=watts * window.busy_seconds, began=None).to_json() for window in windows]
 
     def released(self) -> None:
         """A device that used it is closed; the next one may have another clock."""
@@ -138,9 +144,10 @@ class LoggedMeter:
     def _aligned(self) -> bool:
         return self._clocks is not None and self._clocks.latest is not None
 
-    def _watts(self, spans: Sequence[Sequence[float]]) -> float:
-        """Joules a second of CPU time, as the worker's own meters tell them."""
-        return cpu_watts(self._log, self._waited_for(max(ended for _, ended, _ in spans)), spans)
+    def _watts(self, windows: Sequence[Window]) -> float:
+        """Joules a busy second, as the worker's own meters report them."""
+        last = max((window.began or 0.0) + window.wall_seconds for window in windows)
+        return busy_watts(self._log, self._waited_for(last), windows)
 
     def _watts_at_rest(self, began: float, ended: float) -> float:
         """0 is what many a meter tells of a device that does nothing."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import Any
 
 from ampere.core.errors import UsageError
-from ampere.core.measurement import LOG, Windows
+from ampere.core.measurement import LOG, Window
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 
 from .bench import ALIGNED_FOR_SECONDS, Ask, LoggedMeter, part_seconds, window_seconds
@@ -56,12 +56,10 @@ class LaterMeter(LoggedMeter):
         self._given = []
 
     def _modelled(self, answer: dict[str, Any], pattern: tuple[float, ...]) -> dict[str, Any]:
-        spans = answer.get("windows") or {}
-        if "target" not in spans:
+        if "target" not in answer:
             return answer
-        costs = {name: answer[name] for name in ("cpu_seconds", "yardstick_seconds")}
-        windows = Windows.from_json({**spans, **costs, "pattern": pattern})
-        return {**answer, "joules": DEFAULT_WATTS_PER_CORE * answer["cpu_seconds"], "windows": windows}
+        modelled = {name: [_modelled(row) for row in answer[name]] for name in ("target", "yardstick")}
+        return {**answer, **modelled, "pattern": pattern}
 
     def _pattern(self, ask: Ask) -> tuple[float, ...]:
         """Where it is time for one."""
@@ -75,6 +73,13 @@ class LaterMeter(LoggedMeter):
         done = ask({"do": "load", "pattern": list(PATTERN), "seconds": part_seconds(self.interval)})
         self._given.append(done["began"])
         return (done["began"], *done["ends"])
+
+
+def _modelled(row: Sequence[Any]) -> list[Any]:
+    """A window with modelled joules, which still says when it was."""
+    window = Window.from_json(row)
+    joules = window.joules if window.began is None else DEFAULT_WATTS_PER_CORE * window.busy_seconds
+    return window._replace(joules=joules).to_json()
 
 
 def meter_for(every_seconds: float) -> str:

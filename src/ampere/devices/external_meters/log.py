@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ampere.core.errors import MeterError, UsageError
-from ampere.core.measurement import LOG
+from ampere.core.measurement import LOG, Window
 
 if TYPE_CHECKING:
     import numpy as np
@@ -336,13 +336,19 @@ class Following(Protocol):
     def in_log(self, device_seconds: float) -> float: ...
 
 
-def cpu_watts(log: Log, clocks: Following, spans: Sequence[Sequence[float]]) -> float:
-    """Joules a second of CPU time, as the worker's own meters tell them."""
-    places = _joined([(clocks.in_log(began), clocks.in_log(ended)) for began, ended, _ in spans])
+def busy_watts(log: Log, clocks: Following, windows: Sequence[Window]) -> float:
+    """Joules a busy second of windows that say when they began."""
+    places = _joined([(clocks.in_log(began), clocks.in_log(ended)) for began, ended in map(span, windows)])
     joules = sum(log.mean_watts(began, ended) * (ended - began) for began, ended in places) / clocks.rate
     if not joules > 0:
-        raise MeterError(f"{log.spec.path} tells {joules:.3g} J of training: check its columns and units")
-    return joules / sum(cpu for _, _, cpu in spans)
+        raise MeterError(f"{log.spec.path} has {joules:.3g} J of training: check its columns and units")
+    return joules / sum(window.busy_seconds for window in windows)
+
+
+def span(window: Window) -> tuple[float, float]:
+    """When a window began and ended, by the device's clock."""
+    began = window.began or 0.0
+    return began, began + window.wall_seconds
 
 
 def _joined(places: list[tuple[float, float]]) -> list[tuple[float, float]]:

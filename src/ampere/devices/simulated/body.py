@@ -15,7 +15,7 @@ COOLER_BY = 2.0  # kelvin below the limit, from where on the clock rises again
 DRIFT_SECONDS = 60.0  # over which the speed forgets what it was
 
 
-class Window(NamedTuple):
+class SimulatedWindow(NamedTuple):
     steps: int
     seconds: float
     joules: float
@@ -34,7 +34,7 @@ class Body:
     def clock(self) -> float:
         return self.part.cooling.clocks[self._step] if self.part.cooling else 1.0
 
-    def train(self, cost_at: Callable[[float], Cost], steps: int) -> Window:
+    def train(self, cost_at: Callable[[float], Cost], steps: int) -> SimulatedWindow:
         """So many steps, each of which costs what it costs at the clock of the moment."""
         done, seconds, joules, throttled = 0, 0.0, 0.0, False
         while done < steps:
@@ -44,7 +44,7 @@ class Body:
             done, seconds, joules = done + now, seconds + spent.seconds, joules + spent.joules
             throttled = throttled or self.clock < 1.0
         jitter = math.exp(self._rng.gauss(0.0, self.part.jitter))
-        return Window(steps, seconds * jitter, joules, throttled)
+        return SimulatedWindow(steps, seconds * jitter, joules, throttled)
 
     def _spend(self, cost: Cost, steps: int) -> Cost:
         part = self.part
@@ -72,7 +72,7 @@ class Body:
             self._step = max(self._step - 1, 0)
 
 
-def read(part: Part, window: Window, rng: Random, settled: bool = False) -> float:
+def read(part: Part, window: SimulatedWindow, rng: Random, settled: bool = False) -> float:
     """The joules that the counter tells of a window: late at both ends, in steps, with noise.
 
     Where the same load began well before the window, what is late tells the same power: only steps and noise are left.

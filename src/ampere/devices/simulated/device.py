@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from random import Random
 from statistics import mean, median
 from types import TracebackType
 from typing import Any
 
-from ampere.core import Meter, Network, TrainingSetup, work
+from ampere.core import Measurement, Meter, Network, TrainingSetup, work
+from ampere.core.measurement import Window
 from ampere.core.protocol import PROTOCOL
-from ampere.core.windows import reading_by, relative_spread
+from ampere.core.windows import reading_by
 from ampere.core.yardstick import YARDSTICK
-from ampere.devices.device import Block, VariantDied, Yardstick
+from ampere.devices.device import VariantDied, Yardstick
 from ampere.devices.workloads import network_of
 
-from .body import Body, Window, read
+from .body import Body, SimulatedWindow, read
 from .parts import PARTS, Part
 from .physics import Cost, Truth, footprint, stage_of, truth_of
 
@@ -66,7 +66,7 @@ class SimulatedWorker:
 
     def block(
         self,
-        subject: Mapping[str, Any],
+        workload: Mapping[str, Any],
         setup: TrainingSetup | None = None,
         *,
         iterations: int = 10,
@@ -77,10 +77,10 @@ class SimulatedWorker:
         seconds_limit: float = 60.0,
         count: bool = True,
         power: bool = False,
-    ) -> Block:
+    ) -> Measurement:
         """Windows are as long as the counter needs, whatever the pairing; "plain" leaves out the yardstick."""
         began, setup = self.clock(), setup or TrainingSetup()
-        network = network_of(subject)
+        network = network_of(workload)
         self._refuse_what_does_not_fit(network, setup)
         target, yardstick = self._cost(network, setup, stage), self._cost(YARDSTICK, TrainingSetup())
         self._body.now += BUILD_SECONDS
@@ -90,14 +90,13 @@ class SimulatedWorker:
         window = self.part.counter.window_seconds if count else 0.0
         steps = _steps(target, window / PAIRS, math.ceil(iterations / PAIRS))
         if pairing == "plain":
-            return self._block(network, [self._body.train(target, steps) for _ in range(PAIRS)], None, began)
+            return self._measurement(network, [self._body.train(target, steps) for _ in range(PAIRS)], [], began)
         beside = _steps(yardstick, window / (PAIRS + 1), LEAST_YARDSTICKS)
         yardsticks, targets = [self._body.train(yardstick, beside)], []
         for _ in range(PAIRS):
             targets.append(self._body.train(target, steps))
             yardsticks.append(self._body.train(yardstick, beside))
-        told = self._block(network, targets, yardsticks, began)
-        return told if count else replace(told, joules=None, yardstick_joules=None)
+        return self._measurement(network, targets, yardsticks, began, count=count)
 
     def yardstick(
         self,
@@ -117,10 +116,8 @@ class SimulatedWorker:
         windows = [self._body.train(cost, max(1, math.ceil(whole / 20 / cost(1.0).seconds))) for _ in range(20)]
         each = sorted(w.seconds / w.steps for w in windows)
         return Yardstick(
-            cpu_seconds=median(each),
-            seconds=median(each),
-            cpu_seconds_p10=each[2],
-            seconds_p10=each[2],
+            busy_seconds=median(each),
+            wall_seconds=median(each),
             steps=sum(w.steps for w in windows),
             joules=self._read([_around(windows)], power) * median(each) / mean(each) if count else None,
         )
@@ -142,48 +139,47 @@ class SimulatedWorker:
             return lru_cache(lambda clock: truth_of(self.part, network, setup, clock).total)
         return lru_cache(lambda clock: stage_of(self.part, network, setup, stage, clock))
 
-    def _read(self, windows: list[Window], settled: bool = False) -> float:
+    def _read(self, windows: list[SimulatedWindow], settled: bool = False) -> float:
         """Joules a step."""
         return sum(read(self.part, w, self._rng, settled) for w in windows) / sum(w.steps for w in windows)
 
     def _steady(
         self, network: Network, target: Callable[[float], Cost], yardstick: Callable[[float], Cost], began: float
-    ) -> Block:
-        """As `worker/steady.py`: one window of a load that has lasted for a while, yardsticks only timed."""
+    ) -> Measurement:
+        """One window of a load that has lasted for a while, as a worker's; yardsticks are only timed."""
         reading = reading_by(self.part.counter.update_seconds)
         before = self._body.train(yardstick, LEAST_YARDSTICKS)
         self._body.train(target, _steps(target, reading.settling_seconds, 1))
         read = self._body.train(target, _steps(target, reading.seconds, 1))
-        told = self._block(network, [read], [before, self._body.train(yardstick, LEAST_YARDSTICKS)], began, True)
-        return replace(told, yardstick_joules=None)
+        around = [before, self._body.train(yardstick, LEAST_YARDSTICKS)]
+        return self._measurement(network, [read], around, began, settled=True, count_yardstick=False)
 
-    def _block(
+    def _measurement(
         self,
         network: Network,
-        targets: list[Window],
-        yardsticks: list[Window] | None,
+        targets: list[SimulatedWindow],
+        yardsticks: list[SimulatedWindow],
         began: float,
         settled: bool = False,
-    ) -> Block:
-        each = [w.seconds / w.steps for w in targets]
-        beside = [w.seconds / w.steps for w in yardsticks or ()]
-        ratios = [2 * t / (a + b) for t, a, b in zip(each, beside, beside[1:], strict=False)]
-        throttled = any(w.throttled for w in targets)
-        return Block(
-            ratio=median(ratios) if ratios else None,
-            spread=relative_spread(ratios or each),
-            seconds=median(each),
-            cpu_seconds=median(each),
-            yardstick_seconds=median(beside) if beside else None,
-            joules=self._read(targets, settled),
-            iterations=sum(w.steps for w in targets),
-            page_faults=0.0,
+        count: bool = True,
+        count_yardstick: bool = True,
+    ) -> Measurement:
+        return Measurement(
+            target=self._windows(targets, count, settled),
+            yardstick=self._windows(yardsticks, count and count_yardstick, False),
+            meter=meter_of(self.part),
             parameters=int(sum(work(layer).parameters for layer in network.layers)),
-            loss=(None, None),
-            elapsed=self.clock() - began,
+            elapsed_seconds=self.clock() - began,
             conditions={"clock": self._body.clock, "kelvin_above_surroundings": self._body.kelvin},
-            flags=("throttled",) if throttled else (),
-            yardstick_joules=self._read(yardsticks) if yardsticks else None,
+            flags=("throttled",) if any(w.throttled for w in targets) else (),
+        )
+
+    def _windows(self, trained: list[SimulatedWindow], count: bool, settled: bool) -> tuple[Window, ...]:
+        """Always read, so that the random numbers that follow do not depend on who asks."""
+        read_joules = [read(self.part, w, self._rng, settled) for w in trained]
+        return tuple(
+            Window(w.steps, w.seconds, w.seconds, joules if count else None)
+            for w, joules in zip(trained, read_joules, strict=True)
         )
 
     def _refuse_what_does_not_fit(self, network: Network, setup: TrainingSetup) -> None:
@@ -197,10 +193,10 @@ class SimulatedWorker:
             )
 
 
-def _around(windows: list[Window]) -> Window:
+def _around(windows: list[SimulatedWindow]) -> SimulatedWindow:
     """One reading of many windows that follow each other at once."""
     steps, seconds, joules = (sum(values) for values in list(zip(*windows, strict=True))[:3])
-    return Window(int(steps), seconds, joules, any(w.throttled for w in windows))
+    return SimulatedWindow(int(steps), seconds, joules, any(w.throttled for w in windows))
 
 
 def _steps(cost: Callable[[float], Cost], seconds: float, least: int) -> int:

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from ampere.estimation.hyperparameters import Hyperparameters
-from ampere.profiling.loop import Outcome, Profiling
+from ampere.profiling.loop import Profiling
 from ampere.profiling.meter_windows import slow
 from ampere.profiling.slow_meters import profiled_slowly
 
 from .strategy import Collected, MeasurementContext, Strategy, Task
 
 
-def gather(bench: MeasurementContext, task: Task) -> Collected:
-    fresh = Hyperparameters(vector_width=bench.vector_width, one_by_one=bench.one_by_one)
+def collect(context: MeasurementContext, task: Task) -> Collected:
+    fresh = Hyperparameters(vector_width=context.vector_width, one_by_one=context.one_by_one)
     hyper = Hyperparameters.from_json(task.fit) if task.fit else fresh
-    outcome = (profiled_slowly if slow(bench.meter) else profiled)(bench, task, hyper)
-    return Collected(
-        outcome.observations,
-        outcome.model.hyper.to_json(),
-        outcome.expected_error,
-        outcome.thinking_seconds,
-        tuple(outcome.refused),
-        outcome.joules_model.hyper.to_json() if outcome.joules_model else {},
-    )
+    if slow(context.meter):
+        return profiled_slowly(context, task, hyper)
+    return Profiling(context, task.known, hyper, task.seed).run(task.goal, task.began, task.on_progress)
 
 
-def profiled(bench: MeasurementContext, task: Task, hyper: Hyperparameters) -> Outcome:
-    return Profiling(bench, task.known, hyper, task.seed).run(task.goal, task.began, task.on_progress)
-
-
-STRATEGY = Strategy(gather, ("tuned", "system"))
+STRATEGY = Strategy(collect, ("tuned", "system"))

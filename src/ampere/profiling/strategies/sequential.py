@@ -1,4 +1,4 @@
-"""The paper's campaign: each layer kind at its bounds, then wherever the doubt is largest.
+"""The paper's strategy: each layer kind at its bounds, then wherever the uncertainty is largest.
 
 parse networks -> kinds -> output, input, hidden ones at their bounds -> the kind in most doubt, at its widest
                                                                           ^                                |
@@ -18,9 +18,9 @@ import numpy as np
 from ampere.core import Network
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.fitting import data_of
+from ampere.estimation.normalization import normalized
 from ampere.estimation.sequential import Kind, Sequential
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.observing import merged
 from ampere.profiling.variants import LayerKind, LayerKinds, Point, layer_kinds, variant, with_reach
 from ampere.storage.profile import Observation
 
@@ -33,35 +33,35 @@ SAMPLING_SHARE = 0.02  # of the time, for looking at the source's networks
 
 
 class Run:
-    def __init__(self, bench: MeasurementContext, task: Task) -> None:
-        self._bench, self._task = bench, task
+    def __init__(self, context: MeasurementContext, task: Task) -> None:
+        self._context, self._task = context, task
         self._deadline = task.began + task.goal.seconds
         self._networks = self._sampled()
         self._kinds = with_reach(layer_kinds(self._networks))
         self._seen, self._refused = list(task.known), list[str]()
         self._guess, self._thinking = Guess(task.known), 0.0
-        data = data_of(merged(self._seen), bench.yardstick_seconds)
+        data = data_of(normalized(self._seen, context.reference), context.reference)
         self._model = Sequential(data.networks, data.costs)
         self._done: dict[Kind, set[Point]] = {}
         self._widest: dict[Kind, tuple[float, Point] | None] = {}
 
     def run(self) -> Collected:
-        bench = self._bench
-        for experiment in bench.source.opaque():
+        context = self._context
+        for experiment in context.source.opaque():
             self._observe(experiment)
         for kind in _in_order(self._kinds):
             for point in kind.bounds():
                 self._measure(kind, point)
-        while (chosen := self._next()) is not None and bench.clock() < self._deadline:
+        while (chosen := self._next()) is not None and context.clock() < self._deadline:
             self._measure(*chosen)
-        return self._gathered()
+        return self._collected()
 
     def _sampled(self) -> list[Network]:
         """The original first."""
-        source, rng = self._bench.source, Random(self._task.seed)
-        until = self._bench.clock() + SAMPLING_SHARE * self._task.goal.seconds
+        source, rng = self._context.source, Random(self._task.seed)
+        until = self._context.clock() + SAMPLING_SHARE * self._task.goal.seconds
         found = [source.original().network]
-        while len(found) < NETWORKS_AT_LEAST or (len(found) < NETWORKS_AT_MOST and self._bench.clock() < until):
+        while len(found) < NETWORKS_AT_LEAST or (len(found) < NETWORKS_AT_MOST and self._context.clock() < until):
             found.append(source.sample(rng).network)
         return found
 
@@ -104,15 +104,15 @@ class Run:
         return {(round(a), round(b)) for a, b in process.channels} if process else set()
 
     def _observe(self, experiment: Experiment) -> None:
-        elapsed, goal = self._bench.clock() - self._task.began, self._task.goal
+        elapsed, goal = self._context.clock() - self._task.began, self._task.goal
         if elapsed > goal.seconds:
             return
         doing = f"{experiment.purpose} of {len(experiment.network.layers)} layers"
         self._task.on_progress(Progress(elapsed, goal.seconds, len(self._seen), None, doing))
         try:
-            seen = self._bench.observe(experiment, self._guess.seconds(experiment.network))
+            seen = self._context.observe(experiment, self._guess.seconds(experiment.network))
         except (VariantDied, VariantFailed) as error:
-            self._refused.append(f"{experiment.purpose} of {self._bench.source.name}: {error}")
+            self._refused.append(f"{experiment.purpose} of {self._context.source.name}: {error}")
             return
         if seen is not None:
             self._learn(seen)
@@ -121,16 +121,16 @@ class Run:
         started = time.monotonic()
         self._seen.append(seen)
         self._guess.learn(seen)
-        self._model.learn(seen.network, seen.measurement.ratio * self._bench.yardstick_seconds)
+        for cost in normalized([seen], self._context.reference):
+            self._model.learn(cost.network, cost.ratio * self._context.yardstick_seconds)
         self._thinking += time.monotonic() - started
 
-    def _gathered(self) -> Collected:
-        observations = merged(self._seen)
-        data = data_of(observations, self._bench.yardstick_seconds)
+    def _collected(self) -> Collected:
+        data = data_of(normalized(self._seen, self._context.reference), self._context.reference)
         model = Sequential(data.networks, data.costs)
         answers = [model.answer(network) for network in self._networks]
-        error = float(np.mean([a.stddev / a.seconds for a in answers]) * np.sqrt(2 / np.pi)) if observations else None
-        return Collected(observations, {}, error, self._thinking, tuple(self._refused))
+        error = float(np.mean([a.stddev / a.seconds for a in answers]) * np.sqrt(2 / np.pi)) if self._seen else None
+        return Collected(tuple(self._seen), error, self._thinking, tuple(self._refused))
 
 
 def _in_order(kinds: LayerKinds) -> list[LayerKind]:
@@ -138,8 +138,8 @@ def _in_order(kinds: LayerKinds) -> list[LayerKind]:
     return [kinds.output, *entrance, *kinds.hidden]
 
 
-def gather(bench: MeasurementContext, task: Task) -> Collected:
-    return Run(bench, task).run()
+def collect(context: MeasurementContext, task: Task) -> Collected:
+    return Run(context, task).run()
 
 
-STRATEGY = Strategy(gather)
+STRATEGY = Strategy(collect)

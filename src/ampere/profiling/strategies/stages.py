@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ampere.profiling.isolated import Gathering
+from ampere.profiling.isolated import Isolated
 
 from .strategy import Collected, MeasurementContext, Strategy, Task
 
 
-def gather(bench: MeasurementContext, task: Task) -> Collected:
-    gathering = Gathering(bench, task, "stage")
-    for layers in gathering.layers():
-        gathering.measure([layer for layer in layers if layer.kind != "opaque"])
-        if gathering.share_used() >= 1:
+def collect(context: MeasurementContext, task: Task) -> Collected:
+    isolated_run = Isolated(context, task, "stage")
+    for layers in isolated_run.layers():
+        isolated_run.measure([layer for layer in layers if layer.kind != "opaque"])
+        if isolated_run.share_used() >= 1:
             break
-    return gathering.gathered()
+    return isolated_run.collected()
 
 
-STRATEGY = Strategy(gather, protocols=("yardstick",), stages=True)  # stages are too short for the clock
+STRATEGY = Strategy(collect, protocols=("yardstick",), stages=True)  # stages are too short for the clock

@@ -1,8 +1,8 @@
-"""What a campaign is given, and what it brings back.
+"""What a strategy to collect measurements is given, and what it brings back.
 
-Bench   where it trains: observe(experiment) trains one, records it, returns it
-Task    how long, since when, what is known already
-    campaign.gather(bench, task) -> Gathered(observations, ...)
+MeasurementContext   where it trains: observe(experiment) trains one, records it, returns it
+Task                 how long, since when, what is known already
+    strategy.collect(context, task) -> Collected(observations, ...)
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Protocol
 
-from ampere.core import Meter, Network, TrainingSetup
+from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.core.kinds import USUAL_WIDTH
+from ampere.core.measurement import seconds_per_iteration
 from ampere.core.setup import PROTOCOLS
-from ampere.devices import Block
+from ampere.estimation.additive import Additive
 from ampere.estimation.features import PRIOR_PRICES, network_features
+from ampere.estimation.normalization import YARDSTICK_JOULES, Reference, guide, usable
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.meter_windows import steady_power
-from ampere.profiling.observing import observation, read_by_gauge, request
+from ampere.profiling.observing import request
 from ampere.profiling.sources import Source
 from ampere.storage.profile import Observation
 
@@ -28,18 +30,18 @@ CLOCK_MOVED = 0.075  # of the yardstick's time beside a reading of power: from t
 
 
 class Trainer(Protocol):
-    """What a campaign needs of a device."""
+    """What a strategy needs of a worker."""
 
     def block(
         self,
-        subject: Mapping[str, Any],
+        workload: Mapping[str, Any],
         setup: TrainingSetup,
         *,
         iterations: int,
         warmup: int,
         pairing: str,
         isolation: str,
-    ) -> Block: ...
+    ) -> Measurement: ...
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,10 @@ class MeasurementContext:
     yardstick_now: Callable[[], float | None] = lambda: None  # joules of its step by a gauge, just now
 
     @property
+    def reference(self) -> Reference:
+        return Reference(self.yardstick_seconds, self.yardstick_joules, guide(self.protocol))
+
+    @property
     def steady(self) -> bool:
         """Whether the meter is a slow gauge, whose power is read once a load is steady."""
         return steady_power(self.meter, protocol=self.protocol)
@@ -91,29 +97,29 @@ class MeasurementContext:
     def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:
         """`step_seconds` is a guess. None where the block has no usable figure; VariantDied, VariantFailed."""
         asked = request(experiment, self.setup, step_seconds, protocol=self.protocol, count=self.count)
-        block = self.trainers[experiment.allocator].block(**asked)
-        seen = observation(experiment, block, self.meter, self.yardstick_seconds, self.yardstick_joules)
-        if seen is not None:
-            self.record(seen)
-        return seen
+        return self._recorded(experiment, self.trainers[experiment.allocator].block(**asked))
 
     def read_power(self, experiment: Experiment, step_seconds: float) -> Observation | None:
-        """By a gauge, once the load is steady; beside the yardstick's power only where the clock is not as usual."""
+        """By a gauge, once the load is steady; the yardstick's power is read too only where the clock is unusual."""
         asked = request(experiment, self.setup, step_seconds, power=True)
-        block = self.trainers[experiment.allocator].block(**asked)
-        if block.yardstick_seconds and abs(block.yardstick_seconds / self.yardstick_seconds - 1) > CLOCK_MOVED:
-            block = replace(block, yardstick_joules=self.yardstick_now())
-        seen = observation(experiment, block, self.meter, self.yardstick_seconds, self.yardstick_joules)
-        if seen is not None:
-            seen = read_by_gauge(seen, block.joules) if block.joules else seen
-            self.record(seen)
+        found = self.trainers[experiment.allocator].block(**asked)
+        beside = seconds_per_iteration(found.yardstick, self.reference.clock)
+        if abs(beside / self.yardstick_seconds - 1) > CLOCK_MOVED and (joules := self.yardstick_now()):
+            found = replace(found, conditions={**found.conditions, YARDSTICK_JOULES: joules})
+        return self._recorded(experiment, found)
+
+    def _recorded(self, experiment: Experiment, found: Measurement) -> Observation | None:
+        if not usable(found, self.reference):
+            return None
+        seen = experiment.observed(found)
+        self.record(seen)
         return seen
 
 
 @dataclass(frozen=True)
 class Task:
     goal: Goal
-    began: float  # when the bench's clock started: starting the device counts
+    began: float  # when the context's clock started: starting the device counts
     on_progress: Callable[[Progress], None] = lambda _: None
     known: tuple[Observation, ...] = ()
     fit: Mapping[str, Any] = field(default_factory=dict)  # hyperparameters that an earlier run ended with
@@ -122,26 +128,27 @@ class Task:
 
 @dataclass(frozen=True)
 class Collected:
+    """What a strategy brings back."""
+
     observations: tuple[Observation, ...]
-    fit: Mapping[str, Any] = field(default_factory=dict)
-    expected_error: float | None = None  # None where the method does not tell
+    expected_error: float | None = None  # None where the method has none
     thinking_seconds: float = 0.0
-    refused: tuple[str, ...] = ()
-    joules_fit: Mapping[str, Any] = field(default_factory=dict)  # of joules that a counter read
+    refused: tuple[str, ...] = ()  # what could not be trained, each with the reason
+    model: Additive | None = None  # fitted to seconds, by strategies that fit while they measure
+    joules_model: Additive | None = None  # where a counter read joules
 
 
 @dataclass(frozen=True)
 class Strategy:
-    gather: Callable[[MeasurementContext, Task], Collected]
+    collect: Callable[[MeasurementContext, Task], Collected]
     allocators: tuple[str, ...] = ("tuned",)  # of the workers that it needs
     protocols: tuple[str, ...] = PROTOCOLS  # that it can be timed by
     stages: bool = False  # whether it times the stages of a step by themselves
 
 
-# How long a step will take, before anything is fitted: prices of a slow laptop, at the speed seen so far.
-
-
 class Guess:
+    """How long a step will take, before anything is fitted: prices of a slow laptop, at the speed seen so far."""
+
     def __init__(self, known: tuple[Observation, ...] = ()) -> None:
         self._speeds = [1.0]
         for seen in known:
@@ -153,7 +160,7 @@ class Guess:
     def learn(self, observation: Observation) -> None:
         if self._speeds == [1.0]:
             self._speeds.clear()
-        self._speeds.append(observation.measurement.cpu_seconds / _by_prior(observation.network))
+        self._speeds.append(observation.measurement.busy_seconds / _by_prior(observation.network))
 
 
 def _by_prior(network: Network) -> float:

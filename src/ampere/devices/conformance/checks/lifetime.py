@@ -16,7 +16,7 @@ from .handshake import hello
 BEAT_SECONDS, WORK_SECONDS = 0.5, 2.0
 MISSED = 3  # beats in a row, after which a host gives a worker up
 LEAVING_SECONDS = 15.0
-LONG_BLOCK = {"subject": perceptron(), "iterations": 1_000_000, "seconds_limit": 30.0}
+LONG_BLOCK = {"workload": perceptron(), "iterations": 1_000_000, "seconds_limit": 30.0}
 
 
 def beats(candidate: Candidate) -> None:
@@ -25,10 +25,10 @@ def beats(candidate: Candidate) -> None:
     said = candidate.result("hello", protocols=list(PROTOCOLS), beat_seconds=BEAT_SECONDS)
     if said["beat_seconds"] != BEAT_SECONDS:
         raise Broken(f"asked for a sign of life every {BEAT_SECONDS} s, it says {said['beat_seconds']!r}")
-    candidate.result("block", subject=perceptron(), iterations=5, warmup=1)  # what is loaded at first may block it
+    candidate.result("block", workload=perceptron(), iterations=5, warmup=1)  # what is loaded at first may block it
     candidate.beats.clear()
     began = time.monotonic()
-    candidate.result("block", subject=perceptron(), iterations=1_000_000, warmup=1, seconds_limit=WORK_SECONDS)
+    candidate.result("block", workload=perceptron(), iterations=1_000_000, warmup=1, seconds_limit=WORK_SECONDS)
     gaps = [b - a for a, b in pairwise([began, *candidate.beats, time.monotonic()])]
     if max(gaps) > MISSED * BEAT_SECONDS:
         raise Broken(f"while it trained it said nothing for {max(gaps):.1f} s, at a beat of {BEAT_SECONDS} s")

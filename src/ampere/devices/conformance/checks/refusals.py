@@ -7,11 +7,11 @@ from typing import Any
 from ampere.devices.conformance.candidate import Candidate
 from ampere.devices.conformance.outcome import Broken, Check
 
-from .blocks import QUICK, linear, perceptron, subject
+from .blocks import QUICK, linear, perceptron, workload
 
 BAD_BLOCKS: tuple[dict[str, Any], ...] = (
-    {"subject": None},
-    {"subject": {}},
+    {"workload": None},
+    {"workload": {}},
     {"iterations": 0},
     {"iterations": "ten"},
     {"warmup": 0},
@@ -34,7 +34,7 @@ def unknown_action(candidate: Candidate) -> None:
 
 def bad_blocks(candidate: Candidate) -> None:
     for wrong in BAD_BLOCKS:
-        asked = {"subject": perceptron(), **QUICK, **wrong}
+        asked = {"workload": perceptron(), **QUICK, **wrong}
         answer = candidate.ask("block", **asked)
         if answer.get("error", {}).get("type") != "bad_request":
             raise Broken(f"a block with {wrong} was not refused as a bad_request")
@@ -42,18 +42,18 @@ def bad_blocks(candidate: Candidate) -> None:
 
 
 def unknown_layer(candidate: Candidate) -> None:
-    said = candidate.refused("block", "variant_failed", subject=subject(linear(4, 4, kind="warp")), **QUICK)
+    said = candidate.refused("block", "variant_failed", workload=workload(linear(4, 4, kind="warp")), **QUICK)
     if "warp" not in said:
         raise Broken(f"a layer of kind warp was refused without naming it: {said[:80]}")
 
 
 def no_layers(candidate: Candidate) -> None:
-    candidate.refused("block", "variant_failed", "bad_request", subject=subject(), **QUICK)
+    candidate.refused("block", "variant_failed", "bad_request", workload=workload(), **QUICK)
 
 
 def unknown_factory(candidate: Candidate) -> None:
     asked = {"factory": "no.such.module:build", "arguments": {}}
-    candidate.refused("block", "variant_failed", "bad_request", subject=asked, **QUICK)
+    candidate.refused("block", "variant_failed", "bad_request", workload=asked, **QUICK)
     candidate.result("ping")
 
 

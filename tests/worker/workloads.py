@@ -1,4 +1,4 @@
-"""Models as users write them, good and bad; the tests hand them to workers as `subjects.py:name`."""
+"""Models as users write them, good and bad; the tests hand them to workers as `workloads.py:name`."""
 
 import ctypes
 import os
