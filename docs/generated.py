@@ -14,12 +14,27 @@ import ampere
 from ampere.cli.parsing import TITLES
 
 DOCS = Path(__file__).parent
+BEGINNING = re.compile(r"\| ?|- |\d+\. ")
 MARKER = re.compile(r"<!-- generated: (\w+) -->")
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     """Called by MkDocs for every page."""
-    return MARKER.sub(lambda found: "\n".join(SECTIONS[found[1]]()), markdown)
+    return separated(MARKER.sub(lambda found: "\n".join(SECTIONS[found[1]]()), markdown))
+
+
+def separated(markdown: str) -> str:
+    """Tables and lists with a blank line before them, which GitHub does not need and MkDocs does."""
+    lines: list[str] = []
+    in_code = inside = False
+    for line in markdown.splitlines():
+        begins = not in_code and bool(BEGINNING.match(line))
+        if begins and not inside and lines and lines[-1].strip():
+            lines.append("")
+        in_code ^= line.lstrip().startswith("```")
+        inside = begins or (inside and line.startswith("  "))
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def commands() -> Iterator[str]:
@@ -54,13 +69,20 @@ def row(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     value = "" if action.nargs == 0 else f" {{{','.join(map(str, action.choices))}}}" if action.choices else None
     value = f" {action.metavar or action.dest.upper()}" if value is None else value
     written = ", ".join(name + value for name in action.option_strings) or operand(action)
-    meaning = (action.help or "") % {**vars(action), "prog": parser.prog}
+    meaning = plain(cell((action.help or "") % {**vars(action), "prog": parser.prog}))
     required = " *(required)*" if action.option_strings and action.required else ""
-    return f"| `{cell(written)}` | {cell(meaning).replace('<', '&lt;')}{required} |"
+    return f"| `{cell(written)}` | {meaning}{required} |"
 
 
 def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def plain(text: str) -> str:
+    """Text without the characters that Markdown gives a meaning; `code` stays code."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"[<\[\]*_]", lambda found: f"&#{ord(found[0])};", part) for part in parts[::2]]
+    return "`".join(parts)
 
 
 def public() -> Iterator[str]:

@@ -37,6 +37,13 @@ def test_no_marker_is_left(site):
     assert not [page.name for page in site.rglob("*.html") if "generated:" in page.read_text(encoding="utf-8")]
 
 
+def test_tables_and_lists_are_drawn_as_such(site):
+    for page in site.rglob("*.html"):
+        text = re.sub(r"<(pre|code)\b.*?</\1>", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        assert "|---" not in text, page.name
+        assert not re.search(r"<p>[^<]*\n- ", text), page.name
+
+
 def test_every_flag_of_every_command_is_on_the_page(site):
     page = (site / "reference" / "command-line.html").read_text(encoding="utf-8")
     for name in TITLES:
