@@ -112,6 +112,7 @@ def follow(command: list[str], what: str) -> None:
 
 def build_docs() -> int:
     say("documentation: mkdocs build --strict")
+    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # an announcement in colours, on every build
     code = run([str(PYTHON), "-m", "mkdocs", "build", "--strict", "--quiet"], folder=ROOT)
     say("building the documentation failed" if code else f"built: {ROOT / 'site' / 'index.html'}")
     return code
