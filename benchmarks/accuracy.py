@@ -17,9 +17,9 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 import ampere
-from ampere.methods import campaign_of, names
-from ampere.profiles.profile import Profile
-from ampere.validation import Validation
+from ampere.storage.profile import Profile
+from ampere.validation.methods import campaign_of, names
+from ampere.validation.validate import Validation
 
 SECONDS = {"lenet5": 15, "cnn5": 15, "har": 15, "lstm": 15, "transformer": 25, "resnet": 25, "cnn": 60}
 SHOWN = ("additive", "physics", "flops_intercept", "flops")

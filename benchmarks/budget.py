@@ -15,11 +15,11 @@ from statistics import median
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figures say
 
 import ampere
-from ampere.budget import counting
-from ampere.devices.simulated import SimulatedDevice
-from ampere.estimation import Estimator
-from ampere.models.general import SPACES
-from ampere.network import Meter
+from ampere.budget import spending as counting
+from ampere.core import Meter
+from ampere.devices.simulated import SimulatedWorker
+from ampere.estimation.estimate import Estimator
+from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
 
 DEVICE = "xavier"
@@ -109,7 +109,7 @@ def stopping(profile: ampere.Profile) -> dict[str, float]:
     """Random networks, budgets, noise and warming; exhaustion is the first step that would exceed the budget."""
     counting.READINGS_APART = 0  # simulated steps take no time; real ones take longer than many readings
     estimator, source, rng = Estimator(profile), SpaceSource(SPACES["cnn5"]), Random(0)
-    truth, about = SimulatedDevice(DEVICE).truth, Meter("simulated battery", False, simulated=True)
+    truth, about = SimulatedWorker(DEVICE).truth, Meter("simulated battery", False, simulated=True)
     early = []
     for _ in range(RUNS):
         network = source.sample(rng).network
@@ -138,7 +138,7 @@ def stopping(profile: ampere.Profile) -> dict[str, float]:
 
 def drifting(place: Path) -> dict[str, float]:
     """A device that becomes a quarter dearer over the runs. Each network is estimated before it is run."""
-    source, rng, device = SpaceSource(SPACES["cnn5"]), Random(1), SimulatedDevice(DEVICE)
+    source, rng, device = SpaceSource(SPACES["cnn5"]), Random(1), SimulatedWorker(DEVICE)
     fresh, about = Estimator(ampere.Profile.load(place)), Meter(**device.hello()["meter"])
     with_runs, without = [], []
     for number in range(DRIFTING_RUNS):

@@ -16,11 +16,11 @@ from pathlib import Path
 from statistics import mean, median
 
 import ampere
-from ampere.estimation import Estimator
-from ampere.fitting import sharing_in
-from ampere.models.general import SPACES
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.fitting import drift_share_in
+from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
-from ampere.validation import unseen
+from ampere.validation.validate import unseen
 
 SECONDS = {"cnn5": 15, "resnet": 25}
 
@@ -28,7 +28,7 @@ LOOP = """
 import importlib, json, sys, time
 import torch
 from torch.nn.functional import cross_entropy
-from ampere.worker.runtimes.torch_runtime import TorchRuntime
+from ampere.runtimes.torch_runtime import TorchRuntime
 
 torch.set_num_threads(1)
 subject = json.loads(sys.argv[1])
@@ -87,7 +87,7 @@ def main() -> None:
 
 def compare(family: str, profile: ampere.Profile, networks: int, processes: int) -> list[dict[str, float]]:
     estimator, rows = Estimator(profile), []
-    sharing, nominal = sharing_in(profile.observations, profile.yardstick_seconds).part, profile.yardstick_seconds
+    sharing, nominal = drift_share_in(profile.observations, profile.yardstick_seconds).part, profile.yardstick_seconds
     for experiment in unseen(SpaceSource(SPACES[family]), (profile,), networks, seed=20):
         windows = [plain_loop(experiment.subject) for _ in range(processes)]
         costs = [ratio * nominal * (yardstick / nominal) ** (1 - sharing) for ratio, yardstick in windows]

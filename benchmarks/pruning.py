@@ -18,9 +18,10 @@ from pathlib import Path
 from statistics import mean
 
 import ampere
+from ampere.core.errors import UsageError
 from ampere.devices import opened
-from ampere.errors import UsageError
-from ampere.estimation import Estimator
+from ampere.estimation.estimate import Estimator
+from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.models.loading import LoadedModel
 from ampere.profiling.sources import source_of
 from ampere.pruning.place import opened_place
@@ -31,8 +32,7 @@ from ampere.pruning.rebuilding import experiment_of
 from ampere.pruning.refitting import joules_of
 from ampere.pruning.result import Pruned
 from ampere.pruning.strategies.searching import cheapest
-from ampere.validation import measure_twice
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+from ampere.validation.validate import measure_twice
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 SECONDS = {"transformer": 25.0, "resnet": 25.0}

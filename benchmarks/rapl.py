@@ -27,11 +27,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: threads only wa
 import numpy as np
 
 from ampere.baselines import METHODS
-from ampere.estimation import Z90
-from ampere.network import Layer, Network, TailOp, work
-from ampere.surrogate.additive import Additive, Data
-from ampere.surrogate.features import layer_position
-from ampere.surrogate.learning import calibrated, learn
+from ampere.core import Layer, Network, TrailingOp, work
+from ampere.estimation.additive import Additive, Data
+from ampere.estimation.estimate import Z90
+from ampere.estimation.features import layer_position
+from ampere.estimation.learning import calibrated, learn
 
 CPUS = ("raptorlake", "broadwell-ep")
 ROWS = (20, 50, 100, 200)
@@ -89,7 +89,7 @@ def linear(row: dict[str, str]) -> Layer:
 
 def with_loss(layer: Layer, values: int) -> Layer:
     """Its output and the labels are read by the loss; nothing before it wants a gradient."""
-    loss = TailOp("reduce", 2.0 * values, 1.0)
+    loss = TrailingOp("reduce", 2.0 * values, 1.0)
     return Layer(layer.kind, layer.config, layer.channels_in, layer.channels_out, (loss,), input_grad=False)
 
 
@@ -97,7 +97,7 @@ def pool(row: dict[str, str]) -> Layer:
     """Forward alone, as it was measured."""
     batch, channels, side = int(row["batch_size"]), int(row["in_chan"]), int(row["im_side_length"])
     out = (side - int(row["k_side_length"])) // int(row["stride"]) + 1
-    pooled = TailOp("pool", float(batch * channels * side**2), float(batch * channels * out**2), backward=False)
+    pooled = TrailingOp("pool", float(batch * channels * side**2), float(batch * channels * out**2), backward=False)
     return Layer("glue", {"batch": batch}, channels, channels, (pooled,), trainable=False, input_grad=False)
 
 

@@ -22,10 +22,10 @@ from rapl import CPUS, LAYERS, MISSING, default_folder, load, ours, print_row, s
 from torch import nn
 
 from ampere.baselines import METHODS
+from ampere.core import Network
+from ampere.estimation.additive import Data
 from ampere.models.resnet import basic
-from ampere.network import Network
-from ampere.surrogate.additive import Data
-from ampere.tracing import trace
+from ampere.tracing.trace import trace
 
 BATCH, SIDE, CLASSES = 512, 64, 1000
 RIVALS = ("physics", "flops_intercept")

@@ -19,10 +19,10 @@ import numpy as np
 from rapl import CPUS, MISSING, TRAINED, boosting, default_folder, estimates, load, mape, print_row, split
 
 from ampere.baselines import METHODS
-from ampere.network import Network
-from ampere.surrogate.additive import Additive, Data
-from ampere.surrogate.gp import kernel
-from ampere.surrogate.learning import learn
+from ampere.core import Network
+from ampere.estimation.additive import Additive, Data
+from ampere.estimation.gaussian_process import kernel
+from ampere.estimation.learning import learn
 
 ROWS, SOURCE_ROWS = (0, 5, 20), 200
 CHANGE, OCTAVES = 0.3, 4.0

@@ -21,13 +21,13 @@ from statistics import median
 from typing import Any
 
 import ampere
+from ampere.core import TrainingSetup
+from ampere.core.errors import AmpereError
 from ampere.devices import opened
-from ampere.errors import AmpereError
 from ampere.models import SPACES
-from ampere.network import TrainingSetup
-from ampere.profiles.profile import Profile
-from ampere.profiling.abilities import built_by
+from ampere.profiling.capabilities import built_by
 from ampere.profiling.sources import SpaceSource
+from ampere.storage.profile import Profile
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 RUNTIMES = ("torch", "torch-compile", "jax", "mnn")

@@ -15,14 +15,13 @@ import time
 from pathlib import Path
 from random import Random
 
+from ampere.core import Layer, Measurement, Meter, Network, TrailingOp, TrainingSetup
+from ampere.core.network import with_loss
 from ampere.devices import describe, opened
-from ampere.estimation import Estimator
-from ampere.network import Layer, Measurement, Meter, Network, TailOp, TrainingSetup
-from ampere.network.variant import with_loss
-from ampere.profiles.profile import Observation, Profile
+from ampere.estimation.estimate import Estimator
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.merging import merged
-from ampere.profiling.observing import observation
+from ampere.profiling.observing import merged, observation
+from ampere.storage.profile import Observation, Profile
 
 BATCH, CHANNELS, SIZE, DEEPEST, ROUNDS, WATTS = 10, 24, 20, 8, 7, 5.0
 SHOWN = ((1, 2, 3), (1, 2, 3, 6))  # depths that estimates are made from
@@ -62,7 +61,7 @@ def stack(depth: int) -> Network:
     both = {"batch": BATCH, "bias": True}
     spread = {name: (n, n) for name, n in (("kernel", 3), ("stride", 1), ("padding", 1), ("dilation", 1))}
     conv = Layer("conv", {**both, **spread, "size_in": (SIZE, SIZE), "groups": 1}, CHANNELS, CHANNELS)
-    relu = (TailOp("elementwise", values, values),)
+    relu = (TrailingOp("elementwise", values, values),)
     norm = Layer("norm_batch", {**both, "size": (SIZE, SIZE)}, CHANNELS, CHANNELS, relu)
     return Network((conv, norm) * depth, BATCH, f"{depth} of them")
 

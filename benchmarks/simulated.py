@@ -17,10 +17,10 @@ from random import Random
 from statistics import mean, median
 
 import ampere
-from ampere.devices.simulated import PARTS, SimulatedDevice
+from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.models.loading import find_space
-from ampere.profiles.profile import Profile
 from ampere.profiling.sources import SpaceSource
+from ampere.storage.profile import Profile
 
 SHOWN = ("additive", "physics", "flops_intercept", "flops")
 MATTERS = 0.1  # share of a network
@@ -77,7 +77,7 @@ def one(device: str, family: str, options: argparse.Namespace) -> dict[str, obje
 
 
 def by_layer(device: str, family: str, profile: Profile, networks: int) -> tuple[float, float]:
-    estimator, simulated = ampere.Estimator(profile), SimulatedDevice(device)
+    estimator, simulated = ampere.Estimator(profile), SimulatedWorker(device)
     source, rng = SpaceSource(find_space(family)), Random("by layer")
     apart, worst = [], []
     for _ in range(networks):

@@ -31,12 +31,12 @@ from typing import Any
 import numpy as np
 
 import ampere
-from ampere.devices.simulated import PARTS, SimulatedDevice
+from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.devices.simulated import device as simulated_device
-from ampere.devices.simulated.part import Counter
+from ampere.devices.simulated.parts import Counter
 from ampere.models.loading import find_space
-from ampere.profiling import slowness
-from ampere.profiling.slowness import SLOW_SECONDS
+from ampere.profiling import meter_windows as slowness
+from ampere.profiling.meter_windows import SLOW_SECONDS
 from ampere.profiling.sources import SpaceSource
 
 COUNTERS = {
@@ -126,7 +126,7 @@ def one(meter: str, way: Way, budget: float, options: argparse.Namespace) -> dic
 
 
 def against_truth(profile: ampere.Profile, device: str, options: argparse.Namespace) -> tuple[float, float]:
-    estimator, simulated = ampere.Estimator(profile), SimulatedDevice(device)
+    estimator, simulated = ampere.Estimator(profile), SimulatedWorker(device)
     source, rng = SpaceSource(find_space(options.family)), Random("not profiled")
     told = [estimator.estimate(source.sample(rng).network) for _ in range(options.networks)]
     rng = Random("not profiled")

@@ -18,10 +18,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # one core, as the figures say
 import numpy as np
 
 import ampere
-from ampere.estimation import Estimator
-from ampere.profiling.sources import traced
-from ampere.surrogate.bulk import Bulk
-from ampere.surrogate.template import template
+from ampere.devices.workloads import traced
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.lookup_table import Bulk, template
 
 CNN5 = [32, 64, 128, 256]
 

@@ -21,12 +21,12 @@ from statistics import mean, median
 from tests.sshd import server
 
 import ampere
-from ampere.devices import Device, opened
-from ampere.estimation import Estimator
-from ampere.models.general import SPACES
-from ampere.network import Network
+from ampere.core import Network
+from ampere.devices import Worker, opened
+from ampere.estimation.estimate import Estimator
+from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
-from ampere.validation import unseen
+from ampere.validation.validate import unseen
 
 FAMILY = "lenet5"
 BLOCKS, NETWORKS = 60, 20
@@ -71,7 +71,7 @@ def compare_blocks(spec: str) -> dict[str, float]:
     }
 
 
-def timed(device: Device, subject: object) -> float:
+def timed(device: Worker, subject: object) -> float:
     began = time.monotonic()
     device.block(subject, **BLOCK)  # type: ignore[arg-type]
     return time.monotonic() - began

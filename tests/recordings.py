@@ -4,12 +4,11 @@ from pathlib import Path
 
 from tests.synthetic import random_chains
 
-from ampere.devices.simulated import SimulatedDevice
-from ampere.network import Meter, Network, TrainingSetup
-from ampere.profiles.profile import Profile
+from ampere.core import Meter, Network, TrainingSetup
+from ampere.devices.simulated import SimulatedWorker
 from ampere.profiling.experiment import Experiment, of_layers
-from ampere.profiling.merging import merged
-from ampere.profiling.observing import observation
+from ampere.profiling.observing import merged, observation
+from ampere.storage.profile import Profile
 
 
 def whole(network: Network) -> Experiment:
@@ -18,7 +17,7 @@ def whole(network: Network) -> Experiment:
 
 
 def record(path: Path, networks: list[Network] | None = None, rounds: int = 2, name: str = "xavier") -> Profile:
-    device, setup = SimulatedDevice(name), TrainingSetup()
+    device, setup = SimulatedWorker(name), TrainingSetup()
     yardstick, meter = device.yardstick(), Meter(**device.hello()["meter"])
     experiments = [whole(n) for n in networks or random_chains(1, 6)]
     experiments += [of_layers(e.network.layers[:1], 10) for e in experiments[:2]]

@@ -5,10 +5,10 @@ from random import Random
 
 import numpy as np
 
+from ampere.core import Layer, Measurement, Meter, Network, work
+from ampere.estimation.additive import Data
 from ampere.evaluation import layers
-from ampere.network import Layer, Measurement, Meter, Network, work
-from ampere.profiles.profile import Observation
-from ampere.surrogate.additive import Data
+from ampere.storage.profile import Observation
 
 
 def conv(channels_in: int, channels_out: int, size: int = 14, batch: int = 10) -> Layer:

@@ -19,33 +19,35 @@ LEVELS = (
     ("cli",),
     ("evaluation",),
     ("searching", "integrations"),
-    ("plotting", "reporting"),
+    ("reporting",),
     ("api",),
-    ("validation", "pruning", "comparison", "budget"),
-    ("methods",),
-    ("estimation", "baselines"),
+    ("pruning", "comparison", "budget"),
+    ("validation",),
+    ("baselines",),
     ("profiling",),
-    ("fitting", "conformance", "drift"),
-    ("surrogate", "devices", "models", "tracing", "jax_tracing", "profiles", "yardstick"),
+    ("estimation",),
+    ("devices", "models", "tracing", "storage"),
     ("worker",),
-    ("network",),
-    ("errors", "units"),
+    ("runtimes", "meters"),
+    ("core",),
 )
 NEIGHBOURS = {
-    "devices": {"profiles", "tracing"},  # stand-ins answer from recordings, and build networks without training them
+    "devices": {"storage", "tracing"},  # stand-ins answer from recordings, and trace networks without training them
     "models": {"tracing"},  # reads --input 10x1x28x28
 }
 
 # What travels to a device: nothing there but Python 3.8 and a training runtime.
 RUNTIME_LIBRARIES = {"torch", "jax", "flax", "optax", "MNN", "numpy"}
 TRAVELLING = {
-    "network": {"ampere.network"},
-    "worker": {"ampere.network", "ampere.worker", *RUNTIME_LIBRARIES, "zeus"},
+    "core": {"ampere.core"},
+    "meters": {"ampere.core", "ampere.meters", "zeus"},
+    "runtimes": {"ampere.core", "ampere.runtimes", *RUNTIME_LIBRARIES},
+    "worker": {"ampere.core", "ampere.meters", "ampere.runtimes", "ampere.worker"},
 }
 # Of the models that travel too, the files that build one.
 BUILDERS = {f"models/{space.factory.split(':')[0].split('.')[-1]}.py" for space in SPACES.values()}
 
-TORCH_AT_IMPORT = ("tracing/", "models/", "worker/runtimes/")
+TORCH_AT_IMPORT = ("tracing/", "models/", "runtimes/")
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
 FORBIDDEN_CALLS = {"eval", "exec", "compile"}
 MACHINE_PATHS = ("/home/", "/root", "/work/", "/tmp/", "/Users/", "/mnt/", "C:\\")
@@ -171,7 +173,7 @@ def test_torch_is_imported_late(path):
 @EVERY_FILE
 def test_other_runtimes_are_imported_where_they_train(path):
     libraries = {i.module.split(".")[0] for i in imports_of(path)} & {"jax", "flax", "optax", "MNN"}
-    own = label(path).startswith(("worker/runtimes/", "jax_tracing/"))
+    own = label(path).startswith(("runtimes/", "tracing/jax/"))
     assert own or not libraries
 
 

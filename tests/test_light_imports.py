@@ -31,7 +31,7 @@ def test_it_starts_without_torch(place):
 
 
 def test_a_device_needs_nothing_of_the_host():
-    assert loaded_of("import ampere.worker, ampere.network", HOST_ONLY) == []
+    assert loaded_of("import ampere.worker, ampere.core", HOST_ONLY) == []
 
 
 def python_3_8():
@@ -46,6 +46,6 @@ def test_what_travels_starts_on_python_3_8():
     python = python_3_8()
     if python is None:
         pytest.skip("no Python 3.8 on this machine")
-    code = f"import sys; sys.path.insert(0, {str(SRC)!r}); import ampere.network, ampere.worker, ampere.worker.serving"
+    code = f"import sys; sys.path.insert(0, {str(SRC)!r}); import ampere.core, ampere.worker, ampere.worker.serving"
     ran = subprocess.run([python, "-B", "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

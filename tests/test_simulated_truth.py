@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import ampere
-from ampere.devices.simulated import PARTS, SimulatedDevice
+from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.models.loading import find_space
 from ampere.profiling.sources import SpaceSource
 
@@ -32,7 +32,7 @@ def test_totals_within_5_percent_and_layers_within_10(name, networks, tmp_path):
     assert len(read) <= PAPERS_POINTS
     assert profile.profiling_seconds <= PAPERS_SECONDS[name]
     assert not {n.layers for n in networks} & {o.network.layers for o in profile.observations}
-    estimator, device = ampere.Estimator(profile), SimulatedDevice(name)
+    estimator, device = ampere.Estimator(profile), SimulatedWorker(name)
     total, layers, seconds = [], [], []
     for network in networks:
         told, truth = estimator.estimate(network), device.truth(network)

@@ -7,28 +7,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ampere.api import compare, estimate, load_model, measure, profile, prune, trace, validate
     from ampere.budget import Budget
     from ampere.comparison import Comparison, Ranking
-    from ampere.errors import AmpereError
-    from ampere.estimation import Estimate, Estimator
-    from ampere.network import Layer, Measurement, Meter, Network, TrainingSetup
-    from ampere.profiles.profile import Profile
+    from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
+    from ampere.core.errors import AmpereError
+    from ampere.estimation.estimate import Estimate, Estimator
+    from ampere.models.loading import load_model
     from ampere.searching.searching import search
+    from ampere.storage.profile import Profile
+
+    from .api import compare, estimate, measure, profile, prune, trace, validate
 
 _HOMES = {
-    "AmpereError": "ampere.errors",
+    "AmpereError": "ampere.core.errors",
     "Budget": "ampere.budget",
     "Comparison": "ampere.comparison",
-    "Estimate": "ampere.estimation",
-    "Estimator": "ampere.estimation",
-    "Layer": "ampere.network",
-    "Measurement": "ampere.network",
-    "Meter": "ampere.network",
-    "Network": "ampere.network",
-    "Profile": "ampere.profiles.profile",
+    "Estimate": "ampere.estimation.estimate",
+    "Estimator": "ampere.estimation.estimate",
+    "Layer": "ampere.core",
+    "Measurement": "ampere.core",
+    "Meter": "ampere.core",
+    "Network": "ampere.core",
+    "Profile": "ampere.storage.profile",
     "Ranking": "ampere.comparison",
-    "TrainingSetup": "ampere.network",
+    "TrainingSetup": "ampere.core",
     "compare": "ampere.api",
     "estimate": "ampere.api",
     "load_model": "ampere.api",

@@ -10,7 +10,7 @@ from tests.synthetic import conv, linear, observed, random_chains
 
 from ampere import baselines
 from ampere.baselines import METHODS, Evidence
-from ampere.network import Layer, Network
+from ampere.core import Layer, Network
 from ampere.profiling.isolated import alone, operations, stages_of
 
 LSTM = Layer("lstm", {"batch": 4, "length": 6, "layers": 1, "directions": 1, "bias": True}, 8, 16)

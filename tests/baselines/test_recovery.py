@@ -10,7 +10,7 @@ from ampere.baselines import METHODS, Evidence
 from ampere.baselines.layers import layers
 from ampere.baselines.parameters import parameters
 from ampere.baselines.roofline import Roofs
-from ampere.network import Layer, Network, work
+from ampere.core import Layer, Network, work
 from ampere.profiling.isolated import alone, operations, stages_of
 
 SEEN, UNSEEN = random_chains(1, 30), random_chains(2, 20)

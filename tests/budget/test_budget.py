@@ -9,9 +9,8 @@ from random import Random
 import pytest
 
 from ampere import Budget, Estimate, Meter
-from ampere.budget.counting import READINGS_APART, Counter
-from ampere.budget.forecast import Forecast
-from ampere.errors import DeviceError, UsageError
+from ampere.budget.spending import READINGS_APART, Counter, Forecast
+from ampere.core.errors import DeviceError, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore:the budget ends the job here")
 ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False), "system")
@@ -20,7 +19,7 @@ ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False
 @pytest.fixture(autouse=True)
 def every_step_is_read(monkeypatch):
     """Steps here take no time; real ones take longer than many readings."""
-    monkeypatch.setattr("ampere.budget.counting.READINGS_APART", 0)
+    monkeypatch.setattr("ampere.budget.spending.READINGS_APART", 0)
 
 
 class SimulatedBattery:
@@ -173,8 +172,8 @@ def test_reading_waits_where_it_is_slow(monkeypatch):
             reads.append(now[0])
             return 1.0
 
-    monkeypatch.setattr("ampere.budget.counting.time.perf_counter", lambda: now[0])
-    monkeypatch.setattr("ampere.budget.counting.READINGS_APART", READINGS_APART)
+    monkeypatch.setattr("ampere.budget.spending.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("ampere.budget.spending.READINGS_APART", READINGS_APART)
     counter = Counter(Slow(), Forecast())
     counter.start()
     for _ in range(1000):

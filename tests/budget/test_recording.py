@@ -10,12 +10,12 @@ from tests.synthetic import chain, random_chains
 
 from ampere import Budget, Estimate, Estimator, Profile
 from ampere.budget.recording import Reading, summed_up
-from ampere.devices.simulated import SimulatedDevice
-from ampere.drift import Condition, followed
-from ampere.errors import ProfileError, UsageError
-from ampere.network import Meter, Network, TrainingSetup
-from ampere.profiles.places import journal_path
-from ampere.profiles.recording import observations_from, profile_from
+from ampere.core import Meter, Network, TrainingSetup
+from ampere.core.errors import ProfileError, UsageError
+from ampere.devices.simulated import SimulatedWorker
+from ampere.estimation.drift import Condition, followed
+from ampere.storage.places import journal_path
+from ampere.storage.recording import observations_from, profile_from
 
 NAME = "xavier"
 ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False), "system")
@@ -23,7 +23,7 @@ ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False
 
 @pytest.fixture(autouse=True)
 def every_step_is_read(monkeypatch):
-    monkeypatch.setattr("ampere.budget.counting.READINGS_APART", 0)
+    monkeypatch.setattr("ampere.budget.spending.READINGS_APART", 0)
 
 
 class DriftingMeter:
@@ -31,7 +31,7 @@ class DriftingMeter:
 
     def __init__(self) -> None:
         self.drained = self._mark = 0.0
-        self.about = Meter(**SimulatedDevice(NAME).hello()["meter"])
+        self.about = Meter(**SimulatedWorker(NAME).hello()["meter"])
 
     def describe(self):
         return self.about.to_json()
@@ -46,7 +46,7 @@ class DriftingMeter:
 def trained(network: Network, path, dearer: float, seed: int, keep: bool = True) -> float:
     """A run of 60 steps on the device as it is now; joules of a step."""
     rng, meter = Random(seed), DriftingMeter()
-    true = SimulatedDevice(NAME).truth(network, TrainingSetup()).total.joules * dearer
+    true = SimulatedWorker(NAME).truth(network, TrainingSetup()).total.joules * dearer
     options = {"record": True, "network": network, "profile": path} if keep else {}
     with Budget(1e9, meter=meter, **options) as budget:
         for _ in range(60):

@@ -8,7 +8,7 @@ import pytest
 from tests.cli.conftest import Ampere
 from tests.imitated_bench import BUSY, IDLE, ImitatedBench
 
-from ampere.profiles.profile import Profile
+from ampere.storage.profile import Profile
 
 pytestmark = [
     pytest.mark.alone,

@@ -6,8 +6,8 @@ import pytest
 from tests.synthetic import chain, observed, random_chains, true_seconds
 
 from ampere import Meter, Profile, TrainingSetup
-from ampere.profiles.networks import save_network
-from ampere.worker.runtimes.table import description_of, installed
+from ampere.runtimes.table import description_of, installed
+from ampere.storage.networks import save_network
 
 
 @pytest.fixture(name="files")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ampere.estimation import COVERS
+from ampere.estimation.estimate import COVERS
 
 ESTIMATE_KEYS = {
     "joules_per_iteration",

@@ -5,7 +5,7 @@ from argparse import Namespace
 import pytest
 
 from ampere.cli import entry
-from ampere.errors import BusyError
+from ampere.core.errors import BusyError
 
 
 class Failing:

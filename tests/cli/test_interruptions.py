@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ampere.profiles.recording import observations_from, profiling_seconds_from
+from ampere.storage.recording import observations_from, profiling_seconds_from
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 

@@ -4,8 +4,8 @@ from collections import Counter
 
 import pytest
 
-from ampere.profiles.profile import Profile
-from ampere.surrogate.kernel_forests import operation_kind
+from ampere.estimation.kernel_forests import operation_kind
+from ampere.storage.profile import Profile
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ampere.network import TrainingSetup
-from ampere.profiles import write_document
-from ampere.profiles.networks import save_network
-from ampere.profiles.profile import Profile
+from ampere.core import TrainingSetup
+from ampere.storage import write_document
+from ampere.storage.networks import save_network
+from ampere.storage.profile import Profile
 
 PROFILE, STORAGE, USAGE = 4, 7, 2
 

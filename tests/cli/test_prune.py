@@ -3,8 +3,8 @@
 import pytest
 from tests.synthetic import observed, random_chains, true_seconds
 
-from ampere.network import Meter, TrainingSetup
-from ampere.profiles import Profile
+from ampere.core import Meter, TrainingSetup
+from ampere.storage import Profile
 
 NET = """
 import torch

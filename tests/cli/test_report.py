@@ -6,8 +6,8 @@ import pytest
 from tests.reporting.conftest import profile as synthetic_profile
 from tests.synthetic import chain
 
-from ampere.network import Network
-from ampere.profiles import save_network
+from ampere.core import Network
+from ampere.storage import save_network
 
 
 @pytest.fixture

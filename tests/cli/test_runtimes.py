@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from tests.plugins import bring_runtime
 
-from ampere.profiles.profile import Profile
-from ampere.worker.runtimes.table import description_of, installed
+from ampere.runtimes.table import description_of, installed
+from ampere.storage.profile import Profile
 
 USAGE, MODEL, PROFILE, DEVICE, RUNTIME_MISSING = 2, 3, 4, 5, 6
 KNOWN = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
 STUBBORN = """
-from ampere.worker.errors import WorkerError
-from ampere.worker.runtimes import Description
-from ampere.worker.runtimes.torch_runtime import TorchRuntime
+from ampere.core.errors import WorkerError
+from ampere.runtimes import Description
+from ampere.runtimes.torch_runtime import TorchRuntime
 
 RUNTIME = Description("stubborn_runtime", ("stubborn",), "pip install stubborn")
 

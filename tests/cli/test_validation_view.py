@@ -1,8 +1,8 @@
 """The table of a validation: the best method first, ours marked."""
 
 from ampere.cli.views.validation import show
-from ampere.network import Meter
-from ampere.validation import Row, Validation
+from ampere.core import Meter
+from ampere.validation.validate import Row, Validation
 
 
 def test_the_best_comes_first_and_ours_is_marked(capsys):

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from ampere.profiles.networks import save_network
-from ampere.profiles.profile import Profile
+from ampere.storage.networks import save_network
+from ampere.storage.profile import Profile
 
 RUNTIME_MISSING = 6
 LARGEST_RESIDENT_BYTES = 200e6

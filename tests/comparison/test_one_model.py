@@ -10,10 +10,10 @@ import pytest
 from tests.synthetic import chain, observed, random_chains, true_seconds
 
 from ampere import Estimator, Meter, Profile, TrainingSetup, compare
-from ampere.comparison.one_condition import UNKNOWN_CONDITION, Moved, at_one_condition, common_yardstick
-from ampere.errors import UsageError
-from ampere.worker.runtimes import description_of
-from ampere.yardstick import BELIEF
+from ampere.comparison.normalization import UNKNOWN_CONDITION, Normalized, at_one_condition, common_yardstick
+from ampere.core.errors import UsageError
+from ampere.estimation.normalization import BELIEF
+from ampere.runtimes import description_of
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 JAX = description_of("jax")
@@ -203,7 +203,8 @@ def test_two_boards_of_one_make_are_not_made_equal(torch, jax):
     assert {place.name for place in ranking.places} == {"board (1)", "board (2)"}
     assert ranking.places[1].ratio == pytest.approx(1)
     assert all(
-        place.moved == replace(Moved(), yardstick_seconds=place.moved.yardstick_seconds) for place in ranking.places
+        place.moved == replace(Normalized(), yardstick_seconds=place.moved.yardstick_seconds)
+        for place in ranking.places
     )
     assert not ranking.one_device
     mixed = ranked(torch, slower, jax)

@@ -8,10 +8,10 @@ from tests.synthetic import chain, conv, linear, observed, random_chains, true_s
 
 from ampere import compare
 from ampere.comparison import DeviceComparison, in_percent
-from ampere.errors import UsageError
-from ampere.estimation import Estimator
-from ampere.network import Meter, Network, TrainingSetup
-from ampere.profiles import Profile
+from ampere.core import Meter, Network, TrainingSetup
+from ampere.core.errors import UsageError
+from ampere.estimation.estimate import Estimator
+from ampere.storage import Profile
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 

@@ -12,9 +12,9 @@ from tests.recordings import record
 from tests.sshd import server
 from tests.synthetic import chain
 
+from ampere.core import Meter, Network, TrainingSetup
 from ampere.devices import VariantFailed, describe, opened
 from ampere.devices.simulated import PARTS
-from ampere.network import Meter, Network, TrainingSetup
 
 SMALL, LARGE = chain(3, 4, 4, 8), chain(3, 48, 64, 64)
 SIMULATED = [f"simulated:{name}" for name in PARTS]

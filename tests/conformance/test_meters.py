@@ -3,11 +3,11 @@
 import pytest
 from tests.sysfs_tree import Machine, add_hwmon, add_powercap, add_shown_battery
 
-from ampere.network import Meter
-from ampere.worker.errors import WorkerError
-from ampere.worker.meters import battery, hwmon, powercap, zeus
-from ampere.worker.meters.conformance import MeterConformance
-from ampere.worker.meters.cpu_time import CpuTimeMeter
+from ampere.core import Meter
+from ampere.core.errors import WorkerError
+from ampere.meters import battery, hwmon, powercap, zeus
+from ampere.meters.conformance import MeterConformance
+from ampere.meters.cpu_time import CpuTimeMeter
 
 pytestmark = pytest.mark.alone
 METERS = {  # how it is found under a folder, and what that folder shows of a machine

@@ -2,12 +2,11 @@
 
 import pytest
 
-from ampere.worker import runtimes
-from ampere.worker.errors import WorkerError
-from ampere.worker.runtimes import Description, installed
-from ampere.worker.runtimes.conformance import STRANGER, RuntimeConformance, separable
-from ampere.worker.runtimes.layer_examples import EXAMPLES, transposed
-from ampere.worker.runtimes.table import OURS
+from ampere import runtimes
+from ampere.core.errors import WorkerError
+from ampere.runtimes import Description, installed
+from ampere.runtimes.conformance import EXAMPLES, STRANGER, RuntimeConformance, separable, transposed
+from ampere.runtimes.table import OURS
 
 
 def where_it_is_installed(name):
@@ -59,7 +58,7 @@ class Broken(RuntimeConformance):
 @pytest.fixture
 def broken(monkeypatch):
     """PyTorch's runtime with what it makes changed."""
-    torch_runtime = pytest.importorskip("ampere.worker.runtimes.torch_runtime", reason=OURS["torch"].install)
+    torch_runtime = pytest.importorskip("ampere.runtimes.torch_runtime", reason=OURS["torch"].install)
     monkeypatch.setitem(OURS, "broken", Description("", (), ""))
 
     def change(made):

@@ -9,8 +9,8 @@ import pytest
 from tests.listening import NODE, OURS, listening
 
 from ampere.cli import main
-from ampere.conformance import CHECKS, check_worker
-from ampere.errors import DeviceError, UsageError
+from ampere.core.errors import DeviceError, UsageError
+from ampere.devices.conformance import CHECKS, check_worker
 
 MUTANT = f"{sys.executable} {Path(__file__).with_name('mutant.py')}"
 FOUND_BY = {

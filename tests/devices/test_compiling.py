@@ -2,10 +2,10 @@
 
 import pytest
 
-from ampere.devices import LocalDevice, VariantDied
-from ampere.network import Network, TrainingSetup
-from ampere.worker.runtimes.layer_examples import conv
-from ampere.worker.runtimes.table import description_of, installed
+from ampere.core import Network, TrainingSetup
+from ampere.devices import LocalWorker, VariantDied
+from ampere.runtimes.conformance import conv
+from ampere.runtimes.table import description_of, installed
 
 SUBJECT = {"layers": Network((conv(),), 3).to_json()}
 QUICK = {"iterations": 2, "warmup": 1}
@@ -15,7 +15,7 @@ QUICK = {"iterations": 2, "warmup": 1}
 def device():
     if "jax" not in installed():
         pytest.skip(description_of("jax").install)
-    with LocalDevice() as found:
+    with LocalWorker() as found:
         yield found
 
 

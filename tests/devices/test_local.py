@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ampere.devices import Block, LocalDevice, VariantDied, VariantFailed
-from ampere.errors import DeviceError, RuntimeMissingError, UsageError
-from ampere.network import TrainingSetup
+from ampere.core import TrainingSetup
+from ampere.core.errors import DeviceError, RuntimeMissingError, UsageError
+from ampere.devices import Block, LocalWorker, VariantDied, VariantFailed
 
 SUBJECTS = Path(__file__).parent.parent / "worker" / "subjects.py"
 QUICK = {"iterations": 2, "warmup": 1}
@@ -20,7 +20,7 @@ def subject(name):
 
 @pytest.fixture(scope="module")
 def device():
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         yield device
 
 
@@ -66,13 +66,13 @@ def test_errors_have_their_classes(device):
 def test_the_allocator_is_the_workers_own(monkeypatch):
     monkeypatch.setenv("MALLOC_TOP_PAD_", "1")
     for allocator, expected in (("tuned", b"MALLOC_TOP_PAD_=268435456"), ("system", None)):
-        with LocalDevice(allocator=allocator) as device:
+        with LocalWorker(allocator=allocator) as device:
             device.hello()
             environment = Path(f"/proc/{device.worker_pid}/environ").read_bytes().split(b"\0")
         pads = [entry for entry in environment if entry.startswith(b"MALLOC_TOP_PAD_")]
         assert pads == ([expected] if expected else [])
     with pytest.raises(UsageError):
-        LocalDevice(allocator="magic").hello()
+        LocalWorker(allocator="magic").hello()
 
 
 def test_more_threads_get_a_worker_of_their_own(device):
@@ -88,13 +88,13 @@ def test_more_threads_get_a_worker_of_their_own(device):
 def test_a_missing_runtime(tmp_path, monkeypatch):
     (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with LocalDevice() as device, pytest.raises(RuntimeMissingError, match=r"pip install 'ampere-energy\[torch\]'"):
+    with LocalWorker() as device, pytest.raises(RuntimeMissingError, match=r"pip install 'ampere-energy\[torch\]'"):
         device.block(subject("mlp"))
 
 
 def test_a_python_that_is_not_there():
     with pytest.raises(DeviceError, match="cannot start"):
-        LocalDevice(python="/no/such/python").hello()
+        LocalWorker(python="/no/such/python").hello()
 
 
 def test_a_python_that_has_no_worker(tmp_path):
@@ -102,11 +102,11 @@ def test_a_python_that_has_no_worker(tmp_path):
     python.write_text("#!/bin/sh\necho No module named ampere >&2\nexit 1\n")
     python.chmod(0o755)
     with pytest.raises(DeviceError, match="died twice: exit code 1; last words: No module named ampere"):
-        LocalDevice(python=str(python)).block(subject("mlp"))
+        LocalWorker(python=str(python)).block(subject("mlp"))
 
 
 def test_closing_leaves_no_process():
-    device = LocalDevice()
+    device = LocalWorker()
     device.hello()
     pid = device.worker_pid
     device.close()
@@ -115,7 +115,7 @@ def test_closing_leaves_no_process():
 
 
 def test_an_interrupt_ends_the_worker_at_once():
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         device.hello()
         pid = device.worker_pid
         previous = signal.signal(signal.SIGALRM, signal.default_int_handler)

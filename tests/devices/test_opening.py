@@ -2,9 +2,9 @@
 
 import pytest
 
+from ampere.core import Meter
+from ampere.core.errors import MeterError, ProfileError, UsageError
 from ampere.devices import allocator_on, check_same_meter, describe, opened
-from ampere.errors import MeterError, ProfileError, UsageError
-from ampere.network import Meter
 
 
 @pytest.mark.parametrize(

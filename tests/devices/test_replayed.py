@@ -5,13 +5,13 @@ from tests.recordings import record, whole
 from tests.synthetic import chain, random_chains
 
 from ampere import Estimator, Profile
+from ampere.core import TrainingSetup
 from ampere.devices import VariantFailed, opened
-from ampere.network import TrainingSetup
-from ampere.profiles.journal import Journal
-from ampere.profiles.recording import Header, record_header, record_observation
-from ampere.profiling.campaigns.campaign import Goal
 from ampere.profiling.observing import observation
 from ampere.profiling.running import make_profile
+from ampere.profiling.strategies.strategy import Goal
+from ampere.storage.journal import Journal
+from ampere.storage.recording import Header, record_header, record_observation
 
 
 class Named:

@@ -6,10 +6,10 @@ from itertools import pairwise
 import pytest
 from tests.synthetic import chain, conv, linear
 
+from ampere.core import Network, TrainingSetup
 from ampere.devices import VariantDied
-from ampere.devices.simulated import PARTS, SimulatedDevice
+from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.devices.simulated.body import Window, read
-from ampere.network import Network, TrainingSetup
 
 EVERY = pytest.mark.parametrize("name", PARTS)
 PHONES = pytest.mark.parametrize("name", ["phone-android", "phone-ios"])
@@ -21,7 +21,7 @@ def joules(device, *layers):
 
 @EVERY
 def test_layers_and_the_step_sum_to_the_total(name):
-    truth = SimulatedDevice(name).truth(chain(3, 20, 30, 40))
+    truth = SimulatedWorker(name).truth(chain(3, 20, 30, 40))
     assert truth.total.joules == pytest.approx(sum(c.joules for c in truth.layers) + truth.step.joules)
     assert all(c.joules > 0 and c.seconds > 0 for c in truth.layers)
 
@@ -29,7 +29,7 @@ def test_layers_and_the_step_sum_to_the_total(name):
 @EVERY
 def test_a_repeated_layer_adds_nearly_the_same_each_time(name):
     """The paper's additivity; not exactly, because a larger network keeps more for backward than the cache holds."""
-    device = SimulatedDevice(name)
+    device = SimulatedWorker(name)
     totals = [joules(device, *[conv(32, 32)] * k, linear(32 * 196, 10)) for k in range(1, 7)]
     added = [b - a for a, b in pairwise(totals)]
     assert max(added) / min(added) == pytest.approx(1.0, abs=0.15)
@@ -38,7 +38,7 @@ def test_a_repeated_layer_adds_nearly_the_same_each_time(name):
 @EVERY
 def test_power_varies_with_what_is_done(name):
     """Or joules would be nothing but time."""
-    device = SimulatedDevice(name)
+    device = SimulatedWorker(name)
     costs = [device.truth(Network((layer,), 10)).layers[0] for layer in (conv(1, 2), conv(128, 256, 28))]
     idle, busy = (c.joules / c.seconds for c in costs)
     assert busy > 1.2 * idle
@@ -46,14 +46,14 @@ def test_power_varies_with_what_is_done(name):
 
 @EVERY
 def test_utilisation_grows_with_size(name):
-    device = SimulatedDevice(name)
+    device = SimulatedWorker(name)
     small, large = (device.truth(Network((conv(w, w),), 10)).layers[0].seconds / w**2 for w in (8, 128))
     assert small > 1.5 * large
 
 
 def test_xavier_has_a_plateau_and_then_rises():
     """Fig. 11: hardly any change with the input channels until about 20."""
-    device = SimulatedDevice("xavier")
+    device = SimulatedWorker("xavier")
     few, twenty, many = (joules(device, conv(channels, 16, 14)) for channels in (2, 20, 160))
     assert twenty / few < 1.5
     assert many / twenty > 2.0
@@ -61,7 +61,7 @@ def test_xavier_has_a_plateau_and_then_rises():
 
 def test_xavier_has_a_ridge_where_images_are_small():
     part = PARTS["xavier"]
-    smooth, device = SimulatedDevice("xavier"), SimulatedDevice("xavier")
+    smooth, device = SimulatedWorker("xavier"), SimulatedWorker("xavier")
     smooth.part = replace(part, ridge=None)
     extra = [joules(device, conv(c, c, 7)) / joules(smooth, conv(c, c, 7)) for c in (4, 48, 512)]
     assert extra[1] > 1.02
@@ -71,14 +71,14 @@ def test_xavier_has_a_ridge_where_images_are_small():
 
 @pytest.mark.parametrize(("name", "tile"), [("xavier", 32), ("phone-android", 4)])
 def test_channels_are_padded_to_tiles(name, tile):
-    device = SimulatedDevice(name)
+    device = SimulatedWorker(name)
     below, at, above = (joules(device, conv(64, 4 * tile + extra, 28)) for extra in (-1, 0, 1))
     assert above - at > 3 * abs(at - below)
 
 
 @PHONES
 def test_a_phone_that_trains_for_long_lowers_its_clock_and_says_so(name):
-    device, subject = SimulatedDevice(name), {"layers": chain(3, 96, 128, 128).to_json()}
+    device, subject = SimulatedWorker(name), {"layers": chain(3, 96, 128, 128).to_json()}
     blocks = [device.block(subject, pairing="plain") for _ in range(20)]
     assert not blocks[0].flags
     assert blocks[-1].flags == ("throttled",)
@@ -88,7 +88,7 @@ def test_a_phone_that_trains_for_long_lowers_its_clock_and_says_so(name):
 
 @PHONES
 def test_the_yardstick_takes_out_most_of_the_throttling(name):
-    cold, warm = SimulatedDevice(name), SimulatedDevice(name)
+    cold, warm = SimulatedWorker(name), SimulatedWorker(name)
     subject = {"layers": chain(3, 96, 128, 128).to_json()}
     for _ in range(20):
         warm.block(subject, pairing="plain")
@@ -99,13 +99,13 @@ def test_the_yardstick_takes_out_most_of_the_throttling(name):
 
 def test_jetsons_keep_their_clock():
     """The paper fixes it."""
-    device = SimulatedDevice("tx2")
+    device = SimulatedWorker("tx2")
     assert not any(device.block({"layers": chain(3, 64, 64, 64).to_json()}).flags for _ in range(20))
 
 
 @EVERY
 def test_a_counter_is_watched_for_many_updates(name):
-    device = SimulatedDevice(name)
+    device = SimulatedWorker(name)
     found = device.block({"layers": chain(3, 4, 4, 4).to_json()}, iterations=4)
     assert found.iterations * found.seconds > 50 * device.part.counter.update_seconds
 
@@ -127,7 +127,7 @@ def test_short_windows_are_read_badly_and_long_ones_well(name):
 @EVERY
 def test_a_stage_timed_alone_costs_more_than_in_the_step(name):
     """NeuralPower's overestimate: nothing of the stage before is in the cache."""
-    device, network = SimulatedDevice(name), chain(3, 32, 48, 64)
+    device, network = SimulatedWorker(name), chain(3, 32, 48, 64)
     subject = {"layers": network.to_json()}
     stages = sum(device.block(subject, stage=stage).joules for stage in ("forward", "backward", "update"))
     step = device.block(subject).joules - device.truth(network).step.joules
@@ -136,17 +136,17 @@ def test_a_stage_timed_alone_costs_more_than_in_the_step(name):
 
 def test_what_does_not_fit_its_memory_is_refused():
     with pytest.raises(VariantDied, match="out of memory") as refused:
-        SimulatedDevice("phone-ios").block({"layers": Network((conv(4096, 4096, 512, 64),), 64).to_json()})
+        SimulatedWorker("phone-ios").block({"layers": Network((conv(4096, 4096, 512, 64),), 64).to_json()})
     assert refused.value.out_of_memory
 
 
 def test_the_setup_counts():
-    device, network = SimulatedDevice("tx2"), chain(3, 64, 64, 64)
+    device, network = SimulatedWorker("tx2"), chain(3, 64, 64, 64)
     setups = None, TrainingSetup(optimizer="adam"), TrainingSetup(dtype="bfloat16")
     plain, adam, half = (device.truth(network, setup).total.joules for setup in setups)
     assert half < plain < adam
 
 
 def test_by_the_clock_there_is_no_yardstick():
-    found = SimulatedDevice("server").block({"layers": chain(3, 8, 8, 8).to_json()}, pairing="plain")
+    found = SimulatedWorker("server").block({"layers": chain(3, 8, 8, 8).to_json()}, pairing="plain")
     assert (found.ratio, found.yardstick_seconds, found.yardstick_joules) == (None, None, None)

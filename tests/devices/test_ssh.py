@@ -11,12 +11,11 @@ import pytest
 from tests.sshd import left_behind, pull_the_cable, server, workers
 from tests.synthetic import chain
 
+from ampere.core import TrainingSetup
+from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError, UsageError
 from ampere.devices import VariantDied, VariantFailed, describe
-from ampere.devices.address import Address
-from ampere.devices.ssh import SshDevice
-from ampere.errors import DeviceError, MeterError, RuntimeMissingError, UsageError
+from ampere.devices.ssh import Address, SshWorker
 from ampere.models import SPACES
-from ampere.network import TrainingSetup
 
 QUICK = {"iterations": 2, "warmup": 1}
 LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
@@ -40,7 +39,7 @@ def fake_python(there, name, line):
 
 
 def test_it_trains_there_and_leaves_nothing(there):
-    with SshDevice(address(there)) as device:
+    with SshWorker(address(there)) as device:
         assert device.block(LAYERS, **QUICK).ratio > 0
         assert len(list(there.temporary.iterdir())) == 1
         assert device.block({"factory": SPACES["lenet5"].factory, "arguments": SPACES["lenet5"].default}).parameters
@@ -51,7 +50,7 @@ def test_it_trains_there_and_leaves_nothing(there):
 
 
 def test_the_workers_environment_is_set_there(there):
-    with SshDevice(address(there), "tuned") as device:
+    with SshWorker(address(there), "tuned") as device:
         device.hello()
         (pid,) = [pid for pid in workers(there) if _environment(pid).get("OMP_NUM_THREADS")]
         environment = _environment(pid)
@@ -63,10 +62,10 @@ def test_the_workers_environment_is_set_there(there):
 
 def test_the_meter_is_chosen_there(there, monkeypatch):
     monkeypatch.setenv("AMPERE_METER", "battery")
-    with SshDevice(address(there)) as device, pytest.raises(MeterError, match="battery"):
+    with SshWorker(address(there)) as device, pytest.raises(MeterError, match="battery"):
         device.hello()
     monkeypatch.setenv("AMPERE_METER", "cpu-time")
-    with SshDevice(address(there)) as device:
+    with SshWorker(address(there)) as device:
         assert device.hello()["meter"]["name"] == "cpu-time"
         assert isinstance(device.counters(check=False), list)
 
@@ -77,7 +76,7 @@ def _environment(pid):
 
 
 def test_a_pulled_cable_is_plugged_in_again(there):
-    with SshDevice(address(there)) as device:
+    with SshWorker(address(there)) as device:
         device.block(LAYERS, **QUICK)
         before = workers(there)
         threading.Timer(0.3, pull_the_cable, [there]).start()
@@ -89,7 +88,7 @@ def test_a_pulled_cable_is_plugged_in_again(there):
 
 
 def test_a_connection_lost_between_two_requests(there):
-    with SshDevice(address(there)) as device:
+    with SshWorker(address(there)) as device:
         identity = device.identity()
         pull_the_cable(there)
         assert device.identity() == identity
@@ -98,8 +97,8 @@ def test_a_connection_lost_between_two_requests(there):
 
 def test_a_killed_host_leaves_nothing(there):
     code = (
-        "import sys, time; from ampere.devices.ssh import SshDevice; from ampere.devices.address import Address\n"
-        f"device = SshDevice(Address.parse({there.spec.partition(':')[2]!r})); device.hello()\n"
+        "import sys, time; from ampere.devices.ssh import SshWorker; from ampere.devices.ssh import Address\n"
+        f"device = SshWorker(Address.parse({there.spec.partition(':')[2]!r})); device.hello()\n"
         "print('ready', flush=True); time.sleep(60)"
     )
     host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
@@ -111,7 +110,7 @@ def test_a_killed_host_leaves_nothing(there):
 
 
 def test_a_device_that_goes_down_with_a_variant_is_spared_it(there, monkeypatch):
-    with SshDevice(address(there)) as device:
+    with SshWorker(address(there)) as device:
         device.hello()
         ending = threading.Event()
 
@@ -133,7 +132,7 @@ def test_a_device_that_goes_down_with_a_variant_is_spared_it(there, monkeypatch)
 
 
 def test_a_device_that_stays_away_is_given_up(there, tmp_path, monkeypatch):
-    with SshDevice(address(there)) as device:
+    with SshWorker(address(there)) as device:
         device.hello()
         device.reconnect_seconds = 0.5
         monkeypatch.setattr("ampere.devices.remote.PAUSE_SECONDS", 0.1)
@@ -153,7 +152,7 @@ def test_a_runtime_that_is_there_and_does_not_load_says_why(there):
     (there.folder / "shadow" / "torch.py").write_text("raise ImportError('half a torch')")
     shadowed = fake_python(there, "shadowed", f'PYTHONPATH={there.folder}/shadow exec {python} "$@"')
     with (
-        SshDevice(address(there, shadowed)) as device,
+        SshWorker(address(there, shadowed)) as device,
         pytest.raises(RuntimeMissingError, match=r"PyTorch is not installed where the worker runs.*\(half a torch\)"),
     ):
         device.block(LAYERS, **QUICK)
@@ -161,7 +160,7 @@ def test_a_runtime_that_is_there_and_does_not_load_says_why(there):
 
 def test_a_compiler_that_takes_too_long_is_told_from_there_too(there):
     pytest.importorskip("jax", reason="JAX is not installed here")
-    with SshDevice(address(there)) as device:
+    with SshWorker(address(there)) as device:
         device.compile_limit = 0.01
         with pytest.raises(VariantDied, match=r"longer than 0\.01 s.*--runtime torch"):
             device.block(LAYERS, TrainingSetup("jax"), **QUICK)

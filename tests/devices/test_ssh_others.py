@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 from tests.sshd import left_behind, server, workers
 
+from ampere.core import Layer, Network
+from ampere.core.errors import DeviceError, RuntimeMissingError
 from ampere.devices import describe
-from ampere.devices.address import Address
-from ampere.devices.ssh import SshDevice
-from ampere.errors import DeviceError, RuntimeMissingError
-from ampere.network import Layer, Network
+from ampere.devices.ssh import Address, SshWorker
 
 LAYERS = {"layers": Network((Layer("linear", {"lead": (8,), "bias": True}, 16, 8),), 8).to_json()}
 PLACES = [*sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python3")), Path("/usr/bin/python3")]
@@ -50,7 +49,7 @@ def spec(there, python, user=""):
 
 
 def device(there, python, user=""):
-    return SshDevice(Address.parse(spec(there, python, user).partition(":")[2]))
+    return SshWorker(Address.parse(spec(there, python, user).partition(":")[2]))
 
 
 def trained(far):

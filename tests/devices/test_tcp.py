@@ -12,10 +12,9 @@ from tests.listening import NODE, OURS, listening
 
 from ampere import Profile, TrainingSetup
 from ampere.cli import main
+from ampere.core.errors import DeviceError, UsageError
 from ampere.devices import VariantDied, describe, opened, setup_on
-from ampere.devices.tcp import TcpDevice
-from ampere.devices.tcp_address import TcpAddress
-from ampere.errors import DeviceError, UsageError
+from ampere.devices.tcp import TcpAddress, TcpWorker
 
 LAYER = {"kind": "linear", "config": {"lead": [32], "bias": True}, "channels": [16, 8], "tail": []}
 LAYERS = {"layers": {"batch": 32, "layers": [{**LAYER, "trainable": True, "input_grad": False}]}}
@@ -32,7 +31,7 @@ needs_node = pytest.mark.skipif(not shutil.which("node"), reason="Node.js is not
 
 
 def device(address, **more):
-    return TcpDevice(TcpAddress.parse(address.partition(":")[2]), **more)
+    return TcpWorker(TcpAddress.parse(address.partition(":")[2]), **more)
 
 
 def test_one_host_after_another():

@@ -12,7 +12,7 @@ import pytest
 from tests.plugins import bring_runtime
 
 from ampere.cli.parsing import parse
-from ampere.worker.runtimes.table import description_of, installed
+from ampere.runtimes.table import description_of, installed
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -20,7 +20,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
-# Pages whose Python is run below. flax's page is run where flax is tested: tests/jax_tracing/test_other_runtimes.py
+# Pages whose Python is run below. flax's page is run where flax is tested: tests/tracing/jax/test_other_runtimes.py
 RUN_BELOW = {
     "README.md",
     "docs/tutorial/own-model.md",
@@ -149,8 +149,8 @@ def test_records_of_an_evaluation_are_read_as_shown(tmp_path):
 
 
 def test_the_tests_of_a_runtime_of_ones_own_run_as_they_stand(tmp_path, monkeypatch):
-    described = 'Description("ampere.worker.runtimes.torch_runtime", ("tiny",), "pip install tiny")'
-    code = f"from ampere.worker.runtimes import Description\n\nRUNTIME = {described}\n"
+    described = 'Description("ampere.runtimes.torch_runtime", ("tiny",), "pip install tiny")'
+    code = f"from ampere.runtimes import Description\n\nRUNTIME = {described}\n"
     bring_runtime(monkeypatch, tmp_path / "site", "tiny", code)
     [shown] = blocks(DOCS / "how-to" / "extend.md", "python")
     (tmp_path / "test_tiny.py").write_text(shown)

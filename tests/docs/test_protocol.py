@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ampere.conformance.candidate import ERROR_TYPES, Candidate
-from ampere.worker import PROTOCOL, PROTOCOLS
-from ampere.worker.errors import WorkerError
-from ampere.worker.greeting import agreed
+from ampere.core.errors import WorkerError
+from ampere.core.protocol import PROTOCOL, PROTOCOLS
+from ampere.devices.conformance.candidate import ERROR_TYPES, Candidate
+from ampere.worker.serving import agreed
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "protocol.md").read_text()
@@ -77,7 +77,7 @@ def test_the_version_is_the_pages():
 
 
 def test_the_newest_shared_version_is_taken(monkeypatch):
-    monkeypatch.setattr("ampere.worker.greeting.PROTOCOLS", (1, 2, 3))
+    monkeypatch.setattr("ampere.worker.serving.PROTOCOLS", (1, 2, 3))
     assert agreed([5, 2, 1]) == 2
     assert agreed([*PROTOCOLS]) == 1
     with pytest.raises(WorkerError, match="speaks protocol 1 and 2 and 3, and was asked for"):

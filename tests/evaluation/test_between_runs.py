@@ -2,14 +2,14 @@
 
 import pytest
 
-from ampere.errors import ProfileError, UsageError
+from ampere.core.errors import ProfileError, UsageError
 from ampere.evaluation.between_runs import between, check
 from ampere.evaluation.drawing.saving import draw
 from ampere.evaluation.folder import Folder
 from ampere.evaluation.lab import Lab
 from ampere.evaluation.running import Result, run
 from ampere.evaluation.summary import drift_of, summary_of
-from ampere.profiles.files import read_document, write_document
+from ampere.storage.files import read_document, write_document
 
 from .conftest import DEVICE, Tiny
 

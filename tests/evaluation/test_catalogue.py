@@ -2,7 +2,7 @@
 
 import pytest
 
-from ampere.errors import UsageError
+from ampere.core.errors import UsageError
 from ampere.evaluation import catalogue
 from ampere.evaluation.plan import Plan
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ampere.errors import ProfileError, UsageError
+from ampere.core.errors import ProfileError, UsageError
 from ampere.evaluation.blocks_job import BlocksJob
 from ampere.evaluation.experiments import additivity
 from ampere.evaluation.folder import Folder

@@ -9,9 +9,9 @@ from random import Random
 import pytest
 from tests.synthetic import chain
 
-from ampere.devices import LocalDevice
+from ampere.core.windows import median
+from ampere.devices import LocalWorker
 from ampere.worker.measuring import Window, ratios
-from ampere.worker.medians import median
 
 LAYERS = {"layers": chain(3, 8, 8, 8).to_json()}
 
@@ -31,7 +31,7 @@ def busy_loop(core):
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot keep a process on one core")
 def test_blocks_beside_a_busy_loop_are_flagged():
     """Real ones: two processes share a core, so that the wall's time is twice the CPU's."""
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         device.hello()
         core = min(os.sched_getaffinity(0))
         os.sched_setaffinity(device.worker_pid, {core})

@@ -5,8 +5,8 @@ import time
 import pytest
 from tests.sysfs_tree import add_battery
 
-from ampere.worker.errors import WorkerError
-from ampere.worker.meters import battery
+from ampere.core.errors import WorkerError
+from ampere.meters import battery
 
 SIGNS = {"negative discharges": {"Discharging": -1, "Charging": 1}}
 SIGNS["positive discharges"] = {status: -sign for status, sign in SIGNS["negative discharges"].items()}

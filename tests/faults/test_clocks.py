@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import ampere
+from ampere.core.errors import WorkerError
+from ampere.meters import CpuTimeMeter
 from ampere.worker import block
-from ampere.worker.errors import WorkerError
 from ampere.worker.measuring import window
-from ampere.worker.meters import CpuTimeMeter
 
 SOURCE = Path(ampere.__file__).parent
 MEASURING = [path for unit in ("worker", "devices", "profiling") for path in (SOURCE / unit).rglob("*.py")]

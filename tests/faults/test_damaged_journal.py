@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ampere.errors import ProfileError
-from ampere.profiles import Journal, read_records
+from ampere.core.errors import ProfileError
+from ampere.storage import Journal, read_records
 
 RECORDS = 20
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ampere.errors import ProfileError
-from ampere.profiles import Profile, load_network, save_network
+from ampere.core.errors import ProfileError
+from ampere.storage import Profile, load_network, save_network
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
 ENVELOPE_BYTES = 130

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from ampere.errors import StorageError
-from ampere.profiles import Journal, journal
+from ampere.core.errors import StorageError
+from ampere.storage import Journal, journal
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
 
@@ -20,8 +20,8 @@ FILL = """
 import json, resource, shutil, sys
 from dataclasses import replace
 from pathlib import Path
-from ampere.errors import StorageError
-from ampere.profiles import Journal, Profile, observations_from, read_records, record_observation
+from ampere.core.errors import StorageError
+from ampere.storage import Journal, Profile, observations_from, read_records, record_observation
 
 fixture, folder, limited = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3] == "limited"
 old = folder / "p.json"
@@ -108,8 +108,8 @@ def test_the_disk_has_room_again(tmp_path, private_mounts):
     script = """
 import sys
 from pathlib import Path
-from ampere.errors import StorageError
-from ampere.profiles import Journal
+from ampere.core.errors import StorageError
+from ampere.storage import Journal
 folder = Path(sys.argv[1])
 (folder / "filler").write_bytes(b"x" * 900_000)
 journal = Journal(folder / "j")

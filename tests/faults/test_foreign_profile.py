@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ampere.errors import ProfileError
-from ampere.network import Meter, TrainingSetup
-from ampere.profiles import (
+from ampere.core import Meter, TrainingSetup
+from ampere.core.errors import ProfileError
+from ampere.storage import (
     Journal,
     Profile,
     check_device,
@@ -17,7 +17,7 @@ from ampere.profiles import (
     save_network,
     write_document,
 )
-from ampere.profiles.profile import other_version
+from ampere.storage.profile import other_version
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PROFILE = Profile.load(FIXTURES / "profile-format-1.json")

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from ampere.profiles import (
+from ampere.storage import (
     Header,
     Journal,
     Profile,
@@ -25,7 +25,7 @@ REAL_KILLS, TRUNCATIONS = 25, 175
 PROFILER = """
 import os, random, sys
 from pathlib import Path
-from ampere.profiles import Journal
+from ampere.storage import Journal
 with Journal(Path(sys.argv[1])) as journal:
     done = sum(1 for _ in journal.records())
     while True:
@@ -38,7 +38,7 @@ SAVER = """
 import os, sys
 from dataclasses import replace
 from pathlib import Path
-from ampere.profiles import Profile
+from ampere.storage import Profile
 path = Path(sys.argv[1])
 profile = Profile.load(path)
 while True:

@@ -4,22 +4,22 @@ import pytest
 from tests.plugins import bring_runtime
 
 from ampere.cli import main
-from ampere.devices import LocalDevice, VariantDied
-from ampere.network import Network, TrainingSetup
-from ampere.profiles.profile import Profile
-from ampere.worker.runtimes import description_of
-from ampere.worker.runtimes.layer_examples import EXAMPLES, conv
+from ampere.core import Network, TrainingSetup
+from ampere.devices import LocalWorker, VariantDied
+from ampere.runtimes import description_of
+from ampere.runtimes.conformance import EXAMPLES, conv
+from ampere.storage.profile import Profile
 
 pytest.importorskip("MNN", reason=description_of("mnn").install)
 DEVICE = 5
 LOOSE = """
-from ampere.worker.runtimes import table
+from ampere.runtimes import table
 
 RUNTIME = table.OURS["mnn"]._replace(module="loose_runtime", packages=("loose",), limits=lambda layer: "")
 
 
 def create():
-    from ampere.worker.runtimes.mnn_runtime import MnnRuntime
+    from ampere.runtimes.mnn_runtime import MnnRuntime
 
     table.OURS["mnn"] = RUNTIME
     return MnnRuntime()
@@ -47,7 +47,7 @@ def test_the_worker_is_started_again_and_the_next_variant_trained():
     def subject(layer):
         return {"layers": Network((layer,), 3).to_json()}
 
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         with pytest.raises(VariantDied, match=r"died twice on the same variant: ended by SIG.*; leave it out"):
             device.block(subject(EXAMPLES["conv_grouped"][1]), TrainingSetup("loose"), iterations=2)
         assert device.block(subject(conv()), TrainingSetup("loose"), iterations=2).ratio > 0

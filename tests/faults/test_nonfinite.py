@@ -3,7 +3,7 @@
 import numpy as np
 from tests.synthetic import chain, measured, random_chains
 
-from ampere.surrogate.learning import learn
+from ampere.estimation.learning import learn
 
 ASKED = 10_000
 

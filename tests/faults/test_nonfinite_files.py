@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ampere.errors import ProfileError
-from ampere.profiles import Header, Journal, Observation, Profile, record_observation, write_document
+from ampere.core.errors import ProfileError
+from ampere.storage import Header, Journal, Observation, Profile, record_observation, write_document
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
 PROFILE = Profile.load(FIXTURE)

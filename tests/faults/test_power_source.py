@@ -6,11 +6,12 @@ import time
 import pytest
 from tests.sysfs_tree import add_battery, put
 
-from ampere.devices.fingerprint import fingerprint
-from ampere.worker import block, surroundings
-from ampere.worker.errors import WorkerError
+from ampere.core.errors import WorkerError
+from ampere.devices.device import fingerprint
+from ampere.meters import battery
+from ampere.meters import system_state as surroundings
+from ampere.worker import block
 from ampere.worker.machine import hello
-from ampere.worker.meters import battery
 
 
 def test_a_plug_in_the_middle_of_a_window_spoils_it(tmp_path):

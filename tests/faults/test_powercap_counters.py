@@ -3,10 +3,11 @@
 import pytest
 from tests.sysfs_tree import RANGE_UJ, add_zone, put
 
+from ampere.core.errors import WorkerError
+from ampere.core.windows import Plan
+from ampere.meters import meter_failed, powercap
 from ampere.worker import block
-from ampere.worker.errors import WorkerError
-from ampere.worker.measuring import Plan, Target, measure
-from ampere.worker.meters import meter_failed, powercap
+from ampere.worker.measuring import Target, measure
 
 STEP_UJ = 40_000_001
 STARTS = (-STEP_UJ, -STEP_UJ // 2, -STEP_UJ // 3)  # before the end of a counter, in uJ

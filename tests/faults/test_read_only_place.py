@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from ampere.errors import StorageError
-from ampere.profiles import Journal, Profile
+from ampere.core.errors import StorageError
+from ampere.storage import Journal, Profile
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
 
 TRY_TO_WRITE = """
 import os, sys
 from pathlib import Path
-from ampere.errors import StorageError
-from ampere.profiles import Journal, Profile
+from ampere.core.errors import StorageError
+from ampere.storage import Journal, Profile
 profile, folder = Profile.load(Path(sys.argv[1])), Path(sys.argv[2])
 if sys.argv[3] == "unprivileged" and os.getuid() == 0:
     os.setuid(65534)

@@ -12,16 +12,14 @@ import pytest
 from tests.listening import OURS, listening
 from tests.sshd import command_of, descendants, left_behind, server, workers
 
-from ampere.devices import Block, LocalDevice, VariantFailed
-from ampere.devices.address import Address
-from ampere.devices.conversation import MISSED_BEATS
-from ampere.devices.limits import MOST_WATTS, impossible
-from ampere.devices.ssh import SshDevice
-from ampere.devices.tcp import TcpDevice
-from ampere.devices.tcp_address import TcpAddress
-from ampere.network import Layer, Meter, Network, TrainingSetup
-from ampere.profiling.campaigns.campaign import Bench
+from ampere.core import Layer, Meter, Network, TrainingSetup
+from ampere.devices import Block, LocalWorker, VariantFailed
+from ampere.devices.answers import MOST_WATTS, impossible
+from ampere.devices.ssh import Address, SshWorker
+from ampere.devices.tcp import TcpAddress, TcpWorker
+from ampere.devices.transport import MISSED_BEATS
 from ampere.profiling.experiment import of_layers
+from ampere.profiling.strategies.strategy import MeasurementContext
 
 MUTANT = Path(__file__).parents[1] / "conformance" / "mutant.py"
 LAYER = Layer("linear", {"lead": (8,), "bias": True}, 16, 8)
@@ -31,7 +29,7 @@ BEAT = 0.8
 SLACK = 1.5  # seconds: a worker is ended, and the machine may be busy
 
 
-class Liar(LocalDevice):
+class Liar(LocalWorker):
     """This machine with a worker that has a bad habit."""
 
     habit = "too-hot"
@@ -60,14 +58,14 @@ def stopped_while_it_trains(device, pid_of):
 
 @pytest.mark.alone
 def test_a_hanging_worker_is_noticed_within_three_beats():
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         assert stopped_while_it_trains(device, lambda: device.worker_pid) < MISSED_BEATS * BEAT + SLACK
 
 
 @pytest.mark.alone
 def test_a_hanging_worker_over_ssh(tmp_path):
     with server(tmp_path) as there:
-        with SshDevice(Address.parse(there.spec.partition(":")[2])) as device:
+        with SshWorker(Address.parse(there.spec.partition(":")[2])) as device:
             seconds = stopped_while_it_trains(device, lambda: max(workers(there)))
         assert seconds < MISSED_BEATS * BEAT + SLACK
         assert left_behind(there) == []
@@ -75,7 +73,7 @@ def test_a_hanging_worker_over_ssh(tmp_path):
 
 def test_a_dead_worker_over_tcp_is_done_again():
     before = descendants(os.getpid())
-    with listening(OURS) as address, TcpDevice(TcpAddress.parse(address.partition(":")[2])) as device:
+    with listening(OURS) as address, TcpWorker(TcpAddress.parse(address.partition(":")[2])) as device:
         device.block(LAYERS, iterations=2, warmup=1)
         [pid] = [p for p in descendants(os.getpid()) if p not in before and "--listen" not in command_of(p)]
         threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
@@ -85,7 +83,7 @@ def test_a_dead_worker_over_tcp_is_done_again():
 
 @pytest.mark.alone
 def test_a_long_block_with_signs_of_life_is_no_hanging_one():
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         device.beat_seconds = 0.5
         device.block(LAYERS, iterations=2, warmup=1)
         longer = {**LONG, "seconds_limit": 2.0}
@@ -105,7 +103,7 @@ def test_no_lie_reaches_what_is_recorded(monkeypatch):
     recorded = []
     with Liar() as device:
         meter, nominal = Meter(**device.hello()["meter"]), device.yardstick(0.1).cpu_seconds
-        bench = Bench(None, {"tuned": device}, TrainingSetup(), meter, nominal, recorded.append)
+        bench = MeasurementContext(None, {"tuned": device}, TrainingSetup(), meter, nominal, recorded.append)
         for _ in range(9):
             bench.observe(of_layers([LAYER], 8), 1e-3)
         assert device.restarts == 0

@@ -5,11 +5,12 @@ from random import Random
 import pytest
 from tests.sysfs_tree import add_battery, add_rail, add_zone
 
+from ampere.core.errors import WorkerError
+from ampere.core.windows import plan_for_counter
+from ampere.meters import CpuTimeMeter, battery, hwmon, powercap
+from ampere.meters.sensors import joules_under
 from ampere.worker.block import _refuse_nothing
-from ampere.worker.errors import WorkerError
-from ampere.worker.measuring import Window, plan_for_counter
-from ampere.worker.meters import CpuTimeMeter, battery, hwmon, powercap
-from ampere.worker.meters.sampling import joules_under
+from ampere.worker.measuring import Window
 
 
 def test_0_joules_are_never_a_result():

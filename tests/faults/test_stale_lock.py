@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from ampere.errors import BusyError
-from ampere.profiles import Journal, read_records
+from ampere.core.errors import BusyError
+from ampere.storage import Journal, read_records
 
 HOLDER = """
 import os, sys, time
 from pathlib import Path
-from ampere.profiles import Journal
+from ampere.storage import Journal
 journal = Journal(Path(sys.argv[1]))
 journal.append({"by": os.getpid()})
 os.write(1, b"held\\n")

@@ -4,9 +4,9 @@ from random import Random
 
 import pytest
 
+from ampere.core.windows import median
+from ampere.worker.block import slowed_down
 from ampere.worker.measuring import Window, ratios
-from ampere.worker.medians import median
-from ampere.worker.summary import slowed_down
 
 STEP, YARDSTICK, JITTER = 0.004, 0.003, 0.03
 FALL = 1 / 0.7

@@ -5,9 +5,9 @@ from random import Random
 import pytest
 from tests.synthetic import chain, observed, random_chains, true_seconds
 
-from ampere.estimation import Estimator
-from ampere.network import Layer, Meter, Network, TrainingSetup
-from ampere.profiles.profile import Profile
+from ampere.core import Layer, Meter, Network, TrainingSetup
+from ampere.estimation.estimate import Estimator
+from ampere.storage.profile import Profile
 
 MEMORY = {"batch": 8, "length": 16, "layers": 1, "directions": 1, "bias": True}
 

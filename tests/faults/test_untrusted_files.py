@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from ampere.profiles import Profile
+from ampere.storage import Profile
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
 PROFILE = Profile.load(FIXTURE).to_json()
@@ -23,7 +23,7 @@ CODE = "__import__('pathlib').Path('ran').touch()"
 READ_ALL = """
 import json, sys, time
 from pathlib import Path
-from ampere.profiles import Profile, load_network, observations_from
+from ampere.storage import Profile, load_network, observations_from
 
 def megabytes():  # not ru_maxrss, which begins with that of the parent process
     status = Path("/proc/self/status")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ampere.devices import LocalDevice, VariantDied
+from ampere.devices import LocalWorker, VariantDied
 
 SUBJECTS = Path(__file__).parent.parent / "worker" / "subjects.py"
 QUICK = {"iterations": 3, "warmup": 1}
@@ -24,7 +24,7 @@ def subject(name):
 
 def test_the_device_goes_on_when_its_worker_is_killed_at_random_times():
     rng = random.Random(0)
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         for _ in range(KILLS):
             device.hello()
             timer = threading.Timer(rng.uniform(0, 0.15), os.kill, (device.worker_pid, signal.SIGKILL))
@@ -38,7 +38,7 @@ def test_the_device_goes_on_when_its_worker_is_killed_at_random_times():
 @pytest.mark.parametrize("isolation", ["inline", "fork"])
 def test_one_variant_in_twenty_crashes_and_nineteen_are_kept(isolation):
     kept, lost = [], []
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         for number in range(20):
             name = "segfault" if number == 7 else "mlp"
             try:
@@ -52,7 +52,7 @@ def test_one_variant_in_twenty_crashes_and_nineteen_are_kept(isolation):
 
 @pytest.mark.parametrize("isolation", ["inline", "fork"])
 def test_a_hanging_variant_is_ended_by_its_limit(isolation):
-    with LocalDevice(grace_seconds=0.5) as device:
+    with LocalWorker(grace_seconds=0.5) as device:
         device.block(subject("mlp"), **QUICK)
         with pytest.raises(VariantDied, match="in time"):
             device.block(subject("hanging"), seconds_limit=0.1, isolation=isolation, **QUICK)
@@ -61,8 +61,8 @@ def test_a_hanging_variant_is_ended_by_its_limit(isolation):
 
 def test_a_host_that_is_killed_leaves_no_worker():
     code = (
-        "from ampere.devices import LocalDevice\n"
-        "device = LocalDevice(); device.hello(); print(device.worker_pid, flush=True)\n"
+        "from ampere.devices import LocalWorker\n"
+        "device = LocalWorker(); device.hello(); print(device.worker_pid, flush=True)\n"
         "import time; time.sleep(60)\n"
     )
     host = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)

@@ -3,9 +3,9 @@
 import pytest
 from tests.searching.test_searching import profile
 
-from ampere.devices.subjects import traced
-from ampere.errors import UsageError
-from ampere.estimation import Estimator
+from ampere.core.errors import UsageError
+from ampere.devices.workloads import traced
+from ampere.estimation.estimate import Estimator
 
 optuna = pytest.importorskip("optuna", reason="Optuna is not installed: pip install 'ampere-energy[search]'")
 optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ampere.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
+from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
 from ampere.models import load_model, loading
 
 torch = pytest.importorskip("torch")

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import ampere
+from ampere.core import Meter, TrainingSetup
+from ampere.core.errors import RuntimeMissingError
 from ampere.devices import Yardstick, describe
-from ampere.errors import RuntimeMissingError
-from ampere.network import Meter, TrainingSetup
-from ampere.profiles import Header, Profile, header_from, journal_path
 from ampere.profiling import common_yardstick, running
 from ampere.profiling.common_yardstick import ROUNDS, beside_torch
-from ampere.worker.runtimes import description_of, installed
+from ampere.runtimes import description_of, installed
+from ampere.storage import Header, Profile, header_from, journal_path
 
 KNOWN = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json")
 SECONDS = {"mnn": 6, "jax": 12}  # which compiles

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from tests.synthetic import chain
 
-from ampere.network import Measurement, Meter, Network
-from ampere.profiles.profile import Observation
-from ampere.profiling.compiling import LAYERS_BESIDES, Compiling
+from ampere.core import Measurement, Meter, Network
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.manner import manner_of
+from ampere.profiling.planner import LAYERS_BESIDES, Compiling, manner_of
+from ampere.storage.profile import Observation
 
 NETWORK = chain(3, 4, 4, 8)
 METER = Meter("cpu-time", False)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ampere.errors import ProfileError
-from ampere.network import Meter
-from ampere.profiles import Header, Journal, Profile, record_header
-from ampere.profiling.headers import header_for
+from ampere.core import Meter
+from ampere.core.errors import ProfileError
+from ampere.profiling.running import header_for
+from ampere.storage import Header, Journal, Profile, record_header
 
 PROFILE = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-1.json")
 LOGGED = Meter("log", True, "all that the meter feeds, bench.csv, a row every 0.0201 s", update_seconds=0.0201)

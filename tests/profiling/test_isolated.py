@@ -6,14 +6,14 @@ import pytest
 import torch
 from tests.synthetic import conv, linear
 
+from ampere.core import Layer, Network, TrailingOp
+from ampere.core.kinds.kind import product
+from ampere.core.wiring import wire
+from ampere.estimation.kernel_forests import operation_kind
 from ampere.models.loading import find_space
-from ampere.network import Layer, Network, TailOp
-from ampere.network.kinds.kind import product
 from ampere.profiling.isolated import alone, can_stand_alone, near, operations, stages_of
 from ampere.profiling.sources import SpaceSource
-from ampere.surrogate.kernel_forests import operation_kind
-from ampere.worker.runtimes.torch_chain import build_chain
-from ampere.worker.wiring import wire
+from ampere.runtimes.torch_network import build_chain
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 
@@ -58,11 +58,13 @@ def test_stages_that_have_nothing_to_do_are_left_out():
     assert stages_of(frozen) == ("forward",)
     through = Layer("linear", {"lead": (3,), "bias": True}, 8, 4, trainable=False)
     assert stages_of(through) == ("forward", "backward")
-    assert stages_of(Layer("glue", {"batch": 3}, 1, 1, (TailOp("copy", 9, 9, False),))) == ("forward",)
+    assert stages_of(Layer("glue", {"batch": 3}, 1, 1, (TrailingOp("copy", 9, 9, False),))) == ("forward",)
 
 
 def test_the_end_of_a_loss_cannot_stand_alone():
-    output = Layer("linear", {"lead": (3,), "bias": True}, 8, 4, (TailOp("reduce", 12, 12), TailOp("reduce", 15, 2)))
+    output = Layer(
+        "linear", {"lead": (3,), "bias": True}, 8, 4, (TrailingOp("reduce", 12, 12), TrailingOp("reduce", 15, 2))
+    )
     assert [can_stand_alone(o) for o in operations(output)] == [True, True, False]
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from tests.synthetic import chain, random_chains, true_seconds
 
+from ampere.core import Meter, Network, TrainingSetup, work
 from ampere.devices import Block, VariantDied
-from ampere.network import Meter, Network, TrainingSetup, work
-from ampere.profiles import Observation
-from ampere.profiling.campaigns.campaign import Bench, Goal
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.loop import Outcome, Profiling
+from ampere.profiling.strategies.strategy import Goal, MeasurementContext
+from ampere.storage import Observation
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 YARDSTICK = 0.002
@@ -62,7 +62,9 @@ class KnownCosts:
 
 def run(trainer: KnownCosts, goal: Goal, record=lambda seen: None, known=()) -> Outcome:
     devices = {"tuned": trainer, "system": trainer}
-    bench = Bench(Chains(trainer), devices, TrainingSetup(), METER, YARDSTICK, record, clock=lambda: trainer.now)
+    bench = MeasurementContext(
+        Chains(trainer), devices, TrainingSetup(), METER, YARDSTICK, record, clock=lambda: trainer.now
+    )
     return Profiling(bench, known).run(goal, 0.0, lambda progress: None)
 
 

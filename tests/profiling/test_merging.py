@@ -1,9 +1,9 @@
 import pytest
 from tests.synthetic import chain
 
-from ampere.network import Measurement, Meter
-from ampere.profiles import Observation
-from ampere.profiling.merging import merged
+from ampere.core import Measurement, Meter
+from ampere.profiling.observing import merged
+from ampere.storage import Observation
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from tests.synthetic import chain
 
+from ampere.core import Meter, TrainingSetup
 from ampere.devices import Block
-from ampere.network import Meter, TrainingSetup
-from ampere.profiling.campaigns.campaign import CLOCK_MOVED, Bench
 from ampere.profiling.experiment import Experiment
+from ampere.profiling.meter_windows import slow, steady_power, timed_seconds
 from ampere.profiling.running import usual_seconds
-from ampere.profiling.slowness import slow, steady_power, timed_seconds
+from ampere.profiling.strategies.strategy import CLOCK_MOVED, MeasurementContext
 
 GAUGE = Meter("gauge", True, "board", window_seconds=60.0, update_seconds=1.0)
 COUNTER = replace(GAUGE, update_seconds=0.0)
@@ -37,7 +37,7 @@ class Board:
 
 def read(board, meter=GAUGE):
     network, kept = chain(3, 8), []
-    bench = Bench(
+    bench = MeasurementContext(
         None, {"tuned": board}, TrainingSetup(), meter, YARDSTICK, kept.append, "yardstick", 3.0 * YARDSTICK,
         yardstick_now=board.yardstick_now,
     )  # fmt: skip

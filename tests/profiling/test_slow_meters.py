@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import ampere
-from ampere.devices import Device
-from ampere.devices.simulated import PARTS, SimulatedDevice
-from ampere.devices.simulated.part import Counter
+from ampere.devices import Worker
+from ampere.devices.simulated import PARTS, SimulatedWorker
+from ampere.devices.simulated.parts import Counter
 from ampere.models.loading import find_space
 from ampere.profiling.slow_meters import WINDOWS_AT_LEAST
 from ampere.profiling.sources import SpaceSource
@@ -40,7 +40,7 @@ def test_most_is_only_timed_and_says_so(profile):
 
 
 def test_joules_are_within_5_percent_of_the_truth(profile):
-    estimator, simulated, rng = ampere.Estimator(profile), SimulatedDevice(NAME), Random("not profiled")
+    estimator, simulated, rng = ampere.Estimator(profile), SimulatedWorker(NAME), Random("not profiled")
     source = SpaceSource(find_space("cnn5"))
     networks = [source.sample(rng).network for _ in range(40)]
     told = [estimator.estimate(network) for network in networks]
@@ -68,7 +68,7 @@ def test_a_profile_like_that_can_be_continued_and_replayed(profile, tmp_path):
 
 
 def test_only_time_is_told_where_only_time_is_asked_for():
-    device: Device = SimulatedDevice(NAME)
+    device: Worker = SimulatedWorker(NAME)
     network = SpaceSource(find_space("cnn5")).original()
     began = device.clock()
     block = device.block(network.subject, iterations=8, count=False)

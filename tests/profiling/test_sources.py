@@ -4,12 +4,13 @@ from random import Random
 import pytest
 from tests.synthetic import chain
 
+from ampere.core import KINDS, Network, TrainingSetup
+from ampere.core.network import with_loss
+from ampere.core.wiring import wire
 from ampere.models import load_model
-from ampere.network import KINDS, Network, TrainingSetup
-from ampere.profiling.experiment import of_layers, slices, with_loss
+from ampere.profiling.experiment import of_layers, slices
 from ampere.profiling.sources import ModelSource, narrow, source_of
-from ampere.worker.runtimes import find_runtime
-from ampere.worker.wiring import wire
+from ampere.runtimes import find_runtime
 
 
 def test_narrower_networks_keep_what_goes_in_and_comes_out():

@@ -5,9 +5,9 @@ import torch
 from tests.synthetic import observed, random_chains, true_seconds
 from torch import nn
 
-from ampere.estimation import Estimator
-from ampere.network import Meter, TrainingSetup
-from ampere.profiles import Profile
+from ampere.core import Meter, TrainingSetup
+from ampere.estimation.estimate import Estimator
+from ampere.storage import Profile
 
 
 def plain() -> nn.Module:

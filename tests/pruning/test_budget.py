@@ -1,6 +1,6 @@
 import pytest
 
-from ampere.errors import UsageError
+from ampere.core.errors import UsageError
 from ampere.pruning.budget import deviations, joules_allowed
 
 

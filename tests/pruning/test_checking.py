@@ -7,10 +7,10 @@ from tests.pruning.conftest import plain
 from tests.synthetic import true_seconds
 
 import ampere
+from ampere.core import Network
+from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import Block
-from ampere.errors import DeviceError, ModelError, UsageError
 from ampere.models.loading import LoadedModel
-from ampere.network import Network
 from ampere.profiling.experiment import Experiment
 from ampere.pruning.checking import CHECKS_AT_MOST, Place
 from ampere.pruning.place import opened_place, why_not

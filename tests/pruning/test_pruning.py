@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 import ampere
-from ampere import units
-from ampere.errors import ModelError, UsageError
-from ampere.estimation import Estimator
+from ampere.core import units
+from ampere.core.errors import ModelError, UsageError
+from ampere.estimation.estimate import Estimator
 from ampere.pruning.strategies import STRATEGIES
 
 

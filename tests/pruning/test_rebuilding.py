@@ -6,11 +6,11 @@ import pytest
 from tests.synthetic import observed, random_chains, true_seconds
 
 import ampere
+from ampere.core import Meter, TrainingSetup
 from ampere.devices import describe
-from ampere.network import Meter, TrainingSetup
-from ampere.profiles import Profile
+from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.pruning import checking
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+from ampere.storage import Profile
 
 NET = """
 import torch

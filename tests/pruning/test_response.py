@@ -9,7 +9,7 @@ from torch import nn
 from ampere.models.loading import load_model
 from ampere.pruning.probing import probe
 from ampere.pruning.structure import without
-from ampere.tracing import trace
+from ampere.tracing.trace import trace
 
 
 def silent(*_):

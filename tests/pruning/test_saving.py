@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import ampere
-from ampere.errors import ModelError, ProfileError, StorageError, UsageError
+from ampere.core.errors import ModelError, ProfileError, StorageError, UsageError
 from ampere.pruning.saving import check_place, load, save
 from ampere.pruning.structure import find_groups, without
 from ampere.pruning.tensor_file import read_tensors, write_tensors
@@ -43,7 +43,7 @@ def test_another_model_is_refused(pruned, tied, image, tmp_path):
 
 
 def test_no_attribute_but_a_size_is_ever_set(pruned, tied, image, tmp_path):
-    from ampere.profiles.files import read_document, write_document
+    from ampere.storage.files import read_document, write_document
 
     save(pruned, tied, (image,), tmp_path / "small.json")
     body = read_document(tmp_path / "small.json", "pruned", 1)

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from ampere.pruning.structure import find_groups, without
-from ampere.tracing import trace
+from ampere.tracing.trace import trace
 
 
 def test_what_is_added_together_is_narrowed_together(tied, image):

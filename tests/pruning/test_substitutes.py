@@ -5,13 +5,13 @@ import torch
 from torch import nn
 
 import ampere
-from ampere.profiles.files import write_document
 from ampere.pruning import saving
 from ampere.pruning.probing import probe
 from ampere.pruning.structure import find_groups, without
 from ampere.pruning.substitutes import hidden, read
 from ampere.pruning.tensor_file import write_tensors
-from ampere.tracing import trace
+from ampere.storage.files import write_document
+from ampere.tracing.trace import trace
 
 SMALL = {
     "lstm": {"hidden": [24, 16], "batch": 4},

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tests.synthetic import chain, conv, random_chains, true_seconds
 
-from ampere.network import Measurement, Meter, Network, TrainingSetup
-from ampere.profiles.profile import Observation, Profile
+from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.reporting import Run, make_report
+from ampere.storage.profile import Observation, Profile
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 YARDSTICK = 1e-3

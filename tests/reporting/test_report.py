@@ -7,10 +7,9 @@ from xml.etree import ElementTree
 import pytest
 from tests.synthetic import conv, linear
 
-from ampere import units
-from ampere.errors import UsageError
-from ampere.estimation import Estimator
-from ampere.network import Meter, Network
+from ampere.core import Meter, Network, units
+from ampere.core.errors import UsageError
+from ampere.estimation.estimate import Estimator
 from ampere.reporting import Run, make_report, save_charts, save_page
 from ampere.reporting.model_part import where_it_goes
 from ampere.reporting.page import html

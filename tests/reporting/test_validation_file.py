@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ampere.errors import ProfileError
+from ampere.core.errors import ProfileError
 from ampere.reporting import Run, make_report, read_validation
 
 

@@ -7,17 +7,15 @@ import pytest
 from tests.synthetic import observed, random_chains, true_seconds
 
 from ampere import Meter, Profile, TrainingSetup, search
-from ampere.devices.subjects import traced
-from ampere.errors import ModelError, UsageError
-from ampere.estimation import Estimator
+from ampere.core.errors import ModelError, UsageError
+from ampere.devices.workloads import traced
+from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space
 from ampere.searching.candidates import ListedGroup
 from ampere.searching.choosing import Candidate, choose, in_words
-from ampere.searching.families import DRAWN, OPEN, of_space
-from ampere.searching.own import of_function, read_axis
 from ampere.searching.result import Found, Trial
-from ampere.searching.task import make_task
-from ampere.searching.training import ours, tried
+from ampere.searching.spaces import DRAWN, OPEN, of_function, of_space, read_axis
+from ampere.searching.training import make_task, ours, tried
 
 NET = """
 import torch

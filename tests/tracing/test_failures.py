@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from ampere.errors import ModelError
-from ampere.tracing import trace
+from ampere.core.errors import ModelError
+from ampere.tracing.trace import trace
 
 from .zoo import ZOO
 from .zoo_edges import Line, linear

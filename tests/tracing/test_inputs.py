@@ -8,10 +8,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ampere.errors import UsageError
-from ampere.network.inputs import InputSpec
-from ampere.tracing import parse_input, trace
-from ampere.worker.runtimes.torch_inputs import specs_of, tensors_of
+from ampere.core.errors import UsageError
+from ampere.core.network import InputSpec
+from ampere.runtimes.torch_model import specs_of, tensors_of
+from ampere.tracing.inputs import parse_input
+from ampere.tracing.trace import trace
 
 from .zoo import ZOO
 

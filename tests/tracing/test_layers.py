@@ -4,8 +4,8 @@ import torch
 import torch.nn.functional as functional
 from torch import nn
 
-from ampere.network import Layer, TailOp, work
-from ampere.tracing import trace
+from ampere.core import Layer, TrailingOp, work
+from ampere.tracing.trace import trace
 
 from .zoo import ZOO
 from .zoo_edges import Line, linear
@@ -34,8 +34,8 @@ def test_parameters_of_no_module_give_their_own_name() -> None:
 def test_what_follows_a_layer_is_its_tail() -> None:
     first = layers("cnn5")[0]
     assert first.tail == (
-        TailOp("elementwise", 4 * 8 * 784, 4 * 8 * 784),
-        TailOp("pool", 4 * 8 * 784, 2 * 4 * 8 * 196),  # and where each was found
+        TrailingOp("elementwise", 4 * 8 * 784, 4 * 8 * 784),
+        TrailingOp("pool", 4 * 8 * 784, 2 * 4 * 8 * 196),  # and where each was found
     )
 
 

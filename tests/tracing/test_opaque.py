@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
-from ampere.network import work
-from ampere.tracing import trace
+from ampere.core import work
 from ampere.tracing.inputs import parse_input
+from ampere.tracing.trace import trace
 
 from .zoo import ZOO
 from .zoo_edges import Line, linear

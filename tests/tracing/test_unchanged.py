@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from ampere.tracing import trace
+from ampere.tracing.trace import trace
 
 from .zoo import ZOO
 from .zoo_edges import Line, linear

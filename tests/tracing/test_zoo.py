@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from ampere.network import Network, work
-from ampere.tracing import trace
+from ampere.core import Network, work
+from ampere.tracing.trace import trace
 
 from .counting import counted_flops
 from .zoo import ZOO

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ampere.network import Network
-from ampere.worker.runtimes.layer_examples import EXAMPLES
+from ampere.core import Network
+from ampere.runtimes.conformance import EXAMPLES
 
 SUBJECTS = Path(__file__).with_name("subjects.py")
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from tests.sshd import command_of, descendants, server
 
-from ampere.devices import LocalDevice
-from ampere.devices.address import Address
-from ampere.devices.ssh import SshDevice
-from ampere.network import Layer, Network
+from ampere.core import Layer, Network
+from ampere.devices import LocalWorker
+from ampere.devices.ssh import Address, SshWorker
 
 LAYERS = {"layers": Network((Layer("linear", {"lead": (8,), "bias": True}, 16, 8),), 8).to_json()}
 SHARE = 0.003
@@ -36,13 +35,13 @@ def idle_share(pids, seconds):
 
 
 def test_here():
-    with LocalDevice() as device:
+    with LocalWorker() as device:
         device.block(LAYERS, iterations=2, warmup=1)
         assert idle_share([device.worker_pid], SECONDS) < SHARE
 
 
 def test_over_ssh_with_what_relays_to_it(tmp_path):
-    with server(tmp_path) as there, SshDevice(Address.parse(there.spec.partition(":")[2])) as device:
+    with server(tmp_path) as there, SshWorker(Address.parse(there.spec.partition(":")[2])) as device:
         device.block(LAYERS, iterations=2, warmup=1)
         pids = [pid for pid in descendants(there.pid) if not command_of(pid).startswith("sshd")]
         assert len(pids) >= 2

@@ -7,20 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ampere.network import TrainingSetup
-from ampere.worker.measuring import (
-    Target,
-    Window,
-    measure,
-    measure_plain,
-    plan_steps,
-    plan_windows,
-    ratios,
-)
-from ampere.worker.medians import median, quantile, relative_spread
-from ampere.worker.meters import choose_meter
-from ampere.worker.request import BlockRequest
-from ampere.worker.summary import Trial, summary
+from ampere.core import TrainingSetup
+from ampere.core.windows import median, plan_steps, plan_windows, quantile, relative_spread
+from ampere.meters import choose_meter
+from ampere.worker.block import Trial, summary
+from ampere.worker.measuring import Target, Window, measure, measure_plain, ratios
+from ampere.worker.requests import BlockRequest
 
 
 def win(cpu, wall=None, iterations=1, joules=1.0, faults=0):

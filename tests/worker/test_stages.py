@@ -5,11 +5,12 @@ import math
 import pytest
 import torch
 
-from ampere.network import KINDS, Layer, TrainingSetup
-from ampere.network.kinds.convolution import usual_config
-from ampere.worker.measuring import Target, measure, plan_steps
-from ampere.worker.meters import choose_meter
-from ampere.worker.runtimes import find_runtime
+from ampere.core import KINDS, Layer, TrainingSetup
+from ampere.core.kinds.convolution import usual_config
+from ampere.core.windows import plan_steps
+from ampere.meters import choose_meter
+from ampere.runtimes import find_runtime
+from ampere.worker.measuring import Target, measure
 
 STAGES = ("forward", "backward", "update")
 LARGE = Layer("conv", usual_config(8, 24), 32, 32)

@@ -5,10 +5,10 @@ import os
 import pytest
 from tests.sysfs_tree import Machine, add_hwmon, add_powercap
 
-from ampere.devices.simulated import PARTS, SimulatedDevice
+from ampere.core.windows import LEAST_SECONDS, reading_by
+from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.models.loading import find_space
 from ampere.profiling.sources import SpaceSource
-from ampere.worker.steady import LEAST_SECONDS, reading_by
 
 WATTS = 6.0
 
@@ -48,14 +48,14 @@ def test_a_simulated_reading_is_a_sixth_of_a_window_and_closer():
     def errors(**how):
         found = []
         for seed in range(12):
-            device = SimulatedDevice("phone-android", seed)
+            device = SimulatedWorker("phone-android", seed)
             began, block = device.clock(), device.block(network.subject, iterations=8, **how)
             found.append(block.joules / block.seconds / watts - 1)
         return sum(map(abs, found)) / len(found), device.clock() - began
 
     assert "phone-android" in PARTS
     network = SpaceSource(find_space("cnn5")).original()
-    truth = SimulatedDevice("phone-android").truth(network.network).total
+    truth = SimulatedWorker("phone-android").truth(network.network).total
     watts = truth.joules / truth.seconds
     steady, seconds = errors(power=True)
     windows, long = errors()

@@ -24,7 +24,7 @@ def test_it_parses_as_python_3_8(path):
 def test_it_imports_only_what_travels_or_is_there(path):
     for name in imported(path):
         top = name.split(".")[0]
-        assert top in STANDARD or top in LIBRARIES or name.startswith(("ampere.worker", "ampere.network")), name
+        assert top in STANDARD or top in LIBRARIES or name.startswith(("ampere.worker", "ampere.core")), name
 
 
 def imported(path):

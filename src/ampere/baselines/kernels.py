@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from ampere.network import Layer
+from ampere.core import Layer
+from ampere.estimation.kernel_forests import KernelForests
 from ampere.profiling.isolated import operations, stages_of
-from ampere.surrogate.kernel_forests import KernelForests
 
 from .method import Estimator, Evidence, Method
 

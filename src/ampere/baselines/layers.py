@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ampere.network import Network
-from ampere.surrogate.features import Array
+from ampere.core import Network
+from ampere.estimation.features import Array
 
 from .line import fit_line
 from .method import Method

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from scipy.optimize import nnls
 
-from ampere.network import Network
-from ampere.surrogate.features import Array
+from ampere.core import Network
+from ampere.estimation.features import Array
 
 from .method import Estimator, Evidence
 

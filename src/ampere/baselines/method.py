@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ampere.fitting import data_of
-from ampere.network import Network
-from ampere.profiles.profile import Observation, Profile
-from ampere.surrogate.additive import Data
-from ampere.surrogate.features import Array
+from ampere.core import Network
+from ampere.estimation.additive import Data
+from ampere.estimation.features import Array
+from ampere.estimation.fitting import data_of
+from ampere.storage.profile import Observation, Profile
 
 Estimator = Callable[[Sequence[Network]], Array]  # networks -> CPU seconds a step, in the reference condition
 

@@ -19,11 +19,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 from scipy.optimize import nnls
 
-from ampere.network import Layer
-from ampere.network.layer import TAIL_CLASSES
+from ampere.core import Layer
+from ampere.core.layer import TRAILING_CLASSES
+from ampere.estimation.features import Array
+from ampere.estimation.kernel_forests import amounts, configuration
 from ampere.profiling.isolated import stages_of
-from ampere.surrogate.features import Array
-from ampere.surrogate.kernel_forests import amounts, configuration
 
 from .method import Estimator, Evidence, Method
 
@@ -34,7 +34,7 @@ Regression = Callable[[Sequence[Layer]], Array]
 
 @lru_cache(maxsize=65536)
 def _amounts(layer: Layer) -> tuple[float, ...]:
-    moved = {op: sum(t.values_in + t.values_out for t in layer.tail if t.op == op) for op in TAIL_CLASSES}
+    moved = {op: sum(t.values_in + t.values_out for t in layer.tail if t.op == op) for op in TRAILING_CLASSES}
     return (*amounts(layer), *moved.values(), float(len(layer.tail)))
 
 

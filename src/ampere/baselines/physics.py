@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ampere.network import Network
-from ampere.network.kinds import VECTOR_WIDTHS
-from ampere.surrogate.features import Array, network_features
-from ampere.surrogate.physics import fit_prices
+from ampere.core import Network
+from ampere.core.kinds import VECTOR_WIDTHS
+from ampere.estimation.features import Array, network_features
+from ampere.estimation.prices import fit_prices
 
 from .method import Estimator, Evidence, Method
 

@@ -15,8 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ampere.network import Layer, Network, work
-from ampere.surrogate.features import Array
+from ampere.core import Layer, Network, work
+from ampere.estimation.features import Array
 
 from .method import Estimator, Evidence, Method
 

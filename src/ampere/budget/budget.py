@@ -18,15 +18,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from ampere import units
-from ampere.errors import AmpereError, UsageError
-from ampere.estimation import Estimate, joules_in
-from ampere.network import Meter, Network
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, choose_meter
+from ampere.core import Meter, Network, units
+from ampere.core.errors import AmpereError, UsageError
+from ampere.estimation.estimate import Estimate, joules_in
+from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter
 
-from .counting import Counter, Reader
-from .forecast import ESTIMATE_COUNTS, Forecast
 from .recording import Reading, RunRecorder
+from .spending import ESTIMATE_COUNTS, Counter, Forecast, Reader
 
 FORMAT = 1
 CLOSE = 50  # steps before the end

@@ -13,18 +13,17 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from ampere.core import Measurement, Meter, Network, TrainingSetup
+from ampere.core.errors import ProfileError, UsageError
 from ampere.devices import describe
 from ampere.devices.opening import LOCAL, allocator_on
-from ampere.errors import ProfileError, UsageError
-from ampere.estimation import watts_of
-from ampere.fitting import counted
-from ampere.network import Measurement, Meter, Network, TrainingSetup
-from ampere.profiles.journal import Journal
-from ampere.profiles.observation import Observation
-from ampere.profiles.places import default_path, journal_path
-from ampere.profiles.profile import Profile, check_device
-from ampere.profiles.recording import Header, header_from, record_header, record_observation
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+from ampere.estimation.estimate import watts_of
+from ampere.estimation.fitting import counted
+from ampere.meters import DEFAULT_WATTS_PER_CORE
+from ampere.storage.journal import Journal
+from ampere.storage.places import default_path, journal_path
+from ampere.storage.profile import Observation, Profile, check_device
+from ampere.storage.recording import Header, header_from, record_header, record_observation
 
 KEPT = 4096  # readings, the newest
 LEAST_STEPS = 20  # fewer tell more of starting than of training

@@ -7,7 +7,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from ampere.errors import AmpereError, StorageError
+from ampere.core.errors import AmpereError, StorageError
 
 from .parsing import parse
 

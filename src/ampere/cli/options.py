@@ -6,11 +6,10 @@ import os
 from argparse import Action, ArgumentParser, Namespace, _ActionsContainer
 from typing import Any
 
-from ampere.errors import UsageError
-from ampere.network.setup import ALLOCATORS, DTYPES, OPTIMIZERS, PROTOCOLS, TrainingSetup
-from ampere.worker.runtimes.table import OURS
-
-from . import values
+from ampere.cli import values
+from ampere.core.errors import UsageError
+from ampere.core.setup import ALLOCATORS, DTYPES, OPTIMIZERS, PROTOCOLS, TrainingSetup
+from ampere.runtimes.table import OURS
 
 SETUP = ("runtime", "optimizer", "dtype", "threads")
 WITHOUT_HARDWARE = ("simulated:", "replayed:")
@@ -141,13 +140,13 @@ def add_profiling(parser: ArgumentParser, several: bool = False) -> None:
 
 def add_method(parser: _ActionsContainer) -> None:
     """How a profile is made, where not as usual."""
-    from ampere.profiling.campaigns import CAMPAIGNS
+    from ampere.profiling.strategies import STRATEGIES
 
     parser.add_argument(
         "--method",
         metavar="M",
         default="additive",
-        help=f"how to gather measurements and learn from them: {', '.join(CAMPAIGNS)} (default additive)",
+        help=f"how to gather measurements and learn from them: {', '.join(STRATEGIES)} (default additive)",
     )
     parser.add_argument(
         "--protocol",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol
 
-from ampere.errors import UsageError
+from ampere.core.errors import UsageError
 
 TITLES = {
     "estimate": "how many joules training a model will cost, before it is trained",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from .screen import notice
+from .console import notice
 
 
 def picture_place(options: Namespace, usual: str) -> Path | None:
     """Whoever asks for a picture hears at once that it cannot be; else it is just left out."""
-    from ampere.plotting import can_plot, need_matplotlib
+    from ampere.reporting.plotting import can_plot, need_matplotlib
 
     if options.no_plot:
         return None

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ampere.units import percent, seconds
+from ampere.core.units import percent, seconds
 
-from .screen import notice
+from .console import notice
 
 if TYPE_CHECKING:
-    from ampere.profiling.campaigns.campaign import Progress
     from ampere.profiling.measuring import MeasureProgress
+    from ampere.profiling.strategies.strategy import Progress
 
 LINE_SECONDS = 3.0
 

@@ -29,7 +29,7 @@ def count_or_zero(text: str) -> int:
 
 
 def runtime(text: str) -> str:
-    from ampere.worker.runtimes.table import names
+    from ampere.runtimes.table import names
 
     if text not in names():
         raise ArgumentTypeError(f"there is no runtime {text!r}: the runtimes are {', '.join(names())}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from ..errors import UsageError
-from ..network.setup import ALLOCATORS
-from ..worker.compiling import LIMIT_SECONDS
+from ampere.core.errors import UsageError
+from ampere.core.protocol import COMPILE_LIMIT_SECONDS
+from ampere.core.setup import ALLOCATORS
 
 # glibc gives memory back and takes it again on every iteration; these settings make it keep what it has.
 TUNED = {
@@ -15,15 +15,23 @@ TUNED = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TOP_PAD_": "268435456",
 }
+
+
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
 METER = "AMPERE_METER"  # the name of the meter that was asked for
+
+
 COMPILE_LIMIT = "AMPERE_COMPILE_LIMIT"  # seconds
+
+
 LONGEST_LIMIT = 1e5  # more than a day
 
 
 def compile_limit() -> float:
     """Seconds after which a variant that still compiles is given up."""
-    asked = os.environ.get(COMPILE_LIMIT) or LIMIT_SECONDS
+    asked = os.environ.get(COMPILE_LIMIT) or COMPILE_LIMIT_SECONDS
     try:
         seconds = float(asked)
     except ValueError:

@@ -1,19 +1,24 @@
-"""This machine as a device: a worker in a process of its own."""
+"""This machine as a device: a worker in a process of its own, with its allocator and threads."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from ..errors import DeviceError
-from ..worker.meters import DEFAULT_WATTS_PER_CORE
-from .conversation import Conversation
+from ampere.core.errors import DeviceError
+from ampere.meters import DEFAULT_WATTS_PER_CORE
+
 from .environment import METER, worker_environment
-from .process import WorkerProcess
-from .worker_device import WorkerDevice
+from .process_worker import ProcessWorker
+from .transport import Transport, WorkerProcess
+
+# The environment in which a worker runs: its allocator and its threads; and what a host reads there.
 
 
-class LocalDevice(WorkerDevice):
+# This machine as a device: a worker in a process of its own.
+
+
+class LocalWorker(ProcessWorker):
     def __init__(
         self,
         allocator: str = "tuned",
@@ -28,7 +33,7 @@ class LocalDevice(WorkerDevice):
     def worker_pid(self) -> int | None:
         return self._worker.pid if isinstance(self._worker, WorkerProcess) else None
 
-    def _launched(self) -> Conversation:
+    def _launched(self) -> Transport:
         environment = worker_environment({**os.environ, METER: self._asked_meter()}, self.allocator, self._threads)
         try:
             return WorkerProcess(self._command, environment)

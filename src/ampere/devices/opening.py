@@ -14,24 +14,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ..errors import MeterError, UsageError
-from ..network import Meter, TrainingSetup
-from ..network.kinds import USUAL_WIDTH
-from ..network.setup import ALLOCATORS
-from ..worker.errors import WorkerError
-from ..worker.machine import hello
-from ..worker.meters import DEFAULT_WATTS_PER_CORE, METER_FAILED, counters
-from ..worker.runtimes import Description
-from .device import Device
+from ampere.core import Meter, TrainingSetup
+from ampere.core.errors import MeterError, UsageError, WorkerError
+from ampere.core.kinds import USUAL_WIDTH
+from ampere.core.setup import ALLOCATORS
+from ampere.devices.external_meters import PHONE, asked_as, logged_meter
+from ampere.meters import DEFAULT_WATTS_PER_CORE, METER_FAILED, counters
+from ampere.runtimes import Description
+from ampere.worker.machine import hello
+
+from .answers import abilities_in
+from .device import Worker, fingerprint
 from .environment import METER
-from .fingerprint import fingerprint
-from .foreign import abilities_in
-from .local import LocalDevice
-from .logs import PHONE, asked_as, logged_meter
-from .worker_device import WorkerDevice
+from .local import LocalWorker
+from .process_worker import ProcessWorker
 
 LOCAL = "local"
-Devices = dict[str, Device]  # by allocator
+Workers = dict[str, Worker]  # by allocator
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,11 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Sort:
+class DeviceType:
     """A sort of device: how one is described without starting anything, and how it is opened."""
 
     describe: Callable[[str, float], Described]  # name, watts of a busy core
-    open: Callable[[str, float, int], Devices]  # name, watts of a busy core, seed
+    open: Callable[[str, float, int], Workers]  # name, watts of a busy core, seed
 
 
 def describe(spec: str, watts_per_core: float) -> Described:
@@ -59,7 +58,7 @@ def describe(spec: str, watts_per_core: float) -> Described:
 
 
 @contextmanager
-def opened(spec: str, watts_per_core: float, seed: int = 0) -> Iterator[Devices]:
+def opened(spec: str, watts_per_core: float, seed: int = 0) -> Iterator[Workers]:
     """One device for each allocator that it can train with; they are closed at the end."""
     sort, name = _found(spec)
     devices = sort.open(name, watts_per_core, seed)
@@ -96,7 +95,7 @@ def has_meters(spec: str) -> bool:
 def counters_of(spec: str, check: bool) -> list[dict[str, Any]]:
     """Every counter there, read or not; put to the test where that is asked for."""
     if spec == LOCAL:
-        from .phones import phones_found
+        from ampere.devices.external_meters.phone import phones_found
 
         return [*counters({"check": check})["counters"], *phones_found()]
     if not has_meters(spec):
@@ -114,15 +113,15 @@ def setup_on(spec: str, setup: TrainingSetup | None = None, any_runtime: bool = 
     return setup if setup.runtime in there or not there else replace(setup, runtime=there[0])
 
 
-def _found(spec: str) -> tuple[Sort, str]:
+def _found(spec: str) -> tuple[DeviceType, str]:
     sort, _, name = spec.partition(":")
-    if sort not in SORTS or (spec != LOCAL if sort == LOCAL else not name):
+    if sort not in DEVICE_TYPES or (spec != LOCAL if sort == LOCAL else not name):
         raise UsageError(f"there is no device {spec!r}: {_hint(spec)}")
-    return SORTS[sort], name
+    return DEVICE_TYPES[sort], name
 
 
 def _hint(spec: str) -> str:
-    from .simulated import PARTS
+    from ampere.devices.simulated import PARTS
 
     known = [LOCAL, *(f"simulated:{name}" for name in PARTS), "replayed:FILE", "ssh://user@host", "tcp://host:port"]
     near = get_close_matches(spec, known, n=1, cutoff=0.6)
@@ -146,9 +145,9 @@ def _describe_local(_: str, watts_per_core: float) -> Described:
     return _as_it_says(fingerprint(here), log.told(here) if log else here)
 
 
-def _open_local(_: str, watts_per_core: float, seed: int) -> Devices:
+def _open_local(_: str, watts_per_core: float, seed: int) -> Workers:
     """One worker with a quiet allocator and one with the system's; each starts when it is first asked."""
-    return {allocator: LocalDevice(allocator, watts_per_core) for allocator in ("tuned", "system")}
+    return {allocator: LocalWorker(allocator, watts_per_core) for allocator in ("tuned", "system")}
 
 
 def _describe_ssh(name: str, watts_per_core: float) -> Described:
@@ -163,15 +162,14 @@ def _asked_over_ssh(name: str, watts_per_core: float, meter: str) -> Described:
         return _as_it_says(fingerprint(there), there)
 
 
-def _open_ssh(name: str, watts_per_core: float, seed: int) -> Devices:
+def _open_ssh(name: str, watts_per_core: float, seed: int) -> Workers:
     return {allocator: _over_ssh(name, allocator, watts_per_core) for allocator in ("tuned", "system")}
 
 
-def _over_ssh(name: str, allocator: str, watts_per_core: float) -> WorkerDevice:
-    from .address import Address
-    from .ssh import SshDevice
+def _over_ssh(name: str, allocator: str, watts_per_core: float) -> ProcessWorker:
+    from .ssh import Address, SshWorker
 
-    return SshDevice(Address.parse(name), allocator, watts_per_core)
+    return SshWorker(Address.parse(name), allocator, watts_per_core)
 
 
 @lru_cache(maxsize=64)
@@ -181,11 +179,10 @@ def _describe_tcp(name: str, watts_per_core: float) -> Described:
         return replace(_as_it_says(device.identity(), there), abilities=abilities_in(there))
 
 
-def _open_tcp(name: str, watts_per_core: float, seed: int) -> Devices:
-    from .tcp import TcpDevice
-    from .tcp_address import TcpAddress
+def _open_tcp(name: str, watts_per_core: float, seed: int) -> Workers:
+    from .tcp import TcpAddress, TcpWorker
 
-    return {"tuned": TcpDevice(TcpAddress.parse(name), watts_per_core)}
+    return {"tuned": TcpWorker(TcpAddress.parse(name), watts_per_core)}
 
 
 def _describe_simulated(name: str, _: float) -> Described:
@@ -193,33 +190,33 @@ def _describe_simulated(name: str, _: float) -> Described:
     return _as_it_says(device.identity(), device.hello())
 
 
-def _open_simulated(name: str, _: float, seed: int) -> Devices:
-    from .simulated import PARTS, SimulatedDevice
+def _open_simulated(name: str, _: float, seed: int) -> Workers:
+    from ampere.devices.simulated import PARTS, SimulatedWorker
 
     if name not in PARTS:
         raise UsageError(f"there is no device 'simulated:{name}': {_hint(f'simulated:{name}')}")
-    return {"tuned": SimulatedDevice(name, seed)}
+    return {"tuned": SimulatedWorker(name, seed)}
 
 
 def _describe_replayed(name: str, _: float) -> Described:
-    from .replayed import ReplayedDevice
+    from .replayed import ReplayedWorker
 
-    device = ReplayedDevice(Path(name))
+    device = ReplayedWorker(Path(name))
     return _as_it_says(device.identity(), device.hello())
 
 
-def _open_replayed(name: str, _: float, seed: int) -> Devices:
-    from .replayed import ReplayedDevice, recording
+def _open_replayed(name: str, _: float, seed: int) -> Workers:
+    from .replayed import ReplayedWorker, recording
 
     known = recording(Path(name))
     there = dict.fromkeys(["tuned", *(o.measurement.allocator for o in known.observations)])
-    return {allocator: ReplayedDevice(Path(name), allocator, known) for allocator in there}
+    return {allocator: ReplayedWorker(Path(name), allocator, known) for allocator in there}
 
 
-SORTS = {
-    LOCAL: Sort(_describe_local, _open_local),
-    "ssh": Sort(_describe_ssh, _open_ssh),
-    "tcp": Sort(_describe_tcp, _open_tcp),
-    "simulated": Sort(_describe_simulated, _open_simulated),
-    "replayed": Sort(_describe_replayed, _open_replayed),
+DEVICE_TYPES = {
+    LOCAL: DeviceType(_describe_local, _open_local),
+    "ssh": DeviceType(_describe_ssh, _open_ssh),
+    "tcp": DeviceType(_describe_tcp, _open_tcp),
+    "simulated": DeviceType(_describe_simulated, _open_simulated),
+    "replayed": DeviceType(_describe_replayed, _open_replayed),
 }

@@ -7,18 +7,18 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-from ..network import TrainingSetup
-from .block import Block
-from .conversation import ConnectionLost, WorkerGone
-from .device import VariantFailed
-from .worker_device import WorkerDevice
+from ampere.core import TrainingSetup
+
+from .device import Block, VariantFailed
+from .process_worker import ProcessWorker
+from .transport import ConnectionLost, WorkerGone
 
 RECONNECT_SECONDS = 120.0
 LOSSES_AT_MOST = 3  # for one request: a device that goes down each time it trains a variant cannot train it
 PAUSE_SECONDS = 2.0
 
 
-class RemoteDevice(WorkerDevice):
+class RemoteWorker(ProcessWorker):
     reconnect_seconds = RECONNECT_SECONDS
     _reached = False  # ever
 

@@ -13,15 +13,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..errors import ProfileError
-from ..network import Measurement, Network, TrainingSetup, work
-from ..network.kinds import USUAL_WIDTH, VECTOR_WIDTHS
-from ..profiles.profile import Profile
-from ..profiles.recording import profile_from
-from ..worker import PROTOCOL
-from .block import Block, Yardstick
-from .device import VariantFailed
-from .subjects import described, network_of
+from ampere.core import Measurement, Network, TrainingSetup, work
+from ampere.core.errors import ProfileError
+from ampere.core.kinds import USUAL_WIDTH, VECTOR_WIDTHS
+from ampere.core.protocol import PROTOCOL
+from ampere.storage.profile import Profile
+from ampere.storage.recording import profile_from
+
+from .device import Block, VariantFailed, Yardstick
+from .workloads import described, network_of
 
 Key = tuple[object, ...]
 
@@ -34,7 +34,7 @@ def recording(path: Path) -> Profile:
     return found
 
 
-class ReplayedDevice:
+class ReplayedWorker:
     def __init__(self, path: Path, allocator: str = "tuned", known: Profile | None = None) -> None:
         self.path, self.recorded = path, known or recording(path)
         self._rounds: dict[Key, list[tuple[Measurement, int]]] = {}
@@ -111,7 +111,7 @@ class ReplayedDevice:
     def close(self) -> None:
         """Nothing runs."""
 
-    def __enter__(self) -> ReplayedDevice:
+    def __enter__(self) -> ReplayedWorker:
         return self
 
     def __exit__(

@@ -1,25 +1,64 @@
-"""A worker that listens on a port as a device: a phone app, a program in any language, or ours with `--listen`.
-
-connect -> asked and answered in lines, as docs/PROTOCOL.md has it -> hang up; the worker waits for the next host
-"""
+"""A worker that listens on a port as a device: a phone app, a program in any language, or ours with `--listen`."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DeviceError
-from ..worker.meters import DEFAULT_WATTS_PER_CORE
-from .conversation import ConnectionLost, Conversation
-from .remote import RemoteDevice
-from .tcp_address import TcpAddress
+from ampere.core.errors import DeviceError, UsageError
+from ampere.meters import DEFAULT_WATTS_PER_CORE
+
+from .remote import RemoteWorker
+from .transport import ConnectionLost, Transport
+
+# Where a worker listens: `tcp://host:port`.
+
+SPEC = re.compile(r"//(?P<host>\[[0-9A-Fa-f:.%]+\]|[^-@:/?\s\[\]][^@:/?\s\[\]]*):(?P<port>\d{1,5})/?")
+
+
+@dataclass(frozen=True)
+class TcpAddress:
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, name: str) -> TcpAddress:
+        """What follows `tcp:`."""
+        found = SPEC.fullmatch(name)
+        if not found or not 0 < int(found["port"]) < 65536:
+            raise UsageError(f"'tcp:{name}' is no device: write tcp://host:port, such as tcp://127.0.0.1:7070")
+        return cls(found["host"].strip("[]"), int(found["port"]))
+
+    def connect(self, seconds: float) -> socket.socket:
+        try:
+            connection = socket.create_connection((self.host, self.port), seconds)
+        except OSError as problem:
+            raise self.unreachable(str(problem)) from None
+        connection.settimeout(None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
+
+    def unreachable(self, said: str) -> DeviceError:
+        return DeviceError(
+            f"no worker answers at {self} ({said}); start one there, as with python3 -m ampere.worker --listen PORT"
+        )
+
+    def __str__(self) -> str:
+        return f"tcp://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+# A worker that listens on a port as a device: a phone app, a program in any language, or ours with `--listen`.
+#
+# connect -> asked and answered in lines, as docs/PROTOCOL.md has it -> hang up; the worker waits for the next host
 
 CONNECT_SECONDS = 15.0
 
 
-class TcpWorker(Conversation):
+class TcpTransport(Transport):
     we_beat = True
 
     def __init__(self, connection: socket.socket) -> None:
@@ -55,7 +94,7 @@ class TcpWorker(Conversation):
         return ConnectionLost("the connection ended")
 
 
-class TcpDevice(RemoteDevice):
+class TcpWorker(RemoteWorker):
     def __init__(self, address: TcpAddress, watts_per_core: float = DEFAULT_WATTS_PER_CORE) -> None:
         super().__init__("tuned", watts_per_core)
         self.address = address
@@ -64,9 +103,9 @@ class TcpDevice(RemoteDevice):
         """It has the allocator that it has: no process of ours is started there."""
         return {**super().identity(), "allocators": [self.allocator]}
 
-    def _launched(self) -> Conversation:
+    def _launched(self) -> Transport:
         try:
-            return TcpWorker(self.address.connect(CONNECT_SECONDS))
+            return TcpTransport(self.address.connect(CONNECT_SECONDS))
         except DeviceError as problem:
             raise ConnectionLost(str(problem)) from None
 

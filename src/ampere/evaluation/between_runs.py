@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ampere.errors import ProfileError, UsageError
-from ampere.methods import answers
+from ampere.core.errors import ProfileError, UsageError
+from ampere.validation.methods import answers
 
 from .catalogue import Record
 from .comparing import OURS, compared

@@ -8,15 +8,14 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from ampere.core import TrainingSetup
 from ampere.devices import VariantDied, VariantFailed
-from ampere.network import TrainingSetup
-from ampere.profiles.files import read_document, write_document
-from ampere.profiles.profile import Observation
-from ampere.profiling.campaigns.guessing import Guess
+from ampere.estimation.normalization import drift_share_of, to_reference
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.merging import merged
-from ampere.profiling.observing import observation, request
-from ampere.yardstick import in_reference, sharing_of
+from ampere.profiling.observing import merged, observation, request
+from ampere.profiling.strategies.strategy import Guess
+from ampere.storage.files import read_document, write_document
+from ampere.storage.profile import Observation
 
 from .job import Report, file_name
 from .plan import is_simulated
@@ -84,5 +83,5 @@ def _measured(experiment: Experiment, on: OpenDevice, guess: Guess) -> list[Obse
 def _referred(seen: list[list[Observation]], on: OpenDevice) -> list[Observation | None]:
     """All at the same speed of the machine."""
     together = [merged(rounds)[0] if rounds else None for rounds in seen]
-    sharing = sharing_of([o.measurement for o in together if o]).part
-    return [o and replace(o, measurement=in_reference(o.measurement, on.yardstick_seconds, sharing)) for o in together]
+    sharing = drift_share_of([o.measurement for o in together if o]).part
+    return [o and replace(o, measurement=to_reference(o.measurement, on.yardstick_seconds, sharing)) for o in together]

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
-from ampere.errors import UsageError
+from ampere.core.errors import UsageError
 
 from .job import Job
 from .lab import Lab

@@ -7,8 +7,8 @@ from statistics import mean
 from typing import Any
 
 from ampere.baselines.flops import flops
-from ampere.estimation import Z90
-from ampere.validation import Validation, compare
+from ampere.estimation.estimate import Z90
+from ampere.validation.validate import Validation, compare
 
 from .lab import Lab
 from .plan import title_of

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ampere.errors import ProfileError, UsageError
-from ampere.profiles.files import read_document, write_document
+from ampere.core.errors import ProfileError, UsageError
+from ampere.storage.files import read_document, write_document
 
 from .job import Job
 from .plan import Plan

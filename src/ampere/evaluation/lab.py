@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ampere.devices import Device, describe, opened
-from ampere.errors import ProfileError
-from ampere.network import Meter
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+from ampere.core import Meter
+from ampere.core.errors import ProfileError
+from ampere.devices import Worker, describe, opened
+from ampere.meters import DEFAULT_WATTS_PER_CORE
 
 from .folder import Folder
 from .job import Job, Report
@@ -23,7 +23,7 @@ YARDSTICK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class OpenDevice:
-    device: Device
+    device: Worker
     meter: Meter
     yardstick_seconds: float  # of a nominal step: the condition that an experiment's own blocks refer to
     yardstick_joules: float | None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ampere.network import Layer, Network, TailOp, work
-from ampere.network.kinds.convolution import usual_config
-from ampere.profiles.profile import Observation
+from ampere.core import Layer, Network, TrailingOp, work
+from ampere.core.kinds.convolution import usual_config
+from ampere.storage.profile import Observation
 
 from .plan import title_of
 
@@ -14,7 +14,9 @@ from .plan import title_of
 def conv(channels_in: int, channels_out: int, size: int, batch: int) -> Layer:
     """3x3 with padding, and the ReLU that follows it."""
     values = float(batch * channels_out * size * size)
-    return Layer("conv", usual_config(batch, size), channels_in, channels_out, (TailOp("elementwise", values, values),))
+    return Layer(
+        "conv", usual_config(batch, size), channels_in, channels_out, (TrailingOp("elementwise", values, values),)
+    )
 
 
 def linear(features_in: int, features_out: int, batch: int) -> Layer:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ampere.devices import describe
 from ampere.devices.opening import LOCAL
+from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.profiling.running import usual_seconds
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 LARGE = ("transformer", "resnet")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ampere import api
-from ampere.profiles.profile import Profile
+from ampere.storage.profile import Profile
 
 from .job import Report, file_name
 from .plan import OURS, Plan, is_simulated

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import Any
 
-from .case_study.verdict import Verdict, verdict_of
+from ampere.evaluation.case_study.verdict import Verdict, verdict_of
+
 from .catalogue import Record
 from .running import Result
 

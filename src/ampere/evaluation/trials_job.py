@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ampere.models.loading import find_space
-from ampere.profiles.files import read_document, write_document
-from ampere.profiles.profile import Observation, Profile
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
-from ampere.validation import measure_twice, unseen
+from ampere.storage.files import read_document, write_document
+from ampere.storage.profile import Observation, Profile
+from ampere.validation.validate import measure_twice, unseen
 
 from .job import Job, Report, file_name
 from .plan import Plan, is_simulated

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import optuna
 
-from ampere.api import estimator_of, network_of
-from ampere.api.estimating import check_allocator
+from ampere.api import check_allocator, estimator_of, network_of
+from ampere.core import Network
+from ampere.core.errors import UsageError
 from ampere.devices.opening import LOCAL
-from ampere.errors import UsageError
-from ampere.estimation import Estimate, Estimator, joules_in
+from ampere.estimation.estimate import Estimate, Estimator, joules_in
 from ampere.models.loading import LoadedModel
-from ampere.network import Network
-from ampere.profiles.profile import Profile
 from ampere.pruning.budget import deviations, joules_allowed
+from ampere.storage.profile import Profile
 
 JOULES, STDDEV, EXCESS = "ampere_joules", "ampere_joules_stddev", "ampere_excess"
 

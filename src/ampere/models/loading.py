@@ -1,4 +1,4 @@
-"""From what the user writes to a model with inputs: `cnn5`, `file.py:function` or `package.module:function`."""
+"""From what the user names to a model with inputs: `cnn5`, `file.py:function` or `package.module:function`."""
 
 from __future__ import annotations
 
@@ -6,22 +6,63 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ampere.errors import ModelError, RuntimeMissingError, UsageError
+from ampere.core.errors import ModelError, RuntimeMissingError, UsageError
 
-from .flax_models import arrays_from_text, checked_arrays, is_flax
-from .general import SPACES
-from .space import Space
+from .spaces import SPACES, Space
 from .user_code import find_function, guarded, is_file
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     Inputs = tuple[Any, ...] | dict[str, Any]
+
+
+# Models written with flax: known for what they are without importing flax, and their inputs as arrays.
+
+
+def is_flax(model: Any) -> bool:
+    """Whoever made a flax model has imported flax."""
+    nnx = sys.modules.get("flax.nnx")
+    return nnx is not None and isinstance(model, nnx.Module)
+
+
+def refuse_flax(model: Any, done: str) -> None:
+    if is_flax(model):
+        raise ModelError(f"only PyTorch models can be {done}, and {type(model).__name__} is written with flax")
+
+
+def arrays_from_text(text: str) -> tuple[Any, ...]:
+    """`10x28x28x1` as arrays: only their shapes and types are looked at."""
+    import numpy as np
+
+    from ampere.tracing.inputs import parse_input
+
+    try:
+        return tuple(np.zeros(spec.shape, spec.dtype) for spec in parse_input(text))
+    except (TypeError, MemoryError) as error:
+        raise UsageError(f"an input of {text} is no array: {error}") from error
+
+
+def checked_arrays(example: Any, spec: str) -> Any:
+    """Positional ones as a tuple, named ones as a dict."""
+    inputs = (
+        example if isinstance(example, (dict, tuple)) else tuple(example) if isinstance(example, list) else (example,)
+    )
+    arrays = [value for value in (inputs.values() if isinstance(inputs, dict) else inputs) if hasattr(value, "shape")]
+    if not arrays:
+        raise ModelError(f"{spec} gives no array as input: return (module, array), or a tuple or dict of arrays")
+    if any(0 in array.shape for array in arrays):
+        raise ModelError(f"{spec} gives an empty input: its batch must be 1 or more")
+    return inputs
+
+
+# From what the user writes to a model with inputs: `cnn5`, `file.py:function` or `package.module:function`.
 
 
 @dataclass(frozen=True)
@@ -145,8 +186,8 @@ def _need_module(model: Any, spec: str) -> None:
 
 
 def _inputs_from_text(text: str) -> Any:
+    from ampere.runtimes.torch_model import tensors_of
     from ampere.tracing.inputs import parse_input
-    from ampere.worker.runtimes.torch_inputs import tensors_of
 
     try:
         return tensors_of(parse_input(text))

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ampere.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
+from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
 
 LONGEST_MESSAGE = 300
 EXTRAS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax", "optax": "jax"}  # that bring a library

@@ -11,21 +11,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from ampere.devices.logs import LATER, meter_for
-from ampere.devices.logs.finding import Alignment, aligned, watts_at_rest
-from ampere.devices.logs.log import Log
-from ampere.devices.logs.spans import cpu_watts
-from ampere.devices.logs.spec import LogSpec
-from ampere.errors import MeterError, ProfileError
-from ampere.network import Measurement, Meter
-from ampere.network.measurement import LOG
-from ampere.network.windows import Windows
-from ampere.profiles.journal import Journal
-from ampere.profiles.places import journal_path
-from ampere.profiles.profile import Profile
-from ampere.surrogate.hyperparameters import Hyperparameters
+from ampere.core import Measurement, Meter
+from ampere.core.errors import MeterError, ProfileError
+from ampere.core.measurement import LOG, Windows
+from ampere.devices.external_meters import LATER, meter_for
+from ampere.devices.external_meters.alignment import Alignment, aligned, watts_at_rest
+from ampere.devices.external_meters.log import Log, LogSpec, cpu_watts
+from ampere.estimation.hyperparameters import Hyperparameters
+from ampere.storage.journal import Journal
+from ampere.storage.places import journal_path
+from ampere.storage.profile import Profile
 
-from .joules import joules_learnt
+from .loop import joules_learnt
 from .observing import timed_only
 
 LEAST_COVERED = 0.5  # of the blocks: below, a profile would be mostly guessed

@@ -15,13 +15,13 @@ from __future__ import annotations
 from dataclasses import replace
 from statistics import median
 
-from ampere.devices import Device, Yardstick, opened
+from ampere.core.errors import AmpereError
+from ampere.devices import Worker, Yardstick, opened
 from ampere.devices.opening import Described
-from ampere.errors import AmpereError
-from ampere.profiles.recording import Header
-from ampere.worker.runtimes import Description
+from ampere.runtimes import Description
+from ampere.storage.recording import Header
 
-from .slowness import slow
+from .meter_windows import slow
 
 ROUNDS = 8
 WINDOW_SECONDS = 0.1
@@ -31,7 +31,7 @@ STARTED = ("local", "ssh")  # where there can be a second worker
 _failed: set[str] = set()  # devices whose PyTorch does not train: they are not asked again
 
 
-def beside_torch(header: Header, own: Device, on: str, watts: float, there: Described, runtime: Description) -> Header:
+def beside_torch(header: Header, own: Worker, on: str, watts: float, there: Described, runtime: Description) -> Header:
     """With what PyTorch's yardstick costs in the condition that the header's own refers to; as it is where it cannot.
 
     A PyTorch that is installed but does not train ends no profile of another runtime.
@@ -52,7 +52,7 @@ def _to_be_timed(header: Header, on: str, there: Described, runtime: Description
     return possible and not runtime.torch_yardstick and header.common_yardstick_seconds is None
 
 
-def _in_turn(header: Header, own: Device, torch: Device) -> list[tuple[Yardstick, Yardstick]]:
+def _in_turn(header: Header, own: Worker, torch: Worker) -> list[tuple[Yardstick, Yardstick]]:
     threads, runtime, count = header.setup.threads, header.setup.runtime, not slow(header.meter)
     torch.yardstick(WINDOW_SECONDS / 2, threads, COMMON, count=False)  # its worker starts
     return [

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ampere.network import Layer, Network
-from ampere.network.variant import with_loss
+from ampere.core import Layer, Network
+from ampere.core.network import with_loss
 
 Subject = Mapping[str, Any]  # how the worker builds it: from layers, or with a factory
 

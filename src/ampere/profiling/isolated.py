@@ -6,14 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from ampere.network import Layer, Network, TailOp, work
-from ampere.network.kinds.kind import Shape
-from ampere.worker.operands import has_gradient, shape_out
-from ampere.worker.tail_idioms import with_dropout
-from ampere.worker.tails import plan_tail
+from ampere.core import Layer, Network, TrailingOp, work
+from ampere.core.kinds.kind import Shape
+from ampere.core.trailing_ops import plan_trailing, with_dropout
+from ampere.core.wiring import has_gradient, shape_out
+from ampere.devices import VariantDied, VariantFailed
+from ampere.profiling.strategies.strategy import Collected, Guess, MeasurementContext, Progress, Task
+from ampere.storage.profile import Observation
 
 from .experiment import Experiment
+from .observing import merged
 from .sources import FIXED_WIDTHS
+
+# Layers and operations trained alone, one stage of a step at a time.
 
 NARROWER, WIDER = 0.4, 1.2  # how far from a badly known operation others are tried, as nn-Meter does
 
@@ -37,10 +42,10 @@ def operations(layer: Layer) -> Iterator[Layer]:
     shape, grad = shape_out(layer), has_gradient(layer)
     for tail in with_dropout(layer.tail):
         yield _as_layer(tail, shape, grad, layer.name)
-        shape = plan_tail(tail, shape, grad).shape
+        shape = plan_trailing(tail, shape, grad).shape
 
 
-def _as_layer(tail: TailOp, shape: Shape, grad: bool, name: str) -> Layer:
+def _as_layer(tail: TrailingOp, shape: Shape, grad: bool, name: str) -> Layer:
     config = {"batch": shape[0] if shape else 1, "size": tuple(shape[1:])}
     return Layer("glue", config, 1, 1, (tail,), name, trainable=False, input_grad=grad)
 
@@ -81,3 +86,54 @@ def _tail_near(operation: Layer, factor: float) -> Layer:
 
 def _scaled(channels: int, factor: float) -> int:
     return max(1, round(channels * factor))
+
+
+# Lone layers and operations, measured one after the other until the time is over.
+
+FRUITLESS_AT_MOST = 50  # networks in a row of which nothing could be measured
+
+
+class Gathering:
+    def __init__(self, bench: MeasurementContext, task: Task, purpose: str) -> None:
+        self.seen: list[Observation] = list(task.known)
+        self.rng = Random(task.seed)
+        self._bench, self._task, self._purpose = bench, task, purpose
+        self._guess = Guess()
+        self._done = {layer for o in task.known for layer in o.network.layers}
+        self._refused: list[str] = []
+
+    def share_used(self) -> float:
+        """Of the time: it is over at 1."""
+        return (self._bench.clock() - self._task.began) / self._task.goal.seconds
+
+    def layers(self) -> Iterator[tuple[Layer, ...]]:
+        """Of the network that the profile is for, and then of random ones like it, while that brings anything."""
+        yield tuple(self._bench.source.original().network.distinct)
+        fruitless = 0
+        while fruitless < FRUITLESS_AT_MOST:
+            before = len(self.seen)
+            yield tuple(self._bench.source.sample(self.rng).network.distinct)
+            fruitless = fruitless + 1 if len(self.seen) == before else 0
+
+    def measure(self, lone: list[Layer]) -> None:
+        """Every stage of each, the new ones only; all of them once more where none is new."""
+        chosen = [layer for layer in dict.fromkeys(lone) if layer not in self._done] or lone
+        for layer in chosen:
+            self._done.add(layer)
+            for stage in stages_of(layer):
+                if self.share_used() < 1:
+                    self._observe(layer, stage)
+
+    def gathered(self, thinking_seconds: float = 0.0) -> Collected:
+        return Collected(merged(self.seen), thinking_seconds=thinking_seconds, refused=tuple(self._refused))
+
+    def _observe(self, layer: Layer, stage: str) -> None:
+        experiment, goal = alone(layer, stage, self._purpose), self._task.goal
+        doing = f"{stage} of a lone {layer.tail[0].op if layer.kind == 'glue' and layer.tail else layer.kind}"
+        self._task.on_progress(Progress(self.share_used() * goal.seconds, goal.seconds, len(self.seen), None, doing))
+        try:
+            found = self._bench.observe(experiment, self._guess.seconds(experiment.network))
+        except (VariantDied, VariantFailed) as error:
+            self._refused.append(f"{doing}: {error}")
+            return
+        self.seen += [] if found is None else [found]

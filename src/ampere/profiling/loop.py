@@ -1,34 +1,51 @@
-"""The profiling loop.
-
-sample networks -> plan (what teaches most a second) -> train in shuffled rounds -> journal -> refit
-      ^                                                                                      |
-      +--------------------- until the target error or the time budget <---------------------+
-"""
+"""Joules that a counter read, learnt for themselves: from the hyperparameters of time, which are not far away."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from ampere.devices import VariantDied, VariantFailed
-from ampere.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, counted, data_of
-from ampere.network import work
-from ampere.profiles.profile import Observation
-from ampere.surrogate.additive import Additive
-from ampere.surrogate.hyperparameters import Hyperparameters
-from ampere.surrogate.learning import calibrated, learn
-from ampere.surrogate.totals import Totals
+import numpy as np
 
-from .campaigns.campaign import Bench, Goal, Progress
-from .compiling import Compiling
+from ampere.core import work
+from ampere.devices import VariantDied, VariantFailed
+from ampere.estimation.additive import Additive
+from ampere.estimation.batch import BatchTotals
+from ampere.estimation.features import Array
+from ampere.estimation.fitting import TYPICAL_SPREAD, VARIANT_DOUBT, counted, data_of, expressed_in_joules
+from ampere.estimation.hyperparameters import Hyperparameters
+from ampere.estimation.learning import calibrated, learn
+from ampere.profiling.strategies.strategy import Goal, MeasurementContext, Progress
+from ampere.storage.profile import Observation
+
 from .experiment import Experiment, slices
-from .joules import LAST_EVALUATIONS, joules_learnt, whole_networks
-from .manner import FAMILY, Manner, manner_of
-from .merging import merged
-from .observing import block_seconds
-from .planner import expected_error, plan
+from .observing import block_seconds, merged
+from .planner import FAMILY, Compiling, Manner, expected_error, manner_of, plan
+
+LAST_EVALUATIONS = 60
+FEWEST = 8  # measurements, up to which hyperparameters are left as they are
+
+
+def joules_learnt(
+    observations: Sequence[Observation], time: Hyperparameters, unit: float, seconds: float = float("inf")
+) -> Additive:
+    """`unit` is the yardstick's joules; the search may take about so many `seconds`."""
+    data = data_of(expressed_in_joules(observations, unit), unit)
+    model = learn(data, time, LAST_EVALUATIONS if len(data) > FEWEST else 0, seconds)
+    return calibrated(model, whole_networks(observations))
+
+
+def whole_networks(observations: Sequence[Observation]) -> Array:
+    return np.array([o.purpose == "network" for o in observations], dtype=bool)
+
+
+# The profiling loop.
+#
+# sample networks -> plan (what teaches most a second) -> train in shuffled rounds -> journal -> refit
+#       ^                                                                                      |
+#       +--------------------- until the target error or the time budget <---------------------+
 
 ROUNDS = 2
 BATCHES, BATCHES_TO_TARGET = 4, 12  # how often a run stops to think; more often when it may end early
@@ -56,7 +73,7 @@ class Profiling:
 
     def __init__(
         self,
-        bench: Bench,
+        bench: MeasurementContext,
         seen: tuple[Observation, ...] = (),
         hyper: Hyperparameters | None = None,
         seed: int = 0,
@@ -154,7 +171,7 @@ class Profiling:
         """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
         drawn: list[Experiment] = []
         used = 0.0
-        steps = Totals(self._model, bool(pool) and pool[0].system)([whole.network for whole in pool])
+        steps = BatchTotals(self._model, bool(pool) and pool[0].system)([whole.network for whole in pool])
         for whole, step in zip(reversed(pool), reversed(steps), strict=True):
             cost = self._seconds_of(whole, float(step))
             fits = used + cost <= seconds and _size(whole) < self._too_large and not self._compiling.knows(whole)

@@ -10,17 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ampere.devices import Device, Yardstick, opened
+from ampere.core import Measurement, Meter, TrainingSetup
+from ampere.core.errors import DeviceError
+from ampere.devices import Worker, Yardstick, opened
 from ampere.devices.opening import LOCAL
-from ampere.errors import DeviceError
-from ampere.fitting import sharing_in
-from ampere.network import Measurement, Meter, TrainingSetup
-from ampere.profiles.profile import Observation, Profile
-from ampere.yardstick import in_reference
+from ampere.estimation.fitting import drift_share_in
+from ampere.estimation.normalization import to_reference
+from ampere.storage.profile import Observation, Profile
 
 from .experiment import Experiment
-from .merging import merged
-from .observing import observation
+from .observing import merged, observation
 
 PAIRING = {"system": "window", "tuned": "step"}
 FIRST_GUESS = 20  # steps of the first round, before it is known how long one takes
@@ -67,7 +66,7 @@ def measure_experiment(
     measured = merged(seen)[0].measurement
     if profile is None or nominal is None:
         return measured
-    return in_reference(measured, nominal[0], sharing_in(profile.observations, profile.yardstick_seconds).part)
+    return to_reference(measured, nominal[0], drift_share_in(profile.observations, profile.yardstick_seconds).part)
 
 
 def _nominal(yardstick: Yardstick) -> Nominal:
@@ -75,7 +74,7 @@ def _nominal(yardstick: Yardstick) -> Nominal:
 
 
 def _round(
-    experiment: Experiment, setup: TrainingSetup, device: Device, nominal: Nominal, steps: int
+    experiment: Experiment, setup: TrainingSetup, device: Worker, nominal: Nominal, steps: int
 ) -> list[Observation]:
     meter = Meter(**device.hello()["meter"])
     block = device.block(

@@ -9,15 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ampere.devices import Block, Device, describe, opened
+from ampere.core import Meter, TrainingSetup
+from ampere.core.errors import ProfileError, UsageError
+from ampere.core.windows import reading_by
+from ampere.devices import Block, Worker, describe, opened
+from ampere.devices.external_meters import asked_as
 from ampere.devices.opening import LOCAL
-from ampere.devices.replayed import ReplayedDevice
-from ampere.errors import ProfileError, UsageError
-from ampere.network import Meter, TrainingSetup
-from ampere.profiles.journal import Journal
-from ampere.profiles.places import default_path, journal_path
-from ampere.profiles.profile import Observation, Profile
-from ampere.profiles.recording import (
+from ampere.devices.replayed import ReplayedWorker
+from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.profiling.strategies import find_strategy
+from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress, Task, Trainer
+from ampere.storage.journal import Journal
+from ampere.storage.places import default_path, journal_path
+from ampere.storage.profile import Observation, Profile, check_device
+from ampere.storage.recording import (
     Header,
     apart,
     header_from,
@@ -26,19 +31,49 @@ from ampere.profiles.recording import (
     record_header,
     record_observation,
 )
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
-from ampere.worker.steady import reading_by
 
-from .abilities import built_by, check_setup
-from .campaigns import find_campaign
-from .campaigns.campaign import Bench, Gathered, Goal, Progress, Task, Trainer
+from .capabilities import built_by, check_setup
 from .common_yardstick import beside_torch
 from .experiment import Experiment
-from .headers import header_for
-from .merging import merged
-from .recorded import RecordedSource
-from .slowness import slow, steady_power, yardstick_by_gauge
-from .sources import Source
+from .meter_windows import slow, steady_power, yardstick_by_gauge
+from .observing import merged
+from .sources import RecordedSource, Source
+
+# What a run's measurements stand for: what its journal says already, or what is here now.
+
+
+def header_for(journal: Journal, old: Profile | None, fresh: Header, foreign: bool) -> Header:
+    """What the journal already stands for; a new one begins with what is here now."""
+    known = header_from(journal)
+    if known is None and old is not None:
+        known = Header.of(old)
+        record_header(journal, known)
+        for observation in (*old.observations, *old.runs):
+            record_observation(journal, observation, old.profiling_seconds)
+    if known is None:
+        record_header(journal, fresh)
+        return fresh
+    check_device(known, fresh.device, foreign)
+    if known.setup != fresh.setup:
+        raise ProfileError(
+            f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
+            "choose another file with --out, or the same setup"
+        )
+    if (known.method, known.protocol) != (fresh.method, fresh.protocol):
+        raise ProfileError(
+            f"{journal.path} was made with --method {known.method} --protocol {known.protocol}, which do not mix with "
+            f"{fresh.method} and {fresh.protocol}: choose another file with --out, or the same"
+        )
+    if not known.meter.counts_as(fresh.meter):
+        raise ProfileError(
+            f"{journal.path} counts joules by {known.meter.name} ({known.meter.scope}), not by {fresh.meter.name} "
+            f"({fresh.meter.scope}): leave out --watts-per-core, set AMPERE_METER={asked_as(known.meter.name)}, or "
+            "choose another file with --out"
+        )
+    return known
+
+
+# A profiling run from start to file: devices opened, journal locked, loop run, profile written.
 
 YARDSTICK_SECONDS = 0.4
 USUAL_SECONDS = 15.0
@@ -50,7 +85,7 @@ LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used 
 
 
 @dataclass(frozen=True)
-class Made:
+class ProfilingResult:
     """A profile, where it is, and how it came about."""
 
     profile: Profile
@@ -73,7 +108,7 @@ def usual_seconds(meter: Meter, compiles: bool = False, steady: bool = False) ->
 class Starting:
     """A device whose worker starts in the background: the first block waits for it, everything else goes on."""
 
-    def __init__(self, device: Device, setup: TrainingSetup, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, device: Worker, setup: TrainingSetup, pool: ThreadPoolExecutor) -> None:
         self._device = device
         self._started = pool.submit(device.yardstick, 0.05, setup.threads, setup.runtime, count=False)
 
@@ -94,10 +129,10 @@ def make_profile(
     method: str = "additive",
     protocol: str = "yardstick",
     on: str = LOCAL,
-) -> Made:
+) -> ProfilingResult:
     """`on` names the device, as in `--device`."""
     began = time.monotonic()
-    campaign = find_campaign(method, protocol)
+    campaign = find_strategy(method, protocol)
     runtime = check_setup(on, setup)
     if campaign.stages and not runtime.stages:
         raise UsageError(f"--method {method} needs --runtime torch: {setup.runtime} runs a step as a whole")
@@ -119,7 +154,7 @@ def make_profile(
         whole = yardstick_by_gauge(goal.seconds) if steady else YARDSTICK_SECONDS
         quiet = background.submit(devices["tuned"].yardstick, whole, *how)
         asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
-        if isinstance(replaying := devices["tuned"], ReplayedDevice):
+        if isinstance(replaying := devices["tuned"], ReplayedWorker):
             asked = RecordedSource(asked.name, replaying)
         nominal = quiet.result()
         counted = nominal.joules, nominal.watts_idle
@@ -138,7 +173,7 @@ def make_profile(
         spent = profiling_seconds_from(journal)
         unfinished = max(0.0, spent - (old.profiling_seconds if old else 0.0))
         left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
-        bench = Bench(
+        bench = MeasurementContext(
             asked,
             trainers,
             setup,
@@ -159,15 +194,15 @@ def make_profile(
         gathered = campaign.gather(bench, task)
         profile = _profile(header, gathered, old, asked.name, spent + clock() - began, runs)
         profile.save(path)
-    return Made(
+    return ProfilingResult(
         profile, path, gathered.expected_error, gathered.thinking_seconds, gathered.refused, resumed=unfinished > 0
     )
 
 
-def _offers(devices: Mapping[str, Device], experiment: Experiment) -> bool:
+def _offers(devices: Mapping[str, Worker], experiment: Experiment) -> bool:
     """Whether a device can train it: a replayed one only what it has not given yet."""
     device = devices[experiment.allocator]
-    return not isinstance(device, ReplayedDevice) or device.left(experiment.network, experiment.stage) > 0
+    return not isinstance(device, ReplayedWorker) or device.left(experiment.network, experiment.stage) > 0
 
 
 def _refuse_second_recording(path: Path, old: Profile | None) -> None:
@@ -189,7 +224,7 @@ def _known_watts(path: Path, old: Profile | None) -> float:
 
 def _profile(
     header: Header,
-    gathered: Gathered,
+    gathered: Collected,
     old: Profile | None,
     name: str,
     seconds: float,

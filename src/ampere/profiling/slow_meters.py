@@ -15,19 +15,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from ampere.core import Network
+from ampere.core.windows import reading_by
 from ampere.devices import VariantDied, VariantFailed
-from ampere.fitting import counted, power_of
-from ampere.network import Network
-from ampere.profiles.profile import Observation
-from ampere.surrogate.hyperparameters import Hyperparameters
-from ampere.worker.steady import reading_by
+from ampere.estimation.fitting import counted, power_of
+from ampere.estimation.hyperparameters import Hyperparameters
+from ampere.profiling.strategies.strategy import Goal, MeasurementContext, Progress, Task
+from ampere.storage.profile import Observation
 
-from .campaigns.campaign import Bench, Goal, Progress, Task
 from .experiment import Experiment
 from .loop import Outcome, Profiling
-from .merging import merged
-from .observing import BUILD_SECONDS, block_seconds
-from .slowness import timed_seconds
+from .meter_windows import timed_seconds
+from .observing import BUILD_SECONDS, block_seconds, merged
 
 WINDOWS_AT_LEAST, WINDOWS_AT_MOST = 2, 200
 
@@ -35,7 +34,9 @@ WINDOWS_AT_LEAST, WINDOWS_AT_MOST = 2, 200
 class TimedFirst(Profiling):
     """A run on a bench that only tells time; the power of what it trained can be read afterwards on another."""
 
-    def __init__(self, bench: Bench, seen: tuple[Observation, ...], hyper: Hyperparameters, seed: int) -> None:
+    def __init__(
+        self, bench: MeasurementContext, seen: tuple[Observation, ...], hyper: Hyperparameters, seed: int
+    ) -> None:
         super().__init__(replace(bench, count=False), seen, hyper, seed)
         self._trained: dict[Network, Experiment] = {}
 
@@ -52,13 +53,13 @@ class TimedFirst(Profiling):
         gains = np.where(open_, power_of(observations).gains(), -np.inf)
         return self._trained[observations[int(np.argmax(gains))].network]
 
-    def cost(self, bench: Bench, experiment: Experiment) -> float:
+    def cost(self, bench: MeasurementContext, experiment: Experiment) -> float:
         if bench.steady:
             return reading_by(bench.meter.update_seconds).whole + BUILD_SECONDS[experiment.allocator]
         step = self._model.answer(experiment.network).seconds
         return block_seconds(experiment.allocator, step, bench.yardstick_seconds, bench.meter.window_seconds)
 
-    def read_power(self, bench: Bench, experiment: Experiment) -> None:
+    def read_power(self, bench: MeasurementContext, experiment: Experiment) -> None:
         del self._trained[experiment.network]  # once is enough
         try:
             if bench.steady:
@@ -90,7 +91,7 @@ class TimedFirst(Profiling):
             self._trained.setdefault(experiment.network, experiment)
 
 
-def profiled_slowly(bench: Bench, task: Task, hyper: Hyperparameters) -> Outcome:
+def profiled_slowly(bench: MeasurementContext, task: Task, hyper: Hyperparameters) -> Outcome:
     goal, run = task.goal, TimedFirst(bench, task.known, hyper, task.seed)
     seconds = timed_seconds(bench.meter, bench.steady, goal.seconds - (bench.clock() - task.began))
     run.run(Goal(seconds, goal.target / 2), bench.clock(), _within(task, bench.clock() - task.began))

@@ -1,4 +1,4 @@
-"""Where whole networks come from: a family or general space, or one model and its narrower likes."""
+"""Where whole networks come from: a space, one model and narrower versions of it, or a recording."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from math import lcm
 from random import Random
 from typing import Any, Protocol
 
-from ampere.devices.subjects import traced
-from ampere.errors import ModelError
-from ampere.models.flax_models import is_flax
-from ampere.models.loading import LoadedModel
-from ampere.models.space import Space
-from ampere.network import Layer, Network
-from ampere.network.inputs import InputSpec
-from ampere.network.variant import with_loss
+from ampere.core import Layer, Network
+from ampere.core.errors import ModelError, ProfileError
+from ampere.core.network import InputSpec, with_loss
+from ampere.devices.replayed import ReplayedWorker
+from ampere.devices.workloads import traced
+from ampere.models.loading import LoadedModel, is_flax
+from ampere.models.spaces import Space
+from ampere.storage.profile import Observation
 
 from .experiment import Experiment, Subject
+
+# Where whole networks come from: a family or general space, or one model and its narrower likes.
 
 NARROWEST = 1 / 8
 FIXED_WIDTHS = ("scale", "glue", "opaque", "attention", "matmul")
@@ -135,7 +137,7 @@ class FlaxSource(ModelSource):
     """Profiled from its layers in every runtime, also in JAX: what is measured is one and the same description."""
 
     def __init__(self, loaded: LoadedModel) -> None:
-        from ampere.jax_tracing import trace
+        from ampere.tracing.jax.trace import trace
 
         network = trace(loaded.model, loaded.inputs, name=loaded.name)
         super().__init__(loaded.name, network, {"layers": network.to_json()})
@@ -174,11 +176,40 @@ def source_of(loaded: LoadedModel) -> Source:
         return SpaceSource(loaded.space)
     if is_flax(loaded.model):
         return FlaxSource(loaded)
-    from ampere.tracing import trace
-    from ampere.worker.runtimes.torch_inputs import specs_of
+    from ampere.runtimes.torch_model import specs_of
+    from ampere.tracing.trace import trace
 
     network = trace(loaded.model, loaded.inputs, name=loaded.name)
     specs = specs_of(loaded.inputs)
     inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
     subject = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
     return ModelSource(loaded.name, network, subject)
+
+
+# Where experiments come from on a replayed device: from what was recorded, and from nothing else.
+
+
+class RecordedSource:
+    def __init__(self, name: str, device: ReplayedWorker) -> None:
+        self.name, observations = name, device.recorded.observations
+        self._whole = [_experiment(o) for o in observations if o.purpose == "network"]
+        self._parts = [_experiment(o) for o in observations if o.purpose in ("layer", "variant", "opaque")]
+        if not self._whole:
+            raise ProfileError(
+                f"{device.path} holds no whole network, so a profile cannot be made from it: name another"
+            )
+
+    def original(self) -> Experiment:
+        return self._whole[0]
+
+    def sample(self, rng: Random) -> Experiment:
+        return rng.choice(self._whole)
+
+    def opaque(self) -> list[Experiment]:
+        """What can be trained besides whole networks."""
+        return self._parts
+
+
+def _experiment(observation: Observation) -> Experiment:
+    network = observation.network
+    return Experiment(network, {"layers": network.to_json()}, observation.purpose, observation.measurement.allocator)

@@ -1,20 +1,128 @@
-"""The paper's variants: output alone, input + output, input + hidden + output.
-
-Layers are joined where one reads what the one before it made. An output layer takes as many channels as it is given.
-An input layer that cannot feed a hidden one (its pictures have another size) is left out: then the hidden layer
-reads a tensor that is simply there, and equation (2) has nothing to subtract for an input.
-"""
+"""The paper's layer kinds and variants: output alone, input + output, input + hidden + output."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from ampere.network import Layer, Network
-from ampere.network.kinds.kind import product
-from ampere.worker.operands import operands
-from ampere.worker.wiring import wire
+import numpy as np
 
-from .layer_kinds import LayerKind, LayerKinds, Point
+from ampere.core import Layer, Network
+from ampere.core.kinds.kind import product
+from ampere.core.wiring import operands, wire
+from ampere.estimation.sequential import Kind, kind_of
+
+# The layer kinds of a source's networks, as the paper parses them: an output layer, an input layer, hidden ones.
+#
+# A kind's channels lie between bounds seen in the source's networks. Where one side is always so many times the other
+# (a norm, a projection to queries, keys and values) only one of them is free.
+
+Point = tuple[int, int]  # channels in and out
+
+ALONG_A_LINE, ALONG_A_SIDE = 48, 12  # candidates of a kind with one free axis, and along each of two
+
+
+@dataclass(frozen=True)
+class LayerKind:
+    example: Layer
+    seen: frozenset[Point]
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.example)
+
+    @property
+    def ins(self) -> tuple[int, int]:
+        return min(a for a, _ in self.seen), max(a for a, _ in self.seen)
+
+    @property
+    def outs(self) -> tuple[int, int]:
+        return min(b for _, b in self.seen), max(b for _, b in self.seen)
+
+    @property
+    def is_line(self) -> bool:
+        """One side is fixed, or tied to the other."""
+        return min(len({a for a, _ in self.seen}), len({b for _, b in self.seen}), len(self._ratios)) == 1
+
+    @property
+    def _ratios(self) -> set[float]:
+        return {b / a for a, b in self.seen}
+
+    def bounds(self) -> list[Point]:
+        """Where profiling starts."""
+        if self.is_line:
+            return list(dict.fromkeys([min(self.seen), max(self.seen)]))
+        return list(itertools.product(dict.fromkeys(self.ins), dict.fromkeys(self.outs)))
+
+    def candidates(self) -> list[Point]:
+        if self.is_line:
+            (a, b), (c, d) = min(self.seen), max(self.seen)
+            shares = np.linspace(0.0, 1.0, ALONG_A_LINE)
+            points = [self._near(a + s * (c - a), b + s * (d - b)) for s in shares]
+        else:
+            points = [
+                self._near(a, b)
+                for a, b in itertools.product(*(np.linspace(*e, ALONG_A_SIDE) for e in (self.ins, self.outs)))
+            ]
+        return list(dict.fromkeys(points))
+
+    def _near(self, channels_in: float, channels_out: float) -> Point:
+        """Whole channels; on a line that is tied, both sides keep their ratio."""
+        groups = max(1, int(self.example.config.get("groups", 1)))
+        a = max(groups, round(channels_in / groups) * groups)
+        if self.is_line and len(self._ratios) == 1:
+            return a, max(1, round(a * next(iter(self._ratios))))
+        return a, max(groups, round(channels_out / groups) * groups)
+
+    def at(self, point: Point) -> Layer:
+        layer = self.example.with_channels(*point)
+        if layer.kind != "scale":
+            return layer
+        values = round(self.example.config["values"] / self.example.channels_out * point[1])
+        return replace(layer, config={**layer.config, "values": values})
+
+    def reaching(self, channels_in: Iterable[int]) -> LayerKind:
+        """The same kind with its input's bounds wide enough for these."""
+        out = self.example.channels_out
+        return replace(self, seen=self.seen | {(c, out) for c in channels_in})
+
+
+@dataclass(frozen=True)
+class LayerKinds:
+    output: LayerKind
+    input: LayerKind | None
+    hidden: tuple[LayerKind, ...]
+    batch: int
+
+
+def layer_kinds(networks: Sequence[Network]) -> LayerKinds:
+    """Of layers that can be built from their description; the most frequent hidden kinds first."""
+    seen: dict[Kind, set[Point]] = {}
+    examples: dict[Kind, Layer] = {}
+    times: dict[Kind, int] = {}
+    for network in networks:
+        for layer in _described(network):
+            kind = kind_of(layer)
+            examples.setdefault(kind, layer)
+            seen.setdefault(kind, set()).add((layer.channels_in, layer.channels_out))
+            times[kind] = times.get(kind, 0) + 1
+    found = {kind: LayerKind(examples[kind], frozenset(seen[kind])) for kind in examples}
+    first, last = (kind_of(_described(networks[0])[place]) for place in (0, -1))
+    hidden = sorted((k for k in found if k not in (first, last)), key=lambda kind: -times[kind])
+    entrance = found[first] if first != last else None
+    return LayerKinds(found[last], entrance, tuple(found[k] for k in hidden), networks[0].batch)
+
+
+def _described(network: Network) -> list[Layer]:
+    return [layer for layer in network.layers if layer.kind != "opaque"]
+
+
+# The paper's variants: output alone, input + output, input + hidden + output.
+#
+# Layers are joined where one reads what the one before it made. An output layer takes as many channels as it is given.
+# An input layer that cannot feed a hidden one (its pictures have another size) is left out: then the hidden layer
+# reads a tensor that is simply there, and equation (2) has nothing to subtract for an input.
 
 STATEFUL = ("lstm", "gru", "rnn")
 

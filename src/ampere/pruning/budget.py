@@ -6,7 +6,7 @@ import math
 import re
 from statistics import NormalDist
 
-from ampere.errors import UsageError
+from ampere.core.errors import UsageError
 
 UNITS = {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6, "µJ": 1e-6, "kJ": 1e3, "MJ": 1e6, "Wh": 3600.0, "mWh": 3.6, "kWh": 3.6e6}
 _AMOUNT = re.compile(r"(?P<number>[0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(?P<unit>%|[a-zA-Zµ]*)")

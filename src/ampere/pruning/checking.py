@@ -17,14 +17,13 @@ from math import hypot, sqrt
 from random import Random
 from statistics import mean, stdev
 
-from ampere.errors import AmpereError, DeviceError
-from ampere.estimation import Estimator
-from ampere.network import Measurement, Network
-from ampere.profiles.profile import Observation
-from ampere.profiling.campaigns.campaign import Trainer
+from ampere.core import Measurement, Network
+from ampere.core.errors import AmpereError, DeviceError
+from ampere.estimation.estimate import Estimator
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.merging import merged
-from ampere.profiling.rounds import one_round
+from ampere.profiling.observing import merged, one_round
+from ampere.profiling.strategies.strategy import Trainer
+from ampere.storage.profile import Observation
 
 from .budget import deviations
 from .price import Joules

@@ -9,17 +9,17 @@ from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from ampere.core import Network
+from ampere.core.errors import UsageError
 from ampere.devices import allocator_on, check_same_meter, describe, opened
 from ampere.devices.opening import LOCAL
-from ampere.errors import UsageError
+from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.models.loading import LoadedModel
-from ampere.network import Network
-from ampere.profiles.profile import Profile
-from ampere.profiling.abilities import known
+from ampere.profiling.capabilities import known
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import source_of
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
-from ampere.worker.runtimes.description import lacking
+from ampere.runtimes.table import lacking
+from ampere.storage.profile import Profile
 
 from .checking import Place
 from .rebuilding import experiment_of

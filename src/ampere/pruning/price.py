@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from ampere.estimation import Estimate, Estimator
-from ampere.network import Layer, Network, work
-from ampere.surrogate.features import Array
+from ampere.core import Layer, Network, work
+from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.features import Array
 
 from .response import Response, Widths
 

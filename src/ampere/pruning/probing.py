@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ampere.errors import AmpereError, ModelError, UsageError
-from ampere.network import Network
-from ampere.tracing import trace
-from ampere.tracing.tensors import tensors_in
+from ampere.core import Network
+from ampere.core.errors import AmpereError, ModelError, UsageError
+from ampere.tracing.recorder import tensors_in
+from ampere.tracing.trace import trace
 
 from .response import Probe, Response, comparable
 from .structure import Group, find_groups, without

@@ -11,17 +11,16 @@ from collections.abc import Collection
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ampere import units
-from ampere.errors import ModelError
-from ampere.network import Network
-from ampere.tracing import trace
+from ampere.core import Network, units
+from ampere.core.errors import ModelError
+from ampere.pruning.strategies import STRATEGIES, Chosen, Problem
+from ampere.tracing.trace import trace
 
 from .price import Flops, Joules, Price, Priced
 from .probing import Progress, Prunable, probe
 from .refusals import check_strategy, refuse_impossible
 from .response import Widths
 from .result import Pruned, Width
-from .strategies import STRATEGIES, Chosen, Problem
 from .structure import without
 from .trying import ShortTraining, best, on_inputs
 

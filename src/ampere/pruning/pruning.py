@@ -11,7 +11,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ampere.estimation import Estimator
+from ampere.estimation.estimate import Estimator
 
 from .budget import deviations, joules_allowed
 from .checking import Place, prune_and_check

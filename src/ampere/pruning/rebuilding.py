@@ -16,7 +16,7 @@ FACTORY = "ampere.pruning.rebuilding:build"
 
 def build(path: str, factory: str, arguments: dict[str, Any]) -> Any:
     """What the factory of the original makes, made into the pruned model that the file describes."""
-    from ampere.worker.runtimes.factory import find_factory
+    from ampere.runtimes.user_code import find_factory
 
     made = find_factory(factory)(**arguments)
     model, *inputs = made if isinstance(made, tuple) else (made,)

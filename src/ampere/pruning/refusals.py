@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import difflib
 
-from ampere import units
-from ampere.errors import ModelError, UsageError
+from ampere.core import units
+from ampere.core.errors import ModelError, UsageError
+from ampere.pruning.strategies import STRATEGIES
+from ampere.pruning.strategies.searching import cheapest
 
 from .price import Priced
 from .probing import Prunable
 from .result import Pruned
-from .strategies import STRATEGIES
-from .strategies.searching import cheapest
 
 SHOWN = 6  # widths
 

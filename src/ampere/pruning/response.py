@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ampere.network import Layer, Network, TailOp
-from ampere.surrogate.features import Array
+from ampere.core import Layer, Network, TrailingOp
+from ampere.estimation.features import Array
 
 Widths = tuple[int, ...]
 
@@ -73,7 +73,7 @@ def _counts(value: Any) -> Sequence[Any]:
 def _with_numbers(layer: Layer, numbers: list[float]) -> Layer:
     rest = iter(numbers)
     channels_in, channels_out = (max(1, round(next(rest))) for _ in range(2))
-    tail = tuple(TailOp(t.op, max(0.0, next(rest)), max(0.0, next(rest)), t.backward) for t in layer.tail)
+    tail = tuple(TrailingOp(t.op, max(0.0, next(rest)), max(0.0, next(rest)), t.backward) for t in layer.tail)
     config: dict[str, Any] = dict(layer.config)
     for key in sorted(config):
         if counts := _counts(config[key]):

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ampere.estimation import Estimate
-from ampere.network import Network
+from ampere.core import Network
+from ampere.estimation.estimate import Estimate
 
 if TYPE_CHECKING:
     from torch import nn

@@ -14,9 +14,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ampere.errors import ModelError, ProfileError, UsageError
-from ampere.profiles.files import read_document, write_document
-from ampere.profiles.storage import storing
+from ampere.core.errors import ModelError, ProfileError, UsageError
+from ampere.storage.files import read_document, storing, write_document
 
 from .tensor_file import read_tensors, write_tensors
 

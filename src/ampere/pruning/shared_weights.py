@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ampere.errors import ModelError
+from ampere.core.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import nn

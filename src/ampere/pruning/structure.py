@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ampere.errors import ModelError, RuntimeMissingError
+from ampere.core.errors import ModelError, RuntimeMissingError
 
 from .shared_weights import share_again, shared_names
 from .substitutes import Remover, followed_badly, substituted
@@ -25,7 +25,7 @@ from .substitutes import Remover, followed_badly, substituted
 if TYPE_CHECKING:
     from torch import nn
 
-    from ampere.surrogate.features import Array
+    from ampere.estimation.features import Array
 
 Removed = Mapping[str, Sequence[int]]  # units by the group's name
 

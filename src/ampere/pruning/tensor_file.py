@@ -8,8 +8,8 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ampere.errors import ModelError, ProfileError
-from ampere.profiles.storage import open_to_read, storing
+from ampere.core.errors import ModelError, ProfileError
+from ampere.storage.files import open_to_read, storing
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ampere.errors import ModelError
+from ampere.core.errors import ModelError
 
 if TYPE_CHECKING:
     from torch import nn
@@ -23,7 +23,7 @@ def on_inputs(inputs: Any) -> ShortTraining:
     def train(model: nn.Module) -> float:
         import torch
 
-        from ampere.worker.runtimes.torch_loss import training_loss
+        from ampere.runtimes.torch_model import training_loss
 
         optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=RATE)
         loss = math.nan

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from statistics import mean, median
 
-from ampere import units
-from ampere.estimation import Estimator
-from ampere.profiles.profile import Profile
-from ampere.surrogate.additive import Additive
+from ampere.core import units
+from ampere.estimation.additive import Additive
+from ampere.estimation.estimate import Estimator
+from ampere.reporting import naming, scatter
+from ampere.storage.profile import Profile
 
-from . import naming, scatter
 from .origin import beneath
 from .record import Chart, Section, Table
 from .scales import tick

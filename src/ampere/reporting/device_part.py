@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from statistics import median
 
-from ampere import units
-from ampere.network import Meter
-from ampere.profiles.profile import Profile
+from ampere.core import Meter, units
+from ampere.reporting import bars, histogram, naming
+from ampere.storage.profile import Profile
 
-from . import bars, histogram, naming
 from .origin import beneath, sentence
 from .record import Chart, Section, Table
 

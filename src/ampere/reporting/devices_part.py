@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ampere import units
-from ampere.estimation import Estimate, Estimator
-from ampere.network import Network
+from ampere.core import Network, units
+from ampere.estimation.estimate import Estimate, Estimator
+from ampere.reporting import bars
 
-from . import bars
 from .device_part import short_name
 from .models_part import bar, interval
 from .origin import beneath, origin

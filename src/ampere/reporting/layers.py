@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ampere import units
-from ampere.estimation import Z90, Estimate, LayerShare
-from ampere.network import Layer, Network
+from ampere.core import Layer, Network, units
+from ampere.estimation.estimate import Z90, Estimate, LayerShare
+from ampere.reporting import bars, naming, strip
 
-from . import bars, naming, strip
 from .origin import beneath
 from .record import Chart, Table
 from .theme import SERIES

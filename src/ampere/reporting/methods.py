@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ampere import units
-from ampere.methods import title
+from ampere.core import units
+from ampere.reporting import bars, naming
+from ampere.validation.methods import title
 
-from . import bars, naming
 from .origin import beneath
 from .record import Chart, Section, Table
 from .validation_file import Validated

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ampere import units
-from ampere.estimation import COVERS, Estimate, Estimator
-from ampere.network import Network
-from ampere.network.setup import ALLOCATORS
-from ampere.surrogate.additive import Additive
-from ampere.surrogate.doubts import doubts
+from ampere.core import Network, units
+from ampere.core.setup import ALLOCATORS
+from ampere.estimation.additive import Additive
+from ampere.estimation.estimate import COVERS, Estimate, Estimator
+from ampere.estimation.variance import doubts
+from ampere.reporting import bars
 
-from . import bars
 from .layers import called, kinds_chart, layers_chart, placed
 from .naming import kind
 from .origin import beneath

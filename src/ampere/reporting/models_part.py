@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ampere import units
 from ampere.comparison import compare
-from ampere.estimation import Estimate, Estimator
-from ampere.network import Network
+from ampere.core import Network, units
+from ampere.estimation.estimate import Estimate, Estimator
+from ampere.reporting import bars
 
-from . import bars
 from .origin import beneath
 from .record import Chart, Section, Table
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ampere.methods import BY_THE_CLOCK
-from ampere.network import Layer, Network
+from ampere.core import Layer, Network
+from ampere.validation.methods import BY_THE_CLOCK
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 KINDS = {

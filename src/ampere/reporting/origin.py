@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ampere.network import Meter
+from ampere.core import Meter
 
 
 def origin(meter: Meter) -> str:

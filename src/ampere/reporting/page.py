@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import svg
+from ampere.reporting import svg
+
 from .escaping import text as escaped
 from .record import Chart, Report, Section, Table
 from .theme import DARK, LIGHT, variables

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import mean
 
-from ampere.errors import UsageError
-from ampere.estimation import Estimator
-from ampere.fitting import BY_LAYER
-from ampere.network import Meter, Network
-from ampere.profiles.profile import Profile
+from ampere.core import Meter, Network
+from ampere.core.errors import UsageError
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.fitting import BY_LAYER
+from ampere.storage.profile import Profile
 
 from .accuracy import accuracy_section, left_out
 from .device_part import cost_section, device_name, facts, flags_section, more_facts

@@ -6,13 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ampere import units
-from ampere.estimation import Z90, Estimator, LayerShare
-from ampere.network import Layer, Network
-from ampere.network.kinds import group
-from ampere.profiles.profile import Observation, Profile
+from ampere.core import Layer, Network, units
+from ampere.core.kinds import group
+from ampere.estimation.estimate import Z90, Estimator, LayerShare
+from ampere.reporting import curve, heatmap, naming
+from ampere.storage.profile import Observation, Profile
 
-from . import curve, heatmap, naming
 from .origin import beneath
 from .record import Chart, Section, Table
 from .scales import tick, whole

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ampere.errors import ProfileError
-from ampere.network import Meter
-from ampere.profiles import strict_json
-from ampere.profiles.storage import read_at_most
+from ampere.core import Meter
+from ampere.core.errors import ProfileError
+from ampere.storage import files as strict_json
+from ampere.storage.files import read_at_most
 
 LARGEST = 8_000_000  # bytes
 MOST_ROWS = 2_000

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ampere import units
-from ampere.methods import answers, title
-from ampere.network import Network
-from ampere.network.setup import ALLOCATORS
-from ampere.profiles.profile import Profile
+from ampere.core import Network, units
+from ampere.core.setup import ALLOCATORS
+from ampere.reporting import bars, naming
+from ampere.storage.profile import Profile
+from ampere.validation.methods import answers, title
 
-from . import bars, naming
 from .origin import beneath
 from .record import Chart, Section, Table
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ampere.profiles.storage import storing
+from ampere.reporting import svg
+from ampere.storage.files import storing
 
-from . import svg
 from .marks import Drawing, Text, room_for
 from .page import FULL, HALF, html
 from .record import Chart, Report

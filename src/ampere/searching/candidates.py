@@ -14,14 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ampere.estimation import Estimator
-from ampere.models.space import Arguments
-from ampere.network import Network
-from ampere.surrogate.additive import Additive
-from ampere.surrogate.bulk import Bulk
-from ampere.surrogate.template import Template, template
+from ampere.core import Network
+from ampere.estimation.additive import Additive
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.lookup_table import Bulk, Template, template
+from ampere.models.spaces import Arguments
 
-from .space import SearchSpace, Shape
+from .spaces import SearchSpace, Shape
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ampere import units
-from ampere.errors import UsageError
-from ampere.models.space import Arguments
+from ampere.core import units
+from ampere.core.errors import UsageError
+from ampere.models.spaces import Arguments
 
 from .candidates import Group
 

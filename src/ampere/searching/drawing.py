@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ampere import units
-from ampere.estimation import Z90
-from ampere.plotting import INK, MUTED, need_matplotlib
-from ampere.profiles.storage import storing
+from ampere.core import units
+from ampere.estimation.estimate import Z90
+from ampere.reporting.plotting import INK, MUTED, need_matplotlib
+from ampere.storage.files import storing
 
 from .result import Found, Trial
 

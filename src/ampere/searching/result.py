@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from ampere.network import Meter
+from ampere.core import Meter
 
 from .choosing import Candidate
 

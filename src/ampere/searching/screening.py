@@ -7,10 +7,10 @@ from random import Random
 
 import numpy as np
 
-from ampere.models.space import Arguments
+from ampere.models.spaces import Arguments
 
 from .candidates import Group, Prices, Rows
-from .space import SearchSpace, Shape
+from .spaces import SearchSpace, Shape
 
 IN_BULK, BY_THEMSELVES = 1_000_000, 300  # candidates, where nobody says how many
 Report = Callable[[float, float, str], None]

@@ -15,21 +15,19 @@ from typing import Any
 import numpy as np
 
 from ampere.api import estimator_of
+from ampere.core.errors import UsageError
+from ampere.core.setup import ALLOCATORS
 from ampere.devices.opening import LOCAL
-from ampere.errors import UsageError
-from ampere.estimation import Estimator, joules_in
+from ampere.estimation.estimate import Estimator, joules_in
 from ampere.models.loading import find_space, need_torch
-from ampere.network.setup import ALLOCATORS
-from ampere.profiles.profile import Profile
 from ampere.pruning.budget import deviations, joules_allowed
+from ampere.storage.profile import Profile
 
 from .candidates import Group, Prices
 from .choosing import choose
-from .families import of_space
-from .own import Values, of_function
 from .result import Found
 from .screening import Report, screen
-from .space import SearchSpace
+from .spaces import SearchSpace, Values, of_function, of_space
 from .training import Train, name_of, of_user, ours, refuse_if_none_trained, tried
 
 TRIALS, STEPS, CONFIDENCE = 12, 300, 0.9

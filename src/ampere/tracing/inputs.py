@@ -2,8 +2,8 @@
 
 import re
 
-from ampere.errors import UsageError
-from ampere.network.inputs import InputSpec
+from ampere.core.errors import UsageError
+from ampere.core.network import InputSpec
 
 _PATTERN = re.compile(r"(?P<shape>\d+(?:x\d+)*)(?::(?P<dtype>[a-z]+\d*))?(?:<(?P<high>\d+))?")
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")

@@ -1,28 +1,153 @@
-"""Sees every operation of a step, forward and backward, and notes what it is and where it runs.
-
-forward    operation ------------> Operation(class, module call, operands, node)
-              |  autograd gives each differentiable operation a node with a sequence number
-backward   node n runs its operations --> cost_of_node[n]
-"""
+"""Records every operation of a step, forward and backward: what it is, in which module call it runs, what it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .calls import CallTracker
-from .flops import flops_of
-from .ops import FREE, LOOKUP, NORM, PRODUCT, UNKNOWN, op_class
-from .ownership import Ownership
+from .operations import FREE, LOOKUP, NORM, PRODUCT, UNKNOWN, Ownership, flops_of, op_class
 from .recognise import RECOGNISERS, Draft
-from .record import Cost, Operation
-from .running import run
-from .tensors import tensors_in
+from .standins import stand_in
+
+# The tensors among arguments and results.
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for part in value if not isinstance(part, (int, float)) for t in tensors_in(part)]
+    if isinstance(value, dict):
+        return tensors_in(list(value.values()))
+    return []
+
+
+# Which module call an operation runs in.
+
+
+@dataclass(eq=False)
+class Call:
+    """One call of one module; `parent` is None for the model itself."""
+
+    path: str
+    module: nn.Module
+    parent: Call | None
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    output: Any = None
+
+    def chain(self) -> Iterator[Call]:
+        """This call and the ones around it, the model's own left out."""
+        call: Call = self
+        while call.parent is not None:
+            yield call
+            call = call.parent
+
+
+class CallTracker:
+    """Follows the calls through hooks on every module of a copy of the model."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.root = Call("", model, None)
+        self.current = self.root
+        self.entered: Callable[[Call], None] = lambda call: None
+        self.left: Callable[[Call], None] = lambda call: None
+        for path, module in model.named_modules():
+            self._hook(path, module)
+
+    def _hook(self, path: str, module: nn.Module) -> None:
+        def enter(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            call = Call(path, module, self.current) if path else self.root
+            call.args, call.kwargs = args, kwargs
+            self.current = call
+            self.entered(call)
+
+        def leave(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+            call = self._find(module)
+            call.output = output
+            self.left(call)
+            self.current = call.parent or self.root
+
+        module.register_forward_pre_hook(enter, with_kwargs=True)
+        module.register_forward_hook(leave)
+
+    def _find(self, module: nn.Module) -> Call:
+        """A user's `try` may have skipped the leaving of inner calls."""
+        for call in self.current.chain():
+            if call.module is module:
+                return call
+        return self.root
+
+
+# What the recorder notes of each operation, and the cost of backward by autograd node.
+
+
+@dataclass
+class Cost:
+    launches: int = 0
+    flops: int = 0
+    values: int = 0
+
+    def add(self, other: Cost) -> None:
+        self.launches += other.launches
+        self.flops += other.flops
+        self.values += other.values
+
+
+@dataclass(eq=False)
+class Operation:
+    """A forward operation. `nodes` are the sequence numbers of its autograd nodes."""
+
+    name: str
+    op_class: str
+    call: Call
+    values_in: int
+    values_out: int
+    cost: Cost
+    draft: Draft | None = None
+    parameters: list[nn.Parameter] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+    in_function: bool = False  # inside a torch.autograd.Function, where gradients are off
+    trusted: bool = False  # its kind's FLOPs hold, though not each operation inside was seen
+    backward: bool = False
+
+
+# Runs one operation, at once where a stand-in will do.
+
+
+def run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    out = stand_in(func, args) if args else None
+    if out is not None:
+        return out
+    try:
+        return func(*args, **kwargs)
+    except RuntimeError:
+        tensors = tensors_in((args, kwargs))
+        if len({t.device for t in tensors}) < 2 or not any(t.is_meta for t in tensors):
+            raise
+        # A tensor made without naming a device is on the CPU, while the model is on none.
+        return func(*_on_meta(args), **_on_meta(kwargs))
+
+
+def _on_meta(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return value.to("meta")
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_on_meta, value))
+    return {k: _on_meta(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+# Sees every operation of a step, forward and backward, and notes what it is and where it runs.
+#
+# forward    operation ------------> Operation(class, module call, operands, node)
+#               |  autograd gives each differentiable operation a node with a sequence number
+# backward   node n runs its operations --> cost_of_node[n]
 
 _sequence_number = torch._C._autograd._get_sequence_nr
 _current_node = torch._C._current_autograd_node

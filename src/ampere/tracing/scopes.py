@@ -13,12 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from .calls import Call
-from .ops import UNKNOWN
+from .operations import UNKNOWN
 from .recognise import Draft
-from .record import Cost, Operation
-from .recorder import Recorder
-from .tensors import tensors_in
+from .recorder import Call, Cost, Operation, Recorder, tensors_in
 
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _OPTIONS = ("attn_mask", "dropout_p", "is_causal")

@@ -5,26 +5,106 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from textwrap import shorten
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ampere.errors import ModelError
-from ampere.network import Network
-from ampere.network.inputs import InputSpec
-from ampere.worker.runtimes.torch_inputs import tensors_of
-from ampere.worker.runtimes.torch_loss import targets, training_loss
+from ampere.core import Network
+from ampere.core.errors import ModelError
+from ampere.core.network import InputSpec
+from ampere.runtimes.torch_model import differentiable, own_loss, targets, tensors_of, training_loss
 
-from .calls import CallTracker
 from .copying import filled, meta_copy, on_meta, real_copy
-from .failures import Failure, explained, refuse_constant, refuse_no_loss, refuse_untrainable
-from .graph import reached_nodes
 from .layers import Layers, settle
-from .notes import notes_of
-from .recorder import Recorder
+from .operations import UNKNOWN, reached_nodes
+from .recorder import Call, CallTracker, Recorder, tensors_in
 from .scopes import Scopes
-from .tensors import tensors_in
+
+# What people should know of a trace: what no table knew, and what is not trained.
+
+
+def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
+    strangers = dict.fromkeys(
+        f"{o.name} in {o.call.path or 'the model itself'} is of no known class"
+        for o in recorder.operations
+        if o.op_class == UNKNOWN
+    )
+    lost = sum(cost.flops for cost in recorder.cost_of_node.values())
+    if lost:
+        strangers[f"{lost} FLOPs of backward belong to no operation that was seen, and are left out"] = None
+    idle = [name for p, name in recorder.owned.names.items() if p.requires_grad and p not in counted]
+    if not idle:
+        return tuple(strangers)
+    several = f" and {len(idle) - 1} more" if len(idle) > 1 else ""
+    return (*strangers, f"no gradient reaches {idle[0]}{several}: not counted as trained")
+
+
+# Why a model could not be traced: what, where, and what to do, in one line.
+
+_SHAPES = ("shape", "size", "channels", "expected", "dimension", "must match", "cannot be multiplied", "argument")
+
+
+class Failure(Exception):
+    """A step that did not run through, and the module call in which it stopped."""
+
+    def __init__(self, cause: Exception, call: Call) -> None:
+        self.cause = cause
+        self.call = call
+        first = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        self.line = shorten(first, 240, placeholder=" ...").rstrip(".")
+        super().__init__(self.line)
+
+
+def refuse_untrainable(model: nn.Module) -> None:
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ModelError(
+            f"cannot train {type(model).__name__}: no parameter requires a gradient; set requires_grad on some"
+        )
+
+
+def refuse_constant(output: Any, model: nn.Module) -> None:
+    if own_loss(output) is None and not differentiable(output):
+        what = f"cannot train {type(model).__name__}: no tensor in its output depends on a trainable parameter"
+        raise ModelError(f"{what}; return such a tensor from forward, or a loss")
+
+
+def refuse_no_loss(value: Any) -> None:
+    if not isinstance(value, Tensor) or value.grad_fn is None:
+        raise ModelError("the loss depends on no trainable parameter: return a tensor computed from the model's output")
+    if value.numel() != 1:
+        raise ModelError(f"the loss is {value.numel()} numbers: return one, as with .mean()")
+
+
+def explained(failure: Failure, inputs: Any) -> ModelError:
+    call = failure.call
+    where = f"{call.path} ({type(call.module).__name__})" if call.path else type(call.module).__name__
+    given = _given(call.args, call.kwargs) or _given((), inputs if isinstance(inputs, dict) else {"": inputs})
+    return ModelError(f"{where} cannot be run: {failure.line}; it was given {given}; {_remedy(failure)}")
+
+
+def _remedy(failure: Failure) -> str:
+    text = failure.line.lower()
+    if isinstance(failure.cause, (TypeError, IndexError)) or any(word in text for word in _SHAPES):
+        return "check the model's inputs with --input, as in --input 10x1x28x28"
+    return "run one training step of it yourself to see more"
+
+
+def _given(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    parts = [_shown(a) for a in args] + [f"{k}={_shown(v)}" if k else _shown(v) for k, v in kwargs.items()]
+    return ", ".join(parts)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return "x".join(map(str, value.shape)) or "a scalar"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_shown, value))
+    return type(value).__name__
+
+
+# A torch model becomes a Network: one step is run on shapes alone, and nothing is trained.
 
 Loss = Callable[[Any], Tensor]
 

@@ -3,10 +3,9 @@
 import os
 import sys
 
-from .channel import open_channel
+from .guards import volunteer_for_the_oom_killer
 from .listening import listen
-from .memory import volunteer_for_the_oom_killer
-from .serving import serve
+from .serving import open_channel, serve
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ import os
 import platform
 from typing import Any, Dict, Optional
 
-from . import PROTOCOL
-from .meters import choose_meter, watts_of
-from .runtimes import installed
-from .surroundings import governor, power_source
+from ampere.core.protocol import PROTOCOL
+from ampere.meters import choose_meter, watts_of
+from ampere.meters.system_state import governor, power_source
+from ampere.runtimes import installed
 
 NEON = ("aarch64", "arm64", "armv7l", "armv8l")
 

@@ -1,33 +1,30 @@
-"""Windows of training, interleaved with windows of the yardstick.
-
-    pairing "step"     y T y T y T y          every iteration between two yardstick steps
-    with settling      ..y T ..y T ..y        the same, where a runtime says so
-    pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
-    a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
-    with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
-    pairing "plain"    TTTTTTTT               one loop by the clock, without a yardstick: the paper's protocol
-
-A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
-does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not count: after a
-larger network the first ones find their memory out of the caches, and cost up to a half more.
-"""
+"""Windows of training, interleaved with windows of the yardstick (the reference step)."""
 
 import math
 import time
 from typing import Any, Callable, List, NamedTuple, Tuple
 
-from .meters import Meter
+from ampere.core.windows import YARDSTICKS_IN_WINDOW, Plan, Reading
+from ampere.meters import CpuTimeMeter, Meter
+
+# Windows of training, interleaved with windows of the yardstick.
+#
+#     pairing "step"     y T y T y T y          every iteration between two yardstick steps
+#     with settling      ..y T ..y T ..y        the same, where a runtime says so
+#     pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
+#     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
+#     with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
+#     pairing "plain"    TTTTTTTT               one loop by the clock, without a yardstick: the paper's protocol
+#
+# A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
+# does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not count: after a
+# larger network the first ones find their memory out of the caches, and cost up to a half more.
 
 try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-WINDOW_SECONDS = 0.04
-LEAST_IN_WINDOW = 4
-PAIRS_FOR_COUNTER = 3
-YARDSTICKS_IN_WINDOW = 5
-SETTLING = 3  # yardstick steps before those of a window
 
 Step = Callable[[], Any]
 
@@ -51,34 +48,6 @@ class Target(NamedTuple):
     step: Step
     before: Tuple[Step, ...] = ()
     after: Tuple[Step, ...] = ()
-
-
-class Plan(NamedTuple):
-    targets: Tuple[int, ...]  # iterations of each window
-    yardsticks: int  # steps of each yardstick window
-    settling: int = 0  # yardstick steps before it that do not count
-
-
-def plan_steps(iterations: int, settling: int = 0) -> Plan:
-    return Plan((1,) * iterations, 1, settling)
-
-
-def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:
-    """Windows of about 40 ms and at least 4 iterations, as even as the total allows."""
-    length = max(LEAST_IN_WINDOW, math.ceil(WINDOW_SECONDS / max(seconds_per_iteration, 1e-6)))
-    count = max(1, iterations // length)
-    return Plan(tuple((iterations + i) // count for i in range(count)), YARDSTICKS_IN_WINDOW, SETTLING)
-
-
-def plan_for_counter(iterations: int, step_seconds: float, yardstick_seconds: float, counter_seconds: float) -> Plan:
-    """The seconds that a counter needs, of the target and of the yardstick, in a few windows of each."""
-    target = _steps_in(counter_seconds / PAIRS_FOR_COUNTER, step_seconds, math.ceil(iterations / PAIRS_FOR_COUNTER))
-    beside = _steps_in(counter_seconds / PAIRS_FOR_COUNTER, yardstick_seconds, YARDSTICKS_IN_WINDOW)
-    return Plan((target,) * PAIRS_FOR_COUNTER, beside)
-
-
-def _steps_in(seconds: float, step_seconds: float, least: int) -> int:
-    return max(least, math.ceil(seconds / max(step_seconds, 1e-6)))
 
 
 def measure(
@@ -128,3 +97,29 @@ def ratios(targets: List[Window], yardsticks: List[Window]) -> List[float]:
 
 def page_faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if resource else 0
+
+
+# The power of a steady load: what a gauge shows once it has settled, without the ends of a window.
+#
+# y | T T T T T T T T T T T T T T T | y
+#     settling      samples, read         y: a few yardstick steps, only timed
+#
+# A sample shows the power of the update before it, and may be an update old when it is read: from two updates after
+# the load began, all that is read is of this load. The energy of a window is off by up to a sample at both ends.
+
+
+def measure_steady(
+    target: Step, yardstick: Step, step_seconds: float, reading: Reading, meter: Meter
+) -> Tuple[List[Window], List[Window]]:
+    """One window of the target, between yardsticks that are only timed: these tell whether the clock is as usual."""
+    clock = CpuTimeMeter()
+    before = window(yardstick, YARDSTICKS_IN_WINDOW, clock)
+    settle(target, reading)
+    read = window(target, max(1, math.ceil(reading.seconds / max(step_seconds, 1e-6))), meter)
+    return [read], [before, window(yardstick, YARDSTICKS_IN_WINDOW, clock)]
+
+
+def settle(step: Callable[[], object], reading: Reading) -> None:
+    until = time.monotonic() + reading.settling_seconds
+    while time.monotonic() < until:
+        step()

@@ -1,13 +1,146 @@
-"""A line in, a line out: whatever happens in between, every request gets one answer."""
+"""Serving a host: one JSON line in, one out, heartbeats in between, whatever a model prints kept apart."""
 
+import contextlib
 import json
-from typing import Any, Callable, Dict
+import os
+import queue
+import signal
+import threading
+import time
+from typing import Any, BinaryIO, Callable, Dict, Optional
+
+from ampere.core.errors import WorkerError, as_worker_error, bad_request
+from ampere.core.protocol import PROTOCOL, PROTOCOLS
+from ampere.meters import counters, load
 
 from .block import block, yardstick_alone
-from .channel import Channel
-from .errors import WorkerError, as_worker_error, bad_request
-from .greeting import greeting
-from .meters import counters, load
+from .machine import hello
+
+# Signs of life: while a request is worked on, something is called every so often; at rest nothing wakes up.
+
+
+class Heart:
+    def __init__(self, beat: Callable[[], None]) -> None:
+        self._beat, self._seconds = beat, 0.0
+        self._working = threading.Event()
+        self._thread: Optional[threading.Thread] = None
+
+    def every(self, seconds: Optional[float]) -> None:
+        """From now on; None for never again."""
+        self._seconds = seconds or 0.0
+        if seconds and self._thread is None:
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+
+    def work(self) -> None:
+        self._working.set()
+
+    def rest(self) -> None:
+        self._working.clear()
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError, ValueError):  # nobody is left to hear it
+            while self._working.wait() and self._seconds:
+                time.sleep(self._seconds)
+                if self._working.is_set():
+                    self._beat()
+        self._thread = None
+
+
+# The pipe to the host: one JSON object a line, kept apart from whatever a model prints or reads.
+#
+# fd 0 --dup--> requests      fd 0 becomes /dev/null
+# fd 1 --dup--> answers       fd 1 becomes standard error
+
+ORPHAN_GRACE_SECONDS = 10.0
+
+
+class Channel:
+    def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
+        self._requests, self._answers = requests, answers
+        self._writing = threading.Lock()
+        self.heart = Heart(lambda: self._write(b"\n"))
+        self._lines: queue.Queue[Optional[bytes]] = queue.Queue()
+        # A thread, so that a closed pipe is noticed even while a variant hangs.
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def receive(self) -> Optional[bytes]:
+        """The next request, or None when the host is gone; an empty line only says that it is still there."""
+        self.heart.rest()
+        line = self._lines.get()
+        while line is not None and not line.strip():
+            line = self._lines.get()
+        self.heart.work()
+        return line
+
+    def send(self, answer: Dict[str, Any]) -> None:
+        self._write(json.dumps(answer, allow_nan=False).encode() + b"\n")
+
+    def _write(self, line: bytes) -> None:
+        with self._writing:
+            self._answers.write(line)
+            self._answers.flush()
+
+    def _listen(self) -> None:
+        for line in self._requests:
+            self._lines.put(line)
+        self._lines.put(None)
+        time.sleep(ORPHAN_GRACE_SECONDS)
+        _end_everything()
+
+
+def open_channel() -> Channel:
+    requests, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return Channel(os.fdopen(requests, "rb"), os.fdopen(answers, "wb"))
+
+
+def _end_everything() -> None:
+    """Nobody is left to answer: end this process, and children still busy with a variant."""
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(0)
+
+
+# The first request of a conversation: which version is spoken, how often the worker says that it is alive.
+
+QUICKEST_BEAT, SLOWEST_BEAT = 0.05, 3600.0  # seconds
+
+
+def greeting(request: Dict[str, Any], beat_every: Callable[[Optional[float]], None]) -> Dict[str, Any]:
+    version, beat_seconds = agreed(request.get("protocols", [PROTOCOL])), _beat_seconds(request)
+    said = {**hello(request), "protocol": version, "factories": True, "beat_seconds": beat_seconds}
+    beat_every(beat_seconds)
+    return said
+
+
+def agreed(offered: Any) -> int:
+    """The newest version that both sides speak."""
+    if not isinstance(offered, list) or not all(isinstance(version, int) for version in offered):
+        raise bad_request(f"protocols is {offered!r}, but must be a list of whole numbers")
+    shared = set(offered) & set(PROTOCOLS)
+    if not shared:
+        raise WorkerError("protocol", f"this worker speaks {_versions(PROTOCOLS)}, and was asked for {offered}")
+    return max(shared)
+
+
+def _versions(versions: Any) -> str:
+    return "protocol " + " and ".join(map(str, versions))
+
+
+def _beat_seconds(request: Dict[str, Any]) -> Optional[float]:
+    seconds = request.get("beat_seconds")
+    if seconds is None:
+        return None
+    if not isinstance(seconds, (int, float)) or not QUICKEST_BEAT <= seconds <= SLOWEST_BEAT:
+        raise bad_request(f"beat_seconds is {seconds!r}, but must be from {QUICKEST_BEAT:g} to {SLOWEST_BEAT:g}")
+    return float(seconds)
+
+
+# A line in, a line out: whatever happens in between, every request gets one answer.
 
 Request = Dict[str, Any]
 Actions = Dict[str, Callable[[Request], Dict[str, Any]]]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ampere.errors import UsageError
+from ampere.core.errors import UsageError
 from ampere.evaluation.case_study import celeba
 from ampere.evaluation.case_study.faces import draw
 from ampere.evaluation.case_study.images import SIZE, task

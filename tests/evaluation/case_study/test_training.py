@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from ampere.errors import ModelError
+from ampere.core.errors import ModelError
 from ampere.evaluation.case_study.images import task
 from ampere.evaluation.case_study.training import LOOKS, train
 from ampere.models.cnn5 import build

@@ -5,9 +5,9 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from .. import options as shared
-from ..progress import reporting
-from ..screen import print_json
+from ampere.cli import options as shared
+from ampere.cli.console import print_json
+from ampere.cli.progress import reporting
 
 COLUMNS = {
     "time": "s ms us ns iso",
@@ -39,10 +39,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere.devices.logs.spec import LogSpec
+    from ampere.cli.views.attached import show, to_json
+    from ampere.devices.external_meters.log import LogSpec
     from ampere.profiling.attaching import attach
-
-    from ..views.attached import show, to_json
 
     asked = {name: getattr(options, name) for name in COLUMNS if getattr(options, name)}
     with reporting(f"looking for the load in {options.log}", options.quiet):

@@ -6,19 +6,17 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.errors import ModelError, UsageError
-
-from .. import options as shared
-from .. import values
-from ..asking import asked
-from ..knowing import know, lacking_in, profile_in
-from ..screen import print_json
+from ampere.cli import options as shared
+from ampere.cli import values
+from ampere.cli.console import print_json
+from ampere.cli.ensure_profile import ensure_profile, lacking_in, profile_in
+from ampere.cli.model_argument import model_argument
+from ampere.core.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from ampere.estimation import Estimator
-    from ampere.network import Network
-
-    from ..knowing import Model
+    from ampere.cli.ensure_profile import Model
+    from ampere.core import Network
+    from ampere.estimation.estimate import Estimator
 
     Asked = tuple[list[Network], list[Estimator]]
 
@@ -54,9 +52,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
+    from ampere.cli.views import comparison, ranking
     from ampere.comparison import compare, rank
-
-    from ..views import comparison, ranking
 
     _need_two(options)
     networks, estimators = _on_profiles(options) if options.profile else _here(options)
@@ -88,19 +85,19 @@ def _each(options: Namespace) -> list[Namespace]:
 
 def _here(options: Namespace) -> Asked:
     """In each runtime, with one profile that knows all models."""
-    models = [asked(each) for each in _each(options)]
+    models = [model_argument(each) for each in _each(options)]
     settings = [Namespace(**{**vars(options), "runtime": name}) for name in options.runtimes or (options.runtime,)]
     if options.runtimes:
         _check_all(models, settings)
-    known = [[know(model, setting) for model in models] for setting in settings]
+    known = [[ensure_profile(model, setting) for model in models] for setting in settings]
     return [k.network for k in known[0]], [of_one[-1].estimator for of_one in known]
 
 
 def _check_all(models: list[Model], settings: list[Namespace]) -> None:
     """Before any time is spent on the first."""
     from ampere.api import network_of
-    from ampere.network import Network
-    from ampere.profiling.abilities import check_builds, check_setup, known
+    from ampere.core import Network
+    from ampere.profiling.capabilities import check_builds, check_setup, known
 
     for model in models:
         network = network_of(model)
@@ -113,10 +110,10 @@ def _check_all(models: list[Model], settings: list[Namespace]) -> None:
 
 def _on_profiles(options: Namespace) -> Asked:
     from ampere.api import network_of
-    from ampere.estimation import Estimator
+    from ampere.estimation.estimate import Estimator
 
     profiles = [profile_in(Path(path)) for path in options.profile]
-    networks = [network_of(asked(each)) for each in _each(options)]
+    networks = [network_of(model_argument(each)) for each in _each(options)]
     for path, profile in zip(options.profile, profiles, strict=True):
         shared.check_setup(options, profile.setup, path)
         for network in networks:
@@ -126,7 +123,7 @@ def _on_profiles(options: Namespace) -> Asked:
 
 
 def _need_layers(network: Network, runtime: str, path: str) -> None:
-    from ampere.worker.runtimes.description import refusal
+    from ampere.runtimes.table import refusal
 
     lacks = list(lacking_in(network, runtime))
     if lacks:

@@ -6,14 +6,13 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ampere.errors import ConformanceError
-
-from .. import options as shared
-from .. import values
-from ..screen import notice, print_json
+from ampere.cli import options as shared
+from ampere.cli import values
+from ampere.cli.console import notice, print_json
+from ampere.core.errors import ConformanceError
 
 if TYPE_CHECKING:
-    from ampere.conformance import Outcome
+    from ampere.devices.conformance import Outcome
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -35,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere.conformance import check_worker
+    from ampere.devices.conformance import check_worker
 
     outcomes = check_worker(
         options.worker,
@@ -56,7 +55,7 @@ def run(options: Namespace) -> None:
 
 
 def _show(outcomes: tuple[Outcome, ...]) -> None:
-    from ..screen import print_table
+    from ampere.cli.console import print_table
 
     rows = [(o.name, o.verdict, o.title if not o.told else f"{o.title}: {o.told}") for o in outcomes]
     print_table(("check", "", "the worker ..."), rows)

@@ -6,10 +6,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from ampere.errors import UsageError
-
-from .. import options as shared
-from ..screen import notice, print_json
+from ampere.cli import options as shared
+from ampere.cli.console import notice, print_json
+from ampere.core.errors import UsageError
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -37,7 +36,7 @@ def run(options: Namespace) -> None:
     from ampere.devices import describe
     from ampere.devices.opening import counters_of, has_meters
     from ampere.devices.simulated import PARTS
-    from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+    from ampere.meters import DEFAULT_WATTS_PER_CORE
 
     shared.use_meter(options)
     if options.check and not has_meters(options.device):
@@ -55,13 +54,13 @@ def run(options: Namespace) -> None:
     if options.json:
         print_json(found)
     else:
-        from ..views.devices import show
+        from ampere.cli.views.devices import show
 
         show(found)
 
 
 def stored_profiles(device_id: str) -> list[dict[str, Any]]:
-    from ampere.profiles.places import home
+    from ampere.storage.places import home
 
     paths = sorted((home() / "profiles").glob("*.json"))
     return [_summary(path, device_id) for path in paths]
@@ -69,8 +68,8 @@ def stored_profiles(device_id: str) -> list[dict[str, Any]]:
 
 def _summary(path: Path, device_id: str) -> dict[str, Any]:
     """One damaged file must not hide the others."""
-    from ampere.errors import ProfileError
-    from ampere.profiles.profile import Profile
+    from ampere.core.errors import ProfileError
+    from ampere.storage.profile import Profile
 
     try:
         profile = Profile.load(path)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
 
-from .. import options as shared
-from .. import values
-from ..asking import asked
-from ..knowing import Known, know
-from ..screen import notice, print_json
-from ..whole_run import WholeRun, add_run, battery_joules, check_asked, iterations_asked, whole_run
+from ampere.cli import options as shared
+from ampere.cli import values
+from ampere.cli.console import notice, print_json
+from ampere.cli.ensure_profile import Known, ensure_profile
+from ampere.cli.model_argument import model_argument
+from ampere.cli.training_run import WholeRun, add_run, battery_joules, check_asked, iterations_asked, whole_run
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     check_asked(options)
     battery = battery_joules(options)
-    known = know(asked(options), options)
+    known = ensure_profile(model_argument(options), options)
     if options.now:
         known = _as_it_is_now(known, options)
     iterations = iterations_asked(options, known.network.batch)
@@ -55,7 +55,7 @@ def run(options: Namespace) -> None:
     if options.json:
         print_json(to_json(known, total))
     else:
-        from ..views.estimate import show
+        from ampere.cli.views.estimate import show
 
         show(known, total, options, battery)
 

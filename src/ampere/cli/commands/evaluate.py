@@ -6,12 +6,11 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.errors import Interrupted
-from ampere.units import seconds
-
-from .. import options as shared
-from ..progress import reporting
-from ..screen import notice, print_json
+from ampere.cli import options as shared
+from ampere.cli.console import notice, print_json
+from ampere.cli.progress import reporting
+from ampere.core.errors import Interrupted
+from ampere.core.units import seconds
 
 if TYPE_CHECKING:
     from ampere.evaluation.folder import Folder
@@ -78,7 +77,7 @@ def run(options: Namespace) -> None:
 
 
 def _list(names: list[str], lab: Lab, options: Namespace) -> None:
-    from ..views.evaluation import listed, show_list
+    from ampere.cli.views.evaluation import listed, show_list
 
     print_json(listed(names, lab)) if options.json else show_list(names, lab)
 
@@ -95,7 +94,7 @@ def _earlier(lab: Lab, options: Namespace) -> Folder | None:
 
 
 def _stored(names: list[str], lab: Lab) -> list[Result]:
-    from ampere.errors import ProfileError
+    from ampere.core.errors import ProfileError
     from ampere.evaluation.running import stored
 
     found = [result for name in names if (result := stored(name, lab))]
@@ -122,7 +121,7 @@ def _measured(names: list[str], lab: Lab, options: Namespace) -> list[Result]:
 def _drawn(results: list[Result], folder: Path, options: Namespace) -> list[Path]:
     from ampere.evaluation.catalogue import has_drawing
     from ampere.evaluation.drawing.saving import draw
-    from ampere.plotting import can_plot
+    from ampere.reporting.plotting import can_plot
 
     if options.no_plot:
         return []
@@ -138,6 +137,6 @@ def _show(results: list[Result], files: list[Path], options: Namespace) -> None:
     if options.json:
         print_json({**summary_of(results), "files": [str(path) for path in files]})
         return
-    from ..views.evaluation import show
+    from ampere.cli.views.evaluation import show
 
     show(results, files)

@@ -5,22 +5,21 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from ampere.errors import UsageError
-
-from .. import options as shared
-from .. import values
-from ..asking import asked_model, name_of
-from ..knowing import stored
-from ..options import setup_of
-from ..progress import of_measuring, reporting
-from ..screen import notice, print_json
+from ampere.cli import options as shared
+from ampere.cli import values
+from ampere.cli.console import notice, print_json
+from ampere.cli.ensure_profile import stored
+from ampere.cli.model_argument import asked_model, name_of
+from ampere.cli.options import setup_of
+from ampere.cli.progress import of_measuring, reporting
+from ampere.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from ampere.estimation import Estimate
+    from ampere.core import Measurement
+    from ampere.estimation.estimate import Estimate
     from ampere.models.loading import LoadedModel
-    from ampere.network import Measurement
-    from ampere.profiles.profile import Profile
-    from ampere.profiling.besides import Timed
+    from ampere.profiling.overheads import Timed
+    from ampere.storage.profile import Profile
 
 BESIDES_AT_MOST = 3.0  # seconds
 
@@ -62,7 +61,7 @@ def run(options: Namespace) -> None:
     besides = _besides(options)
     measured = _measure(model, profile, options)
     estimate = _estimate(model, profile, options) if profile else None
-    from ..views.measurement import show, to_json
+    from ampere.cli.views.measurement import show, to_json
 
     if options.json:
         print_json({**to_json(name_of(model), measured, estimate, besides), "own_code": _by_own_code(model, options)})
@@ -71,8 +70,8 @@ def run(options: Namespace) -> None:
 
 
 def _by_own_code(model: str | LoadedModel, options: Namespace) -> bool:
-    from ampere.models.flax_models import is_flax
-    from ampere.profiling.abilities import runs_own_code
+    from ampere.models.loading import is_flax
+    from ampere.profiling.capabilities import runs_own_code
 
     flax = not isinstance(model, str) and is_flax(model.model)
     return runs_own_code(options.device, setup_of(options).runtime, flax)
@@ -102,7 +101,7 @@ def _estimate(model: str | LoadedModel, profile: Profile, options: Namespace) ->
 
 
 def _besides(options: Namespace) -> list[Timed]:
-    from ampere.profiling.besides import time_evaluating, time_loading
+    from ampere.profiling.overheads import time_evaluating, time_loading
 
     found, seconds = [], min(BESIDES_AT_MOST, options.seconds)
     if options.data:
@@ -118,13 +117,13 @@ def _besides(options: Namespace) -> list[Timed]:
 
 
 def _watts(profile: Profile | None) -> float:
-    from ampere.worker.meters import DEFAULT_WATTS_PER_CORE
+    from ampere.meters import DEFAULT_WATTS_PER_CORE
 
     return _watts_told(profile) or DEFAULT_WATTS_PER_CORE
 
 
 def _watts_told(profile: Profile | None) -> float | None:
     """None where joules come from a counter."""
-    from ampere.worker.meters import watts_in
+    from ampere.meters import watts_in
 
     return watts_in(profile.meter.scope) if profile else None

@@ -6,13 +6,12 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from ampere.errors import UsageError
-
-from .. import options as shared
-from .. import values
-from ..asking import asked_model
-from ..learning import learn
-from ..screen import print_json
+from ampere.cli import options as shared
+from ampere.cli import values
+from ampere.cli.console import print_json
+from ampere.cli.model_argument import asked_model
+from ampere.cli.run_profiling import run_profiling
+from ampere.core.errors import UsageError
 
 SPACES = ("cnn", "transformers", "recurrent")
 
@@ -65,9 +64,9 @@ def run(options: Namespace) -> None:
     asked_for = options.model or options.space
     model = asked_model(Namespace(**{**vars(options), "model": asked_for}))
     began = time.monotonic()
-    made = learn(model, options, Path(options.out) if options.out else None, options.target)
+    made = run_profiling(model, options, Path(options.out) if options.out else None, options.target)
     seconds = time.monotonic() - began
-    from ..views.profile import show, to_json
+    from ampere.cli.views.profile import show, to_json
 
     if options.json:
         print_json(to_json(made, seconds))

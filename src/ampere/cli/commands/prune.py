@@ -7,11 +7,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import options as shared
-from ..asking import asked_model
-from ..knowing import know
-from ..progress import reporting
-from ..screen import print_json
+from ampere.cli import options as shared
+from ampere.cli.console import print_json
+from ampere.cli.ensure_profile import ensure_profile
+from ampere.cli.model_argument import asked_model
+from ampere.cli.progress import reporting
 
 if TYPE_CHECKING:
     from ampere.models.loading import LoadedModel
@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere.estimation import joules_in
+    from ampere.estimation.estimate import joules_in
     from ampere.pruning.place import opened_place, why_not
     from ampere.pruning.pruning import prune
     from ampere.pruning.saving import save
@@ -63,7 +63,7 @@ def run(options: Namespace) -> None:
     battery = joules_in(options.battery) if options.battery else None
     loaded = _loaded(options)
     _refuse_nonsense(options, loaded, battery)
-    known = know(loaded, options)
+    known = ensure_profile(loaded, options)
     unmeasured = "as asked" if options.no_check else why_not(options.device, known.profile, known.network)
     at = opened_place(loaded, options.device, known.profile, options.allocator)
     with reporting("pruning", options.quiet) as report, nullcontext() if unmeasured else at as place:
@@ -87,7 +87,7 @@ def run(options: Namespace) -> None:
     if options.json:
         print_json({**pruned.to_json(), "unmeasured": unmeasured, "written": [str(path) for path in written]})
     else:
-        from ..views.pruning import show
+        from ampere.cli.views.pruning import show
 
         show(pruned, unmeasured, written)
 
@@ -107,8 +107,7 @@ def _refuse_nonsense(options: Namespace, loaded: LoadedModel, battery: float | N
 
 
 def _loaded(options: Namespace) -> LoadedModel:
-    from ampere.models.flax_models import refuse_flax
-    from ampere.models.loading import load_model
+    from ampere.models.loading import load_model, refuse_flax
 
     model = asked_model(options)
     loaded = load_model(model) if isinstance(model, str) else model

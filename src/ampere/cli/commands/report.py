@@ -6,16 +6,15 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.errors import UsageError
-
-from .. import options as shared
-from ..asking import asked
-from ..knowing import profile_in
-from ..screen import notice, print_json
-from ..whole_run import add_run, battery_joules, check_asked, iterations_asked
+from ampere.cli import options as shared
+from ampere.cli.console import notice, print_json
+from ampere.cli.ensure_profile import profile_in
+from ampere.cli.model_argument import model_argument
+from ampere.cli.training_run import add_run, battery_joules, check_asked, iterations_asked
+from ampere.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from ampere.network import Network
+    from ampere.core import Network
     from ampere.reporting import Report, Run
 
 FORMATS = ("html", "svg", "png")
@@ -53,7 +52,7 @@ def run(options: Namespace) -> None:
     check_asked(options)
     battery = battery_joules(options)
     if options.format == "png":
-        from ampere.plotting import need_matplotlib
+        from ampere.reporting.plotting import need_matplotlib
 
         need_matplotlib()
     report = _report(options, battery)
@@ -80,7 +79,7 @@ def _report(options: Namespace, battery: float | None) -> Report:
 
 
 def _is_profile(path: str) -> bool:
-    from ampere.profiles.files import is_document
+    from ampere.storage.files import is_document
 
     return path.endswith(".json") and is_document(Path(path), "profile")
 
@@ -88,7 +87,7 @@ def _is_profile(path: str) -> bool:
 def _network(model: str, options: Namespace) -> Network:
     from ampere.api import network_of
 
-    return network_of(asked(Namespace(model=model, input=options.input, batch=options.batch)))
+    return network_of(model_argument(Namespace(model=model, input=options.input, batch=options.batch)))
 
 
 def _write(report: Report, options: Namespace) -> tuple[Path, list[Path]]:

@@ -7,19 +7,18 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.network.setup import OPTIMIZERS
-
-from .. import options as shared
-from .. import values
-from ..knowing import know, stored
-from ..picture import picture_place
-from ..progress import reporting
-from ..screen import print_json
+from ampere.cli import options as shared
+from ampere.cli import values
+from ampere.cli.console import print_json
+from ampere.cli.ensure_profile import ensure_profile, stored
+from ampere.cli.picture import picture_place
+from ampere.cli.progress import reporting
+from ampere.core.setup import OPTIMIZERS
 
 if TYPE_CHECKING:
-    from ampere.estimation import Estimator
-    from ampere.searching.own import Values
+    from ampere.estimation.estimate import Estimator
     from ampere.searching.result import Found
+    from ampere.searching.spaces import Values
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -75,8 +74,8 @@ def _add_training(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere.searching.own import read_axis
     from ampere.searching.searching import search
+    from ampere.searching.spaces import read_axis
 
     vary = dict(read_axis(text) for text in options.vary)
     _refuse_nonsense(options, vary)
@@ -114,14 +113,14 @@ def run(options: Namespace) -> None:
     if options.json:
         print_json({**found.to_json(), "written": [str(path) for path in written]})
     else:
-        from ..views.search import show
+        from ampere.cli.views.search import show
 
         show(found, written)
 
 
 def _refuse_nonsense(options: Namespace, vary: dict[str, Values]) -> None:
     """Before any time is spent on profiling."""
-    from ampere.estimation import joules_in
+    from ampere.estimation.estimate import joules_in
     from ampere.searching.searching import allowed_joules, space_of
     from ampere.searching.training import of_user
 
@@ -134,8 +133,8 @@ def _refuse_nonsense(options: Namespace, vary: dict[str, Values]) -> None:
 
 def _known(options: Namespace) -> list[Estimator]:
     """One for each optimiser: of the profiles given, or of this device's own."""
-    from ampere.errors import UsageError
-    from ampere.estimation import Estimator
+    from ampere.core.errors import UsageError
+    from ampere.estimation.estimate import Estimator
     from ampere.models.loading import load_model
 
     if options.profile:
@@ -152,12 +151,12 @@ def _known(options: Namespace) -> list[Estimator]:
         return [Estimator(p, options.watts_per_core) for p in profiles if p.setup.optimizer in asked]
     model = options.space if ":" not in options.space else load_model(options.space, options.input)
     each = [Namespace(**{**vars(options), "optimizer": name}) for name in options.optimizers or ["sgd"]]
-    return [know(model, one).estimator for one in each]
+    return [ensure_profile(model, one).estimator for one in each]
 
 
 def _save(found: Found, path: Path) -> None:
     """After every trial, so that a search that is stopped has not been for nothing."""
-    from ampere.profiles.storage import storing
+    from ampere.storage.files import storing
 
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)

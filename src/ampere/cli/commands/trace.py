@@ -5,12 +5,11 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from ampere.errors import UsageError
-
-from .. import options as shared
-from ..asking import asked
-from ..knowing import lacking_in
-from ..screen import notice, print_json
+from ampere.cli import options as shared
+from ampere.cli.console import notice, print_json
+from ampere.cli.ensure_profile import lacking_in
+from ampere.cli.model_argument import model_argument
+from ampere.core.errors import UsageError
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -33,11 +32,10 @@ def run(options: Namespace) -> None:
     if options.out and not options.out.endswith(".json"):
         raise UsageError(f"--out {options.out} does not end in .json, by which a network file is known: add it")
     from ampere.api import network_of
-    from ampere.profiles.networks import save_network
+    from ampere.cli.views.network import show, to_json
+    from ampere.storage.networks import save_network
 
-    from ..views.network import show, to_json
-
-    network = network_of(asked(options))
+    network = network_of(model_argument(options))
     if options.out:
         save_network(network, Path(options.out))
     lacks = lacking_in(network, options.runtime) if options.runtime else ()

@@ -6,21 +6,20 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.errors import DeviceError
-
-from .. import options as shared
-from .. import values
-from ..asking import asked_model, name_of
-from ..knowing import know
-from ..picture import picture_place
-from ..progress import of_validating, reporting
-from ..rivals import rivals
-from ..screen import notice, print_json
+from ampere.cli import options as shared
+from ampere.cli import values
+from ampere.cli.baseline_profiles import rivals
+from ampere.cli.console import notice, print_json
+from ampere.cli.ensure_profile import ensure_profile
+from ampere.cli.model_argument import asked_model, name_of
+from ampere.cli.picture import picture_place
+from ampere.cli.progress import of_validating, reporting
+from ampere.core.errors import DeviceError
 
 if TYPE_CHECKING:
     from ampere.models.loading import LoadedModel
-    from ampere.profiles.profile import Profile
-    from ampere.validation import Validation
+    from ampere.storage.profile import Profile
+    from ampere.validation.validate import Validation
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -60,13 +59,13 @@ def run(options: Namespace) -> None:
     model = asked_model(options)
     methods = _methods(options)
     plot = picture_place(options, f"validate-{name_of(model).replace(':', '-')}.png")
-    profile = know(model, options).profile
+    profile = ensure_profile(model, options).profile
     others = rivals(model, options, methods or ())
     validation = _validate(model, profile, others, methods, options)
     if options.json:
         print_json(validation.to_json())
     else:
-        from ..views.validation import show
+        from ampere.cli.views.validation import show
 
         show(validation)
     if plot:
@@ -76,7 +75,7 @@ def run(options: Namespace) -> None:
 def _methods(options: Namespace) -> tuple[str, ...] | None:
     if options.methods is None:
         return None
-    from ampere.methods import names
+    from ampere.validation.methods import names
 
     return names(options.methods)
 
@@ -110,7 +109,7 @@ def _validate(
 
 
 def _draw(validation: Validation, path: Path, quiet: bool) -> None:
-    from ampere.plotting import scatter
+    from ampere.reporting.plotting import scatter
 
     scatter(validation, path)
     notice(f"drawn in {path}", quiet)

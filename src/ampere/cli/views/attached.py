@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from ampere import units
+from ampere.cli.console import headline, print_facts
+from ampere.core import units
 from ampere.profiling.attaching import Attached
 
-from ..screen import headline, print_facts
 from .meter import in_words
 
 

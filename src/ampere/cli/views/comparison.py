@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ampere import units
+from ampere.cli.console import headline, print_facts, print_table
 from ampere.comparison import SURE, Comparison, in_percent
-from ampere.estimation import Estimate
+from ampere.core import units
+from ampere.estimation.estimate import Estimate
 
-from ..screen import headline, print_facts, print_table
 from .meter import in_words
 from .places import column, conditions, loops
 

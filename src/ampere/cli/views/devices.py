@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ampere import units
-from ampere.network import Meter, TrainingSetup
+from ampere.cli.console import headline, print_facts
+from ampere.core import Meter, TrainingSetup, units
 
-from ..screen import headline, print_facts
 from .meter import in_words
 
 

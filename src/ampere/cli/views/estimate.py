@@ -5,15 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 
-from ampere import units
-from ampere.estimation import COVERS, Estimate, LayerShare
-from ampere.network.setup import ALLOCATORS, TrainingSetup
-from ampere.worker.runtimes.table import OURS
+from ampere.cli.console import bar, headline, print_facts, print_table, rows_that_fit
+from ampere.cli.ensure_profile import SURE_ENOUGH, Known
+from ampere.cli.options import same_again
+from ampere.cli.training_run import WholeRun
+from ampere.core import units
+from ampere.core.setup import ALLOCATORS, TrainingSetup
+from ampere.estimation.estimate import COVERS, Estimate, LayerShare
+from ampere.runtimes.table import OURS
 
-from ..knowing import SURE_ENOUGH, Known
-from ..options import same_again
-from ..screen import bar, headline, print_facts, print_table, rows_that_fit
-from ..whole_run import WholeRun
 from .meter import in_words
 
 NAMES_SHOWN = 6

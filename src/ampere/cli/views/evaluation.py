@@ -7,7 +7,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from ampere import units
+from ampere.cli.console import headline, print_facts, print_table
+from ampere.core import Meter, units
 from ampere.evaluation.case_study.subject import ORIGINAL
 from ampere.evaluation.case_study.verdict import Verdict
 from ampere.evaluation.catalogue import Record, find
@@ -15,9 +16,7 @@ from ampere.evaluation.drawing.style import by, in_order, label_of
 from ampere.evaluation.lab import Lab
 from ampere.evaluation.running import Result, expected_seconds
 from ampere.evaluation.summary import DRIFT, drift_of, table_of, verdicts_of
-from ampere.network import Meter
 
-from ..screen import headline, print_facts, print_table
 from .meter import label
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ampere import units
-from ampere.estimation import COVERS, Estimate
-from ampere.network import Measurement
-from ampere.network.setup import ALLOCATORS
-from ampere.profiling.besides import Timed
+from ampere.cli.console import headline, print_facts
+from ampere.core import Measurement, units
+from ampere.core.setup import ALLOCATORS
+from ampere.estimation.estimate import COVERS, Estimate
+from ampere.profiling.overheads import Timed
 
-from ..screen import headline, print_facts
 from .meter import in_words
 
 FLAGS = {

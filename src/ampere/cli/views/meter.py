@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ampere.network import Meter
-from ampere.worker.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.core import Meter
+from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
 DEFAULT = "the default, between a phone's big core (2-4 W) and a server's (5-10 W)"
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ampere import units
-from ampere.network import Layer, Network, work
-
-from ..screen import headline, print_facts, print_table
+from ampere.cli.console import headline, print_facts, print_table
+from ampere.core import Layer, Network, units, work
 
 
 def show(network: Network, lacks: Sequence[str] = (), runtime: str | None = None) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ampere.comparison import Moved
-from ampere.network.setup import ALLOCATORS
+from ampere.comparison import Normalized
+from ampere.core.setup import ALLOCATORS
 
 
 def column(one_device: bool) -> str:
     return "runtime" if one_device else "device"
 
 
-def conditions(places: Sequence[tuple[str, Moved]], one_device: bool) -> Iterator[tuple[str, str]]:
+def conditions(places: Sequence[tuple[str, Normalized]], one_device: bool) -> Iterator[tuple[str, str]]:
     """Names, and how each was brought to the condition of another."""
     for best in dict.fromkeys(moved.told_as for _, moved in places if moved.told_as):
         told = [f"{name} x {m.factor:.3f}" for name, m in places if m.told_as == best]

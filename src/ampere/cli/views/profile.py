@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from ampere import units
-from ampere.devices.logs import LATER
-from ampere.profiles.profile import Profile
-from ampere.profiling.running import Made
+from ampere.cli.console import headline, print_facts
+from ampere.core import units
+from ampere.devices.external_meters import LATER
+from ampere.profiling.running import ProfilingResult
+from ampere.storage.profile import Profile
 
-from ..screen import headline, print_facts
 from .meter import in_words
 
 REFUSALS_SHOWN = 3
@@ -27,7 +27,7 @@ PLURALS = {
 }
 
 
-def show(made: Made, seconds: float, model: str, options: Namespace) -> None:
+def show(made: ProfilingResult, seconds: float, model: str, options: Namespace) -> None:
     error = made.expected_error
     known = (
         f"{len(made.profile.observations)} measurements" if error is None else f"expected error {units.percent(error)}"
@@ -36,7 +36,7 @@ def show(made: Made, seconds: float, model: str, options: Namespace) -> None:
     print_facts(_facts(made, seconds, model, options))
 
 
-def _facts(made: Made, seconds: float, model: str, options: Namespace) -> Iterator[tuple[str, str]]:
+def _facts(made: ProfilingResult, seconds: float, model: str, options: Namespace) -> Iterator[tuple[str, str]]:
     profile = made.profile
     yield "profile", str(made.path)
     sort = "simulated " if profile.meter.simulated else ""
@@ -64,14 +64,14 @@ def compile_seconds(profile: Profile) -> float:
     return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in profile.observations)
 
 
-def _next(made: Made, model: str, options: Namespace) -> str:
+def _next(made: ProfilingResult, model: str, options: Namespace) -> str:
     which = options.input and ["--input", options.input]
     batch = options.batch and ["--batch", str(options.batch)]
     device = options.device != "local" and ["--device", options.device]
     place = options.out and ["--profile", str(made.path)]
     runtime = options.runtime and ["--runtime", options.runtime]
     told = [*(which or ()), *(batch or ()), *(place or ()), *(device or ()), *(runtime or ())]
-    from ampere.fitting import BY_LAYER
+    from ampere.estimation.fitting import BY_LAYER
 
     model = model if options.model else "MODEL"
     if made.profile.meter.name == LATER:
@@ -81,7 +81,7 @@ def _next(made: Made, model: str, options: Namespace) -> str:
     return shlex.join(["ampere", "estimate", model, *told])
 
 
-def to_json(made: Made, seconds: float) -> dict[str, Any]:
+def to_json(made: ProfilingResult, seconds: float) -> dict[str, Any]:
     profile = made.profile
     return {
         "path": str(made.path),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ampere import units
+from ampere.cli.console import headline, print_facts, print_table
+from ampere.core import units
 from ampere.pruning.result import Measured, Pruned
 
-from ..screen import headline, print_facts, print_table
 from .meter import in_words
 
 FIXED_SHOWN = 4

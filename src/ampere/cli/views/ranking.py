@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ampere import units
+from ampere.cli.console import headline, print_facts, print_table
 from ampere.comparison import Ranking, in_percent
+from ampere.core import units
 
-from ..screen import headline, print_facts, print_table
 from .comparison import guessed
 from .meter import in_words
 from .places import column, conditions, loops

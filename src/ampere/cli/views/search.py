@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ampere import units
+from ampere.cli.console import bar, headline, print_facts, print_table
+from ampere.core import units
 from ampere.searching.choosing import Candidate, in_words
 from ampere.searching.result import Found, Trial
 
-from ..screen import bar, headline, print_facts, print_table
 from .meter import in_words as meter_in_words
 
 BAR = 16

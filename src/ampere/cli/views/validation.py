@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ampere import units
-from ampere.methods import title
-from ampere.network.setup import ALLOCATORS
-from ampere.validation import Validation
+from ampere.cli.console import bar, headline, print_facts, print_table
+from ampere.core import units
+from ampere.core.setup import ALLOCATORS
+from ampere.validation.methods import title
+from ampere.validation.validate import Validation
 
-from ..screen import bar, headline, print_facts, print_table
 from .meter import in_words
 
 AGAIN, MARK = "repeatability", "→"

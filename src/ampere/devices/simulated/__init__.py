@@ -1,6 +1,6 @@
 """Devices without hardware: physically argued models of the paper's five, each of which knows its own truth."""
 
-from .device import SimulatedDevice
+from .device import SimulatedWorker
 from .parts import PARTS
 
-__all__ = ["PARTS", "SimulatedDevice"]
+__all__ = ["PARTS", "SimulatedWorker"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
-from .part import Part
+from .parts import Part
 from .physics import Cost
 
 TICK_SECONDS = 0.5  # how often the governor looks

@@ -15,17 +15,15 @@ from statistics import mean, median
 from types import TracebackType
 from typing import Any
 
-from ...network import Meter, Network, TrainingSetup, work
-from ...worker import PROTOCOL
-from ...worker.medians import relative_spread
-from ...worker.steady import reading_by
-from ...worker.yardstick_network import YARDSTICK
-from ..block import Block, Yardstick
-from ..device import VariantDied
-from ..subjects import network_of
+from ampere.core import Meter, Network, TrainingSetup, work
+from ampere.core.protocol import PROTOCOL
+from ampere.core.windows import reading_by, relative_spread
+from ampere.core.yardstick import YARDSTICK
+from ampere.devices.device import Block, VariantDied, Yardstick
+from ampere.devices.workloads import network_of
+
 from .body import Body, Window, read
-from .part import Part
-from .parts import PARTS
+from .parts import PARTS, Part
 from .physics import Cost, Truth, footprint, stage_of, truth_of
 
 PAIRS = 3  # windows of the target in a block
@@ -33,7 +31,7 @@ BUILD_SECONDS = 0.05  # to make a network ready, before its first step
 LEAST_YARDSTICKS = 5
 
 
-class SimulatedDevice:
+class SimulatedWorker:
     def __init__(self, name: str, seed: int = 0) -> None:
         self.part: Part = PARTS[name]
         self._rng = Random(f"{name} {seed}")
@@ -130,7 +128,7 @@ class SimulatedDevice:
     def close(self) -> None:
         """Nothing runs."""
 
-    def __enter__(self) -> SimulatedDevice:
+    def __enter__(self) -> SimulatedWorker:
         return self
 
     def __exit__(

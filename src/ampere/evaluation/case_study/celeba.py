@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from ampere.errors import RuntimeMissingError, UsageError
+from ampere.core.errors import RuntimeMissingError, UsageError
 
 from .images import SIZE, Images
 

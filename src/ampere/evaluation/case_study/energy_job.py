@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ampere.devices import Device
-from ampere.errors import AmpereError
-from ampere.estimation import Estimator
-from ampere.profiles.files import read_document, write_document
+from ampere.core.errors import AmpereError
+from ampere.devices import Worker
+from ampere.estimation.estimate import Estimator
+from ampere.evaluation.job import Report, file_name
+from ampere.evaluation.plan import is_simulated
+from ampere.evaluation.profile_job import ProfileJob
 from ampere.pruning.refitting import joules_of
-from ampere.validation import measure_twice
+from ampere.storage.files import read_document, write_document
+from ampere.validation.validate import measure_twice
 
-from ..job import Report, file_name
-from ..plan import is_simulated
-from ..profile_job import ProfileJob
 from .subject import CHANNELS, FLOPS, ORIGINAL, OURS, channels_of, experiment, pruned
 
 if TYPE_CHECKING:
-    from ..lab import Lab
+    from ampere.evaluation.lab import Lab
 
 KIND, FORMAT = "case_energy", 1
 ROUND_SECONDS, PRUNING_SECONDS = 0.3, 18.0  # of all three models; with its checks
@@ -67,7 +67,7 @@ class EnergyJob:
         return found
 
 
-def _chosen(seed: int, way: str, estimator: Estimator, device: Device) -> dict[str, Any]:
+def _chosen(seed: int, way: str, estimator: Estimator, device: Worker) -> dict[str, Any]:
     """Channels, what pruning knew of them, or why there are none."""
     try:
         found = pruned(seed, way, estimator, device)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ampere.devices import Device
-from ampere.estimation import Estimator
-from ampere.models.families import CNN5
+from ampere.devices import Worker
+from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space
+from ampere.models.spaces import CNN5
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
 
@@ -44,7 +44,7 @@ def built(seed: int) -> tuple[nn.Module, Any]:
         return build(**arguments(CHANNELS))
 
 
-def pruned(seed: int, way: str, estimator: Estimator, device: Device) -> Pruned:
+def pruned(seed: int, way: str, estimator: Estimator, device: Worker) -> Pruned:
     """Ours is measured and corrected until it is inside the budget; FLOPs are held to their own half."""
     from ampere.pruning.checking import Place
     from ampere.pruning.pruning import prune

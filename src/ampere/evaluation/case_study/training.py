@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ampere.errors import ModelError
+from ampere.core.errors import ModelError
 
 from .images import Images, Task
 

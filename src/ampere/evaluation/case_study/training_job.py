@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ampere.profiles.files import read_document, write_document
+from ampere.evaluation.job import Report, file_name
+from ampere.storage.files import read_document, write_document
 
-from ..job import Report, file_name
 from .energy_job import EnergyJob
 from .images import name_of, task
 from .subject import BATCH, CHANNELS, arguments
 from .training import train
 
 if TYPE_CHECKING:
-    from ..lab import Lab
+    from ampere.evaluation.lab import Lab
 
 KIND, FORMAT = "case_training", 1
 ITERATION_SECONDS, TEST_SECONDS = 0.02, 5.0  # of all three models

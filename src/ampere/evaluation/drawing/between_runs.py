@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ampere.units import signed_percent
+from ampere.core.units import signed_percent
+from ampere.evaluation.summary import drift_of
 
-from ..summary import drift_of
 from .style import FAINT, INK, MUTED, OURS, THEIRS, Record, panels, plain, shared_legend, unit_for
 
 SERIES = (("joules", "measured", OURS, "o"), ("estimate", "estimated", THEIRS, "x"))

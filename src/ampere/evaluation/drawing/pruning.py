@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
-from ..case_study.subject import FLOPS, ORIGINAL, OURS, SHARE
-from ..case_study.verdict import verdict_of
+from ampere.evaluation.case_study.subject import FLOPS, ORIGINAL, OURS, SHARE
+from ampere.evaluation.case_study.verdict import verdict_of
+
 from .style import FAINT, INK, MUTED, THEIRS, Record, by, legend, panels, plain, unit_for
 from .style import OURS as OUR_COLOUR
 

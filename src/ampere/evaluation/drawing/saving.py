@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ampere.plotting import need_matplotlib
-from ampere.profiles.storage import storing
+from ampere.evaluation.running import Result
+from ampere.reporting.plotting import need_matplotlib
+from ampere.storage.files import storing
 
-from ..running import Result
 from .style import INK, MUTED
 
 FORMATS = (".png", ".svg")

@@ -12,15 +12,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ampere.network import Layer
+from ampere.core import Layer
+from ampere.evaluation.blocks_job import BlocksJob
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.layers import conv, linear, measured
+from ampere.evaluation.plan import Plan
 from ampere.profiling.experiment import Experiment, of_layers
 from ampere.profiling.isolated import alone, stages_of
-
-from ..blocks_job import BlocksJob
-from ..catalogue import Record
-from ..lab import Lab
-from ..layers import conv, linear, measured
-from ..plan import Plan
 
 TITLE = "energy of stacked layers, and of the same layers profiled alone"
 FIGURE = "Fig. 2"

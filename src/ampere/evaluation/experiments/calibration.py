@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import NormalDist
 
-from ..catalogue import Record
-from ..comparing import compared
-from ..lab import Lab
-from ..trials_job import needs, trials_of
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.comparing import compared
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.trials_job import needs, trials_of
 
 TITLE = "calibration of the estimates' intervals"
 FIGURE = ""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..catalogue import Record
-from ..comparing import compared
-from ..lab import Lab
-from ..plan import Plan
-from ..trials_job import TrialsJob, needs, trials_of
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.comparing import compared
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.plan import Plan
+from ampere.evaluation.trials_job import TrialsJob, needs, trials_of
 
 TITLE = "drift between two measurements of the same networks, minutes apart"
 FIGURE = ""

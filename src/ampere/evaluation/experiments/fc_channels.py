@@ -6,13 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ampere.evaluation.blocks_job import BlocksJob
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.layers import flops_of, linear, measured
+from ampere.evaluation.plan import Plan
 from ampere.profiling.experiment import Experiment, of_layers
-
-from ..blocks_job import BlocksJob
-from ..catalogue import Record
-from ..lab import Lab
-from ..layers import flops_of, linear, measured
-from ..plan import Plan
 
 TITLE = "energy of a fully connected layer over its channels, beside its FLOPs"
 FIGURE = "Fig. 5"

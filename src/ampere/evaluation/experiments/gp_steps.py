@@ -9,14 +9,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ampere.estimation.sequential import ChannelGP
+from ampere.evaluation.blocks_job import BlocksJob
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.layers import linear
+from ampere.evaluation.plan import Plan, title_of
 from ampere.profiling.experiment import Experiment, of_layers
-from ampere.surrogate.channel_gp import ChannelGP
-
-from ..blocks_job import BlocksJob
-from ..catalogue import Record
-from ..lab import Lab
-from ..layers import linear
-from ..plan import Plan, title_of
 
 TITLE = "the Gaussian process after each profiling step of a fully connected layer"
 FIGURE = "Fig. 4"

@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from ampere.estimation import Estimator
+from ampere.core import Layer
+from ampere.estimation.estimate import Estimator
+from ampere.evaluation.blocks_job import BlocksJob
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.job import Job
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.layers import measured
+from ampere.evaluation.plan import Plan, title_of
+from ampere.evaluation.profile_job import of_family
 from ampere.models.loading import find_space
-from ampere.network import Layer
-from ampere.profiles.profile import Profile
 from ampere.profiling.experiment import Experiment, of_layers
 from ampere.profiling.sources import SpaceSource
-
-from ..blocks_job import BlocksJob
-from ..catalogue import Record
-from ..job import Job
-from ..lab import Lab
-from ..layers import measured
-from ..plan import Plan, title_of
-from ..profile_job import of_family
+from ampere.storage.profile import Profile
 
 TITLE = "profiled points, test points and estimated surface of convolutions"
 FIGURE = "Fig. 11, 12"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..catalogue import Record
-from ..comparing import beside_rivals
-from ..lab import Lab
-from ..trials_job import needs, trials_of
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.comparing import beside_rivals
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.trials_job import needs, trials_of
 
 TITLE = "mean error by model and device"
 FIGURE = "Fig. 8"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..catalogue import Record
-from ..comparing import compared
-from ..job import Job
-from ..lab import Lab
-from ..plan import OURS, Plan
-from ..profile_job import ProfileJob
-from ..trials_job import trials_of
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.comparing import compared
+from ampere.evaluation.job import Job
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.plan import OURS, Plan
+from ampere.evaluation.profile_job import ProfileJob
+from ampere.evaluation.trials_job import trials_of
 
 TITLE = "mean error against profiling seconds"
 FIGURE = ""

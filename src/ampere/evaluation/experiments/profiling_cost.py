@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..catalogue import Record
-from ..lab import Lab
-from ..plan import Plan, title_of
-from ..profile_job import ProfileJob, of_family
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.plan import Plan, title_of
+from ampere.evaluation.profile_job import ProfileJob, of_family
 
 TITLE = "seconds that profiling takes"
 FIGURE = "Table 1"

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..case_study.energy_job import EnergyJob
-from ..case_study.images import TESTED, TRAINED, name_of
-from ..case_study.subject import MODELS, ORIGINAL, SHARE
-from ..case_study.training_job import TrainingJob
-from ..catalogue import Record
-from ..job import Job
-from ..lab import Lab
-from ..plan import Plan, title_of
-from ..profile_job import ProfileJob
+from ampere.evaluation.case_study.energy_job import EnergyJob
+from ampere.evaluation.case_study.images import TESTED, TRAINED, name_of
+from ampere.evaluation.case_study.subject import MODELS, ORIGINAL, SHARE
+from ampere.evaluation.case_study.training_job import TrainingJob
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.job import Job
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.plan import Plan, title_of
+from ampere.evaluation.profile_job import ProfileJob
 
 TITLE = "pruned to half the energy of 2,000 iterations, and trained"
 FIGURE = "Fig. 13"

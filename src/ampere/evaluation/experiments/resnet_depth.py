@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
-from ampere.models.families import RESNET
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.comparing import compared
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.plan import Plan
+from ampere.evaluation.profile_job import of_family
+from ampere.evaluation.trials_job import TrialsJob, needs
 from ampere.models.loading import find_space
-from ampere.profiles.profile import Profile
+from ampere.models.spaces import RESNET
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
-
-from ..catalogue import Record
-from ..comparing import compared
-from ..lab import Lab
-from ..plan import Plan
-from ..profile_job import of_family
-from ..trials_job import TrialsJob, needs
+from ampere.storage.profile import Profile
 
 TITLE = "errors of ResNets of growing depth"
 FIGURE = "Fig. 10"

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..catalogue import Record
-from ..comparing import compared
-from ..lab import Lab
-from ..trials_job import needs, trials_of
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.comparing import compared
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.trials_job import needs, trials_of
 
 TITLE = "time against energy of 5-layer CNNs"
 FIGURE = "Fig. 6"

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import mean
 
-from ampere.estimation import Estimator
-from ampere.fitting import sharing_in
-from ampere.profiles.profile import Profile
-
-from ..catalogue import Record
-from ..comparing import Comparison, compared
-from ..lab import Lab
-from ..profile_job import of_family
-from ..trials_job import Pair, needs, trials_of
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.fitting import drift_share_in
+from ampere.evaluation.catalogue import Record
+from ampere.evaluation.comparing import Comparison, compared
+from ampere.evaluation.lab import Lab
+from ampere.evaluation.profile_job import of_family
+from ampere.evaluation.trials_job import Pair, needs, trials_of
+from ampere.storage.profile import Profile
 
 TITLE = "what one profile knows about families it never saw"
 FIGURE = ""
@@ -37,7 +36,7 @@ def records(lab: Lab) -> Iterator[Record]:
 def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, reference: Profile) -> list[float]:
     """In the condition of the tested family's own profile, which its measurements refer to."""
     known = estimator.profile
-    sharing = sharing_in(known.observations, known.yardstick_seconds).part
+    sharing = drift_share_in(known.observations, known.yardstick_seconds).part
     condition = (reference.yardstick_seconds / known.yardstick_seconds) ** sharing
     said = [estimator.estimate(first.network, "tuned", condition).joules for first, _ in pairs]
     return [abs(joules / trial.joules - 1) for joules, trial in zip(said, truth.trials, strict=True)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from . import magnitude, per_joule, random_widths
+from ampere.pruning.strategies import magnitude, per_joule, random_widths
+
 from .problem import Chosen, Problem, Strategy
 
 STRATEGIES: dict[str, Strategy] = {

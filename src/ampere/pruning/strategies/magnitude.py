@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..response import Widths
+from ampere.pruning.response import Widths
+
 from .problem import Chosen, Problem
 from .searching import first_that_fits
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ampere.surrogate.features import Array
+from ampere.estimation.features import Array
+from ampere.pruning.response import Widths
 
-from ..response import Widths
 from .problem import Chosen, Problem, changed
 from .refining import refined
 from .searching import cheapest, first_that_fits, narrower, wider

@@ -8,9 +8,8 @@ from random import Random
 
 import numpy as np
 
-from ampere.surrogate.features import Array
-
-from ..response import Widths
+from ampere.estimation.features import Array
+from ampere.pruning.response import Widths
 
 Chosen = dict[int, list[int]]  # removed units by the group's index
 

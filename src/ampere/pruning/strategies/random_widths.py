@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from ..response import Widths
+from ampere.pruning.response import Widths
+
 from .problem import Chosen, Problem
 from .searching import first_that_fits
 

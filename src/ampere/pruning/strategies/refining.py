@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ampere.surrogate.features import Array
+from ampere.estimation.features import Array
+from ampere.pruning.response import Widths
 
-from ..response import Widths
 from .problem import Problem, changed
 from .searching import narrower, wider
 

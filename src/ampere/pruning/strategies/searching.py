@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..response import Widths
+from ampere.pruning.response import Widths
+
 from .problem import changed
 
 LOOKS = 64

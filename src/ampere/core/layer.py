@@ -1,0 +1,102 @@
+"""A layer: one parametric operation and the non-parametric ones that follow it (the paper's grouping).
+
+`kind` and `config` say which function of the channels a layer's cost is; `channels_in` and
+`channels_out` say where that function is evaluated.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Dict, Mapping, Tuple
+
+
+@dataclass(frozen=True)
+class TrailingOp:
+    """A non-parametric operation: what it reads and writes, in values, at the layer's own channels."""
+
+    op: str  # one of TRAILING_CLASSES
+    values_in: float
+    values_out: float
+    backward: bool = True
+
+
+# elementwise: relu, add | dropout: drawing its mask | pool | reduce: mean, softmax, loss | copy: concat, gather | other
+TRAILING_CLASSES = ("elementwise", "dropout", "pool", "reduce", "copy", "other")
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A parametric operation of a network with what follows it: its kind, its sizes, and its name for people."""
+
+    kind: str
+    config: Mapping[str, Any]
+    channels_in: int
+    channels_out: int
+    tail: Tuple[TrailingOp, ...] = ()
+    name: str = ""  # module path, for people; not part of what the layer is
+    trainable: bool = True
+    input_grad: bool = True  # whether backward goes on to what is before this layer
+
+    @property
+    def backward(self) -> bool:
+        return self.trainable or self.input_grad
+
+    @property
+    def function(self) -> Tuple[Any, ...]:
+        """What stays the same when only channels change: the paper's layer kind."""
+        return (self.kind, tuple(sorted(self.config.items())), tuple(t.op for t in self.tail))
+
+    @property
+    def identity(self) -> Tuple[Any, ...]:
+        """What makes two layers the same; kept, because layers are looked up often."""
+        known = self.__dict__.get("_identity")
+        if known is None:
+            same = (
+                self.kind,
+                tuple(sorted(self.config.items())),
+                self.channels_in,
+                self.channels_out,
+                self.tail,
+                self.trainable,
+                self.input_grad,
+            )
+            known = (hash(same), same)
+            object.__setattr__(self, "_identity", known)
+        return known
+
+    def __hash__(self) -> int:
+        return int(self.identity[0])
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Layer) and self.identity == other.identity)
+
+    def with_channels(self, channels_in: Any, channels_out: Any) -> "Layer":
+        """The same layer elsewhere on its surface; the tail grows with the channels it works on."""
+        grow = channels_out / self.channels_out if self.channels_out else 1.0
+        tail = tuple(TrailingOp(t.op, t.values_in * grow, t.values_out * grow, t.backward) for t in self.tail)
+        return replace(self, channels_in=channels_in, channels_out=channels_out, tail=tail)
+
+    def to_json(self) -> Dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "config": {k: list(v) if isinstance(v, tuple) else v for k, v in self.config.items()},
+            "channels": [self.channels_in, self.channels_out],
+            "tail": [[t.op, t.values_in, t.values_out, t.backward] for t in self.tail],
+            "name": self.name,
+            "trainable": self.trainable,
+            "input_grad": self.input_grad,
+        }
+
+    @classmethod
+    def from_json(cls, record: Dict[str, Any]) -> "Layer":
+        config = {str(k): tuple(v) if isinstance(v, list) else v for k, v in record["config"].items()}
+        channels_in, channels_out = record["channels"]
+        tail = tuple(TrailingOp(str(op), float(a), float(b), bool(back)) for op, a, b, back in record["tail"])
+        return cls(
+            str(record["kind"]),
+            config,
+            int(channels_in),
+            int(channels_out),
+            tail,
+            str(record.get("name", "")),
+            bool(record["trainable"]),
+            bool(record["input_grad"]),
+        )

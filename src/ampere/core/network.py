@@ -1,0 +1,95 @@
+"""A network as data: the layers of one training step in the order in which they run, its inputs, and variants of it."""
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from ampere.core.kinds import KINDS
+from ampere.core.kinds.kind import product
+
+from .layer import Layer, TrailingOp
+
+# A network is the layers of one training step, in the order in which they run.
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Network:
+    """All layers of one training step at one batch size; what estimates are made of."""
+
+    layers: Tuple[Layer, ...]
+    batch: int
+    name: str = ""
+    notes: Tuple[str, ...] = field(default=(), compare=False)  # what the tracer wants people to know
+
+    @property
+    def distinct(self) -> Dict[Layer, int]:
+        """Each different layer once, with how often it runs."""
+        counts: Dict[Layer, int] = {}
+        for layer in self.layers:
+            counts[layer] = counts.get(layer, 0) + 1
+        return counts
+
+    def renamed(self, name: str) -> "Network":
+        return replace(self, name=name)
+
+    def to_json(self) -> Dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "name": self.name,
+            "batch": self.batch,
+            "layers": [layer.to_json() for layer in self.layers],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, record: Dict[str, Any]) -> "Network":
+        layers = tuple(Layer.from_json(layer) for layer in record["layers"])
+        _refuse_nonsense(layers)
+        return cls(layers, int(record["batch"]), str(record.get("name", "")), tuple(map(str, record.get("notes", ()))))
+
+
+def _refuse_nonsense(layers: Tuple[Layer, ...]) -> None:
+    numbers: List[float] = []
+    for layer in layers:
+        numbers += [layer.channels_in, layer.channels_out]
+        for tail in layer.tail:
+            numbers += [tail.values_in, tail.values_out]
+    if any(not math.isfinite(n) or n < 0 or n > 1e15 for n in numbers):
+        raise ValueError("a layer has a size that is negative, infinite or absurd")
+
+
+# What goes into a model: shapes, types and, for token ids, how large they may be.
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    shape: Tuple[int, ...]
+    dtype: str = "float32"
+    high: Optional[int] = None  # whole numbers are below it
+
+    def __str__(self) -> str:
+        kind = "" if self.dtype == "float32" else ":" + self.dtype
+        limit = "" if self.high is None else f"<{self.high}"
+        return "x".join(map(str, self.shape)) + kind + limit
+
+    def to_json(self) -> Dict[str, Any]:
+        return {"shape": list(self.shape), "dtype": self.dtype, "high": self.high}
+
+    @classmethod
+    def from_json(cls, record: Dict[str, Any]) -> "InputSpec":
+        high = record.get("high")
+        shape = tuple(int(n) for n in record["shape"])
+        return cls(shape, str(record["dtype"]), None if high is None else int(high))
+
+
+# What a few layers become when they are trained by themselves.
+
+
+def with_loss(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
+    """The layers as they run in a variant: the last one's output is squared and averaged."""
+    last = layers[-1]
+    values = float(last.tail[-1].values_out if last.tail else product(KINDS[last.kind].shape_out(last)))
+    loss = (TrailingOp("elementwise", values, values), TrailingOp("reduce", values, 1.0))
+    return (*layers[:-1], replace(last, tail=last.tail + loss))

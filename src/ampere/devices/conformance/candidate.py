@@ -1,0 +1,256 @@
+"""The worker that is checked: bytes to it and lines from it, over a pipe or TCP, nothing hidden."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import shlex
+import signal
+import socket
+import subprocess
+import threading
+import time
+from typing import IO, Any, NoReturn, Protocol
+
+from ampere.core.errors import DeviceError, UsageError
+from ampere.devices.tcp import TcpAddress
+
+from .outcome import Broken
+
+# Bytes to a worker and lines from it, over a pipe or over TCP: nothing is hidden, nothing is put right.
+
+CONNECT_SECONDS = 10.0
+
+
+class Wire(Protocol):
+    def send(self, data: bytes) -> None: ...
+
+    def line(self, seconds: float) -> bytes | None:
+        """The next line without its end; None where the worker closed the wire. TimeoutError."""
+
+    def hang_up(self) -> None:
+        """As a host does that needs no more."""
+
+    def ended(self, seconds: float) -> bool:
+        """Whether the worker has taken its leave in so many seconds."""
+
+    def close(self) -> None:
+        """For good, and everything with it."""
+
+
+class Lines:
+    """A thread reads, so that waiting can end."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        threading.Thread(target=self._read, args=[stream], daemon=True).start()
+
+    def line(self, seconds: float) -> bytes | None:
+        try:
+            return self._lines.get(timeout=seconds)
+        except queue.Empty:
+            raise TimeoutError from None
+
+    def ended(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                if self._lines.get(timeout=max(0.0, until - time.monotonic())) is None:
+                    return True
+            except queue.Empty:
+                return False
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in stream:
+                self._lines.put(line.rstrip(b"\r\n"))
+        self._lines.put(None)
+
+
+class Pipe(Lines):
+    def __init__(self, command: str) -> None:
+        try:
+            words = shlex.split(command)
+        except ValueError as problem:
+            raise UsageError(f"{command!r} is no command ({problem}): quote it as a shell would have it") from None
+        if not words:
+            raise UsageError("there is no command: name one, such as 'python3 -m ampere.worker', or tcp://host:port")
+        try:
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+            )
+        except OSError as problem:
+            raise DeviceError(f"cannot start {words[0]} ({problem}); check the command") from None
+        super().__init__(self._stream("stdout"))
+
+    def send(self, data: bytes) -> None:
+        self._stream("stdin").write(data)
+        self._stream("stdin").flush()
+
+    def hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream("stdin").close()
+
+    def ended(self, seconds: float) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        return self._process.returncode is not None
+
+    def close(self) -> None:
+        self.hang_up()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def _stream(self, name: str) -> IO[bytes]:
+        stream: IO[bytes] = getattr(self._process, name)
+        return stream
+
+
+class Tcp(Lines):
+    def __init__(self, address: TcpAddress) -> None:
+        self._socket = address.connect(CONNECT_SECONDS)
+        super().__init__(self._socket.makefile("rb"))
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def connected(target: str) -> Wire:
+    if target.startswith("tcp:"):
+        return Tcp(TcpAddress.parse(target.partition(":")[2]))
+    return Pipe(target)
+
+
+# The worker that is looked at: asked by hand, and heard strictly.
+
+PATIENCE_SECONDS = 60.0  # for an answer: a training runtime is imported at the first block
+ERROR_TYPES = (
+    "bad_request",
+    "protocol",
+    "runtime_missing",
+    "variant_failed",
+    "variant_died",
+    "compile_timeout",
+    "out_of_memory",
+    "meter_failed",
+    "busy",
+)
+
+
+class Candidate:
+    def __init__(self, target: str, patience_seconds: float = PATIENCE_SECONDS) -> None:
+        self.target, self.patience_seconds = target, patience_seconds
+        self.beats: list[float] = []  # when it said that it is alive
+        self._wire: Wire | None = None
+        self._number = 0
+
+    @property
+    def wire(self) -> Wire:
+        if self._wire is None:
+            self._wire = connected(self.target)
+        return self._wire
+
+    def anew(self) -> None:
+        """A conversation that was spoilt is not gone on with."""
+        if self._wire is not None:
+            self._wire.close()
+        self._wire = None
+
+    def say(self, line: str | bytes) -> None:
+        data = line if isinstance(line, bytes) else line.encode()
+        try:
+            self.wire.send(data + b"\n")
+        except OSError:
+            raise Broken("it has closed the connection") from None
+
+    def hear(self, seconds: float | None = None) -> dict[str, Any]:
+        """The next answer; empty lines only say that it is alive."""
+        until = time.monotonic() + (self.patience_seconds if seconds is None else seconds)
+        while True:
+            line = self._line(until)
+            if line:
+                return _answer(line)
+            self.beats.append(time.monotonic())
+
+    def silent(self, seconds: float) -> bool:
+        try:
+            self.hear(seconds)
+        except Broken as problem:
+            return "nothing" in str(problem)
+        return False
+
+    def ask(self, do: str, **fields: Any) -> dict[str, Any]:
+        self._number += 1
+        self.say(json.dumps({"id": self._number, "do": do, **fields}))
+        answer = self.hear()
+        if answer["id"] != self._number:
+            raise Broken(f"asked as {self._number}, it answered as {answer['id']!r}")
+        return answer
+
+    def result(self, do: str, **fields: Any) -> dict[str, Any]:
+        answer = self.ask(do, **fields)
+        if "error" in answer:
+            raise Broken(f"it refused a good {do}: {answer['error']['message'][:200]}")
+        found: dict[str, Any] = answer["result"]
+        return found
+
+    def refused(self, do: str, *types: str, **fields: Any) -> str:
+        """What it says; one of these types is right."""
+        answer = self.ask(do, **fields)
+        if "error" not in answer:
+            raise Broken(f"it took {_short(fields) or do} for a good {do}")
+        found = answer["error"]["type"]
+        if found not in types:
+            raise Broken(f"to {_short(fields) or do} it answered {found}, not {' or '.join(types)}")
+        return str(answer["error"]["message"])
+
+    def _line(self, until: float) -> bytes | None:
+        try:
+            line = self.wire.line(max(0.0, until - time.monotonic()))
+        except TimeoutError:
+            raise Broken("it said nothing in time") from None
+        if line is None:
+            raise Broken("it has ended, or closed the connection")
+        return line
+
+
+def _answer(line: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(line, parse_constant=_no_number)
+    except (ValueError, RecursionError) as problem:
+        raise Broken(f"it answered what is no line of JSON: {line[:60]!r} ({problem})") from None
+    if not isinstance(answer, dict) or "id" not in answer or ("result" in answer) == ("error" in answer):
+        raise Broken(f"an answer has an id and either a result or an error, not {_short(answer)}")
+    if "error" in answer:
+        _check_error(answer["error"])
+    elif not isinstance(answer["result"], dict):
+        raise Broken(f"a result is an object, not {_short(answer['result'])}")
+    return answer
+
+
+def _check_error(error: Any) -> None:
+    if not isinstance(error, dict) or error.get("type") not in ERROR_TYPES:
+        raise Broken(f"an error has a type out of {', '.join(ERROR_TYPES)}, not {_short(error)}")
+    message = error.get("message")
+    if not isinstance(message, str) or not message or "\n" in message:
+        raise Broken(f"an error has a message of one line, not {message!r}")
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value)[:80] if value else ""

@@ -1,0 +1,143 @@
+"""Small networks that any worker can be asked to train: linear layers, as they are described in requests."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ampere.core.errors import DeviceError
+from ampere.devices.answers import impossible
+from ampere.devices.conformance.candidate import Candidate
+from ampere.devices.conformance.outcome import Broken, Check
+from ampere.devices.device import Block
+
+from .handshake import check_types, hello
+
+SMALL, LARGE = (16, 8), (512, 512)
+QUICK = {"iterations": 6, "warmup": 2}
+
+
+def linear(channels_in: int, channels_out: int, rows: int = 32, **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "linear",
+        "config": {"lead": [rows], "bias": True},
+        "channels": [channels_in, channels_out],
+        "tail": [],
+        "name": "",
+        "trainable": True,
+        "input_grad": False,
+        **more,
+    }
+
+
+def subject(*layers: dict[str, Any], rows: int = 32) -> dict[str, Any]:
+    return {"layers": {"format": 1, "name": "", "batch": rows, "layers": list(layers), "notes": []}}
+
+
+def perceptron(rows: int = 32) -> dict[str, Any]:
+    """Two layers with a rectifier between them."""
+    relu = [["elementwise", 24.0 * rows, 24.0 * rows, True]]
+    return subject(linear(16, 24, rows, tail=relu), linear(24, 10, rows, input_grad=True), rows=rows)
+
+
+# Blocks: trained for real, with every figure, and figures that agree with each other and with the clock.
+
+NUMBER = (int, float)
+FIGURES: dict[str, tuple[type, ...]] = {
+    "ratio": NUMBER,
+    "seconds": NUMBER,
+    "cpu_seconds": NUMBER,
+    "yardstick_seconds": NUMBER,
+    "joules": NUMBER,
+    "iterations": (int,),
+    "page_faults": NUMBER,
+    "parameters": (int,),
+    "loss": (list,),
+    "elapsed": NUMBER,
+    "conditions": (dict,),
+    "flags": (list,),
+}
+TRAINED_ITERATIONS = 200
+SHORT_SECONDS, SHORT_AT_MOST = 0.5, 10.0
+DEARER = 1.5  # what 2000 times the work costs at least
+
+
+def block(candidate: Candidate, **asked: Any) -> tuple[Block, float]:
+    """The block, and how long it took as seen from here."""
+    began = time.monotonic()
+    record = candidate.result("block", **{"subject": perceptron(), **QUICK, **asked})
+    waited = time.monotonic() - began
+    types = FIGURES if record.get("ratio") is not None else {**FIGURES, "ratio": (type(None),)}
+    types = types if record.get("yardstick_seconds") is not None else {**types, "yardstick_seconds": (type(None),)}
+    check_types(record, types, "a block")
+    try:
+        return Block.from_json(record), waited
+    except DeviceError as problem:
+        raise Broken(str(problem)) from None
+
+
+def figures(candidate: Candidate) -> None:
+    found, _ = block(candidate)
+    if found.ratio is None or found.yardstick_seconds is None:
+        raise Broken("a block beside the yardstick has neither ratio nor yardstick_seconds")
+    if found.iterations < QUICK["iterations"] and "short" not in found.flags:
+        raise Broken(f"{found.iterations} iterations instead of {QUICK['iterations']}, and no flag that says so")
+
+
+def limits(candidate: Candidate) -> None:
+    cores = int(hello(candidate)["cores"])
+    for asked in ({}, {"pairing": "window"}, {"subject": subject(linear(*LARGE))}):
+        found, waited = block(candidate, **asked)
+        why = impossible(found, cores, waited)
+        if why:
+            raise Broken(f"that cannot be: {why}")
+
+
+def pairings(candidate: Candidate) -> None:
+    windows, _ = block(candidate, pairing="window", iterations=20)
+    if windows.ratio is None:
+        raise Broken("windows beside the yardstick have no ratio")
+    plain, _ = block(candidate, pairing="plain", iterations=20)
+    if plain.ratio is not None or plain.yardstick_seconds is not None:
+        raise Broken("a plain loop has no yardstick beside it: its ratio and yardstick_seconds are null")
+
+
+def isolation(candidate: Candidate) -> None:
+    block(candidate, isolation="fork")
+
+
+def trains(candidate: Candidate) -> None:
+    (first, last) = block(candidate, pairing="plain", iterations=TRAINED_ITERATIONS)[0].loss
+    if first is None or last is None or not last < first:
+        raise Broken(f"after {TRAINED_ITERATIONS} steps the loss went from {first} to {last}: nothing is learnt")
+
+
+def parameters(candidate: Candidate) -> None:
+    found = block(candidate)[0].parameters
+    if found != 16 * 24 + 24 + 24 * 10 + 10:
+        raise Broken(f"a perceptron of 16, 24 and 10 has 658 parameters, not {found}")
+
+
+def dearer(candidate: Candidate) -> None:
+    small, large = (block(candidate, subject=subject(linear(*sizes)))[0] for sizes in (SMALL, LARGE))
+    times = (large.joules or 0.0) / (small.joules or 1.0)
+    if large.cpu_seconds < DEARER * small.cpu_seconds or times < DEARER:
+        raise Broken(f"2000 times the work costs {times:.2g} times the joules")
+
+
+def limit(candidate: Candidate) -> None:
+    found, waited = block(candidate, iterations=1_000_000, seconds_limit=SHORT_SECONDS)
+    if "short" not in found.flags or waited > SHORT_AT_MOST:
+        raise Broken(f"told to stop after {SHORT_SECONDS} s it went on for {waited:.1f} s, or did not flag it as short")
+
+
+CHECKS = (
+    Check("figures", "answers a block with every figure", figures),
+    Check("limits", "tells figures that are possible and agree", limits),
+    Check("pairings", "trains in windows, and in a plain loop", pairings),
+    Check("isolation", "takes a block that asks for a process of its own", isolation),
+    Check("trains", "trains for real: the loss falls", trains),
+    Check("parameters", "counts parameters", parameters),
+    Check("dearer", "tells that more work costs more", dearer),
+    Check("limit", "stops at the limit, and says so", limit),
+)

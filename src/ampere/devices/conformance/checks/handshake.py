@@ -1,0 +1,78 @@
+"""What a worker says of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ampere.core.protocol import PROTOCOLS
+from ampere.devices.conformance.candidate import Candidate
+from ampere.devices.conformance.outcome import Broken, Check
+
+NOBODYS_VERSION = 999_999
+TYPES: dict[str, tuple[type, ...]] = {
+    "protocol": (int,),
+    "system": (str,),
+    "machine": (str,),
+    "cpu": (str,),
+    "cores": (int,),
+    "runtimes": (dict,),
+    "meter": (dict,),
+}
+OPTIONAL: dict[str, tuple[type, ...]] = {
+    "worker": (str,),
+    "release": (str,),
+    "vector_width": (int,),
+    "factories": (bool,),
+    "beat_seconds": (int, float, type(None)),
+}
+METER: dict[str, tuple[type, ...]] = {"name": (str,), "measured": (bool,), "scope": (str,)}
+
+
+def hello(candidate: Candidate) -> dict[str, Any]:
+    return candidate.result("hello", protocols=list(PROTOCOLS))
+
+
+def version(candidate: Candidate) -> None:
+    said = hello(candidate).get("protocol")
+    if said not in PROTOCOLS:
+        raise Broken(f"it speaks protocol {said!r}, and this program {', '.join(map(str, PROTOCOLS))}: update one")
+
+
+def unknown_version(candidate: Candidate) -> None:
+    candidate.refused("hello", "protocol", protocols=[NOBODYS_VERSION])
+
+
+def identity(candidate: Candidate) -> None:
+    said = hello(candidate)
+    check_types(said, TYPES, "hello")
+    check_types(said, {name: kinds for name, kinds in OPTIONAL.items() if name in said}, "hello")
+    if said["cores"] < 1 or not said["cpu"] or not said["runtimes"]:
+        raise Broken("it has no cores, no name of its processor, or no runtime to train with")
+    if hello(candidate) != said:
+        raise Broken("asked twice, it says two different things of itself")
+
+
+def meter(candidate: Candidate) -> None:
+    said = hello(candidate).get("meter")
+    if not isinstance(said, dict):
+        raise Broken("hello has no meter")
+    check_types(said, METER, "the meter")
+    if said["measured"] and said.get("simulated"):
+        raise Broken("its meter claims to measure and to be simulated")
+
+
+def check_types(found: dict[str, Any], types: dict[str, tuple[type, ...]], where: str) -> None:
+    for name, kinds in types.items():
+        if name not in found:
+            raise Broken(f"{where} lacks {name}")
+        wrong_bool = isinstance(found[name], bool) and bool not in kinds
+        if not isinstance(found[name], kinds) or wrong_bool:
+            raise Broken(f"{name} of {where} is {found[name]!r}")
+
+
+CHECKS = (
+    Check("version", "says hello in a version that is spoken here", version),
+    Check("unknown-version", "refuses a version that nobody speaks, in one line", unknown_version),
+    Check("identity", "says what it is, the same each time", identity),
+    Check("meter", "names its meter, what it covers, and whether it measures", meter),
+)

@@ -1,0 +1,72 @@
+"""One line in, one line out."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from ampere.devices.conformance.candidate import Candidate
+from ampere.devices.conformance.outcome import Broken, Check
+
+NONSENSE = ("garbage", "[1]", '"text"', "{", '{"do": {}}', "[" * 2000, "\\u0000", '{"id": 5}')
+SILENT_SECONDS = 0.5
+LONG = 1_000_000  # characters: a network of some thousand layers
+
+
+def ids(candidate: Candidate) -> None:
+    for name in (7, "seven", None, 2**40):
+        candidate.say(json.dumps({"id": name, "do": "ping"}))
+        said = candidate.hear()["id"]
+        if said != name:
+            raise Broken(f"asked as {name!r}, it answered as {said!r}")
+
+
+def order(candidate: Candidate) -> None:
+    candidate.say("\n".join(json.dumps({"id": number, "do": "ping"}) for number in range(20)))
+    said = [candidate.hear()["id"] for _ in range(20)]
+    if said != list(range(20)):
+        raise Broken(f"twenty requests at once were answered as {said}")
+
+
+def empty(candidate: Candidate) -> None:
+    candidate.say("\n\n")
+    if not candidate.silent(SILENT_SECONDS):
+        raise Broken("it answered an empty line, which only says that the host is there")
+    candidate.result("ping")
+
+
+def nonsense(candidate: Candidate) -> None:
+    for line in NONSENSE:
+        candidate.say(line)
+        answer = candidate.hear()
+        if answer.get("error", {}).get("type") != "bad_request":
+            raise Broken(f"to {line[:20]!r} it answered {json.dumps(answer)[:80]}, not bad_request")
+    candidate.result("ping")
+
+
+def long(candidate: Candidate) -> None:
+    candidate.result("ping", padding="x" * LONG)
+
+
+def unknown_fields(candidate: Candidate) -> None:
+    candidate.result("ping", of_a_later_version={"deep": [1, 2, {"er": None}]})
+
+
+def pieces(candidate: Candidate) -> None:
+    for byte in b'{"id": 1, "do": "ping", "text": "\xc3\xa4"}':
+        candidate.wire.send(bytes([byte]))
+        time.sleep(0.002)
+    candidate.say("")
+    if "result" not in candidate.hear():
+        raise Broken("a request that arrives in pieces was refused")
+
+
+CHECKS = (
+    Check("ids", "answers under the id it was asked with", ids),
+    Check("order", "answers every request once, in order", order),
+    Check("empty", "takes an empty line for a sign of life", empty),
+    Check("nonsense", "refuses what is no request, and lives", nonsense),
+    Check("long", "reads a line of a million characters", long),
+    Check("unknown-fields", "ignores fields that it does not know", unknown_fields),
+    Check("pieces", "reads a request that arrives in pieces", pieces),
+)

@@ -1,0 +1,66 @@
+"""What does not make sense is refused before anything is trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ampere.devices.conformance.candidate import Candidate
+from ampere.devices.conformance.outcome import Broken, Check
+
+from .blocks import QUICK, linear, perceptron, subject
+
+BAD_BLOCKS: tuple[dict[str, Any], ...] = (
+    {"subject": None},
+    {"subject": {}},
+    {"iterations": 0},
+    {"iterations": "ten"},
+    {"warmup": 0},
+    {"pairing": "hour"},
+    {"isolation": "container"},
+    {"stage": "sideways"},
+    {"seconds_limit": -1},
+    {"setup": {"optimizer": "magic"}},
+    {"setup": {"dtype": "int3"}},
+    {"setup": {"threads": 0}},
+    {"setup": {"runtime": "abacus"}},
+    {"setup": 3},
+)
+
+
+def unknown_action(candidate: Candidate) -> None:
+    candidate.refused("dance", "bad_request")
+    candidate.result("ping")
+
+
+def bad_blocks(candidate: Candidate) -> None:
+    for wrong in BAD_BLOCKS:
+        asked = {"subject": perceptron(), **QUICK, **wrong}
+        answer = candidate.ask("block", **asked)
+        if answer.get("error", {}).get("type") != "bad_request":
+            raise Broken(f"a block with {wrong} was not refused as a bad_request")
+    candidate.result("ping")
+
+
+def unknown_layer(candidate: Candidate) -> None:
+    said = candidate.refused("block", "variant_failed", subject=subject(linear(4, 4, kind="warp")), **QUICK)
+    if "warp" not in said:
+        raise Broken(f"a layer of kind warp was refused without naming it: {said[:80]}")
+
+
+def no_layers(candidate: Candidate) -> None:
+    candidate.refused("block", "variant_failed", "bad_request", subject=subject(), **QUICK)
+
+
+def unknown_factory(candidate: Candidate) -> None:
+    asked = {"factory": "no.such.module:build", "arguments": {}}
+    candidate.refused("block", "variant_failed", "bad_request", subject=asked, **QUICK)
+    candidate.result("ping")
+
+
+CHECKS = (
+    Check("unknown-action", "refuses what it cannot do, and lives", unknown_action),
+    Check("bad-blocks", "refuses blocks that make no sense", bad_blocks),
+    Check("unknown-layer", "refuses a layer kind that it lacks, by its name", unknown_layer),
+    Check("no-layers", "refuses a network without layers", no_layers),
+    Check("unknown-factory", "refuses code that it cannot run", unknown_factory),
+)

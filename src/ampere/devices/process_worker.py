@@ -1,0 +1,221 @@
+"""A device that has a worker: asked in lines, watched, and started again when it dies."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from ampere.core import TrainingSetup
+from ampere.core.errors import DeviceError, MeterError, WorkerError
+from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
+from ampere.devices.external_meters import logged_meter
+from ampere.meters import DEFAULT_WATTS_PER_CORE
+from ampere.runtimes import description_of
+
+from .answers import as_error, check_version, compiled_too_long, greeting, impossible, read_answer
+from .device import Block, VariantDied, VariantFailed, Yardstick, fingerprint
+from .environment import METER, compile_limit
+from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerGone
+
+ATTEMPTS = 2
+TRAINING = ("block", "yardstick")
+START_SECONDS = 60.0
+DEFAULT_SECONDS_LIMIT = 60.0
+PATIENT_WINDOWS = 12  # of a slow counter, before a worker counts as hanging: it may measure a block three times
+
+
+class ProcessWorker(ABC):
+    def __init__(
+        self, allocator: str = "tuned", watts_per_core: float = DEFAULT_WATTS_PER_CORE, grace_seconds: float = 30.0
+    ) -> None:
+        """`grace_seconds` are given to a block beyond three times its own limit before it counts as hanging."""
+        self.allocator = allocator
+        self.watts_per_core = watts_per_core
+        self.compile_limit = compile_limit()
+        self.restarts = 0
+        self.beat_seconds = BEAT_SECONDS  # how often a busy worker says that it is alive
+        self._grace = grace_seconds
+        self._threads = 1
+        self._worker: Transport | None = None
+        self._greeted = False
+        self._meter: dict[str, Any] | None = None
+        self._outside = logged_meter()
+        self._cores, self._silence_seconds = 1, 0.0
+
+    @abstractmethod
+    def _launched(self) -> Transport:
+        """A worker that nothing was said to yet."""
+
+    @abstractmethod
+    def _by_hand(self) -> str:
+        """What a user would try."""
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def hello(self) -> dict[str, Any]:
+        return self._result(greeting(self.watts_per_core, self.beat_seconds), self._grace)
+
+    def identity(self) -> dict[str, Any]:
+        return fingerprint(self.hello())
+
+    def block(
+        self,
+        subject: Mapping[str, Any],
+        setup: TrainingSetup | None = None,
+        *,
+        iterations: int = 10,
+        warmup: int = 4,
+        pairing: str = "step",
+        isolation: str = "inline",
+        stage: str = "step",
+        seconds_limit: float = DEFAULT_SECONDS_LIMIT,
+        count: bool = True,
+        power: bool = False,
+    ) -> Block:
+        setup = setup or TrainingSetup()
+        self._use_threads(setup.threads)
+        request = {
+            "do": "block",
+            "subject": dict(subject),
+            "setup": setup.to_json(),
+            "iterations": iterations,
+            "warmup": warmup,
+            "pairing": pairing,
+            "isolation": isolation,
+            "stage": stage,
+            "seconds_limit": seconds_limit,
+            "compile_limit": self.compile_limit,
+            **({} if count else {"count": False}),
+            **({"power": True} if power else {}),
+        }
+        compiling = self.compile_limit if _may_compile(setup.runtime) else 0.0
+        patience = 3 * seconds_limit + self._grace + compiling
+        for _ in range(ATTEMPTS):
+            began = time.monotonic()
+            block = Block.from_json(self._result(request, patience))
+            problem = impossible(block, self._cores, time.monotonic() - began)
+            if problem is None:
+                return block
+        raise VariantFailed(f"the worker told what cannot be, {ATTEMPTS} times: {problem}; nothing of it is kept")
+
+    def yardstick(
+        self,
+        seconds: float = 1.0,
+        threads: int = 1,
+        runtime: str = "torch",
+        power: bool = False,
+        count: bool = True,
+    ) -> Yardstick:
+        self._use_threads(threads)
+        request = {"do": "yardstick", "seconds": seconds, "threads": threads, "runtime": runtime}
+        request.update({**({"power": True} if power else {}), **({} if count else {"count": False})})
+        return Yardstick.from_json(self._result(request, 3 * seconds + self._grace))
+
+    def counters(self, check: bool, seconds: float = 600.0) -> list[dict[str, Any]]:
+        """What can be read there, and why what is there cannot be."""
+        found: list[dict[str, Any]] = self._result({"do": "counters", "check": check}, seconds)["counters"]
+        return found
+
+    def close(self) -> None:
+        if self._worker:
+            self._worker.close()
+        self._worker = None
+        if self._outside:
+            self._outside.released()
+
+    def __enter__(self) -> ProcessWorker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _result(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        """With the joules that a meter on the host's side read meanwhile, where there is one."""
+        if self._outside is None:
+            return self._answered(request, seconds)
+        return self._outside.around(request, lambda asked: self._answered(asked, seconds))
+
+    def _asked_meter(self) -> str:
+        return self._outside.for_worker if self._outside else os.environ.get(METER, "")
+
+    def _answered(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        request = {**request, "watts_per_core": self.watts_per_core}
+        causes: list[str] = []
+        while len(causes) < ATTEMPTS:
+            try:
+                answer = self._ask(request, seconds)
+            except WorkerGone as problem:
+                if problem.code == COMPILE_TIMEOUT_EXIT_CODE:
+                    raise compiled_too_long(self.compile_limit) from None
+                causes.append(str(problem))
+                continue
+            result, kind, message = read_answer(answer)
+            if result is not None:
+                return result
+            if kind == COMPILE_TIMEOUT:
+                self._kill()  # it ends anyway, perhaps in the middle of the next request
+                raise compiled_too_long(self.compile_limit)
+            if kind != "variant_died":
+                raise as_error(kind, message)
+            causes.append(message)
+        if request["do"] != "block" or not self._greeted:
+            raise DeviceError(f"the worker died twice: {causes[-1]}; try {self._by_hand()}")
+        raise VariantDied(f"the worker died twice on the same variant: {causes[-1]}; leave it out")
+
+    def _kill(self) -> None:
+        if self._worker:
+            self._worker.kill()
+
+    def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+        worker = self._started()
+        windows = PATIENT_WINDOWS * (self._meter or {}).get("window_seconds", 0.0)
+        answer = worker.ask(request, seconds + windows)
+        if request["do"] in TRAINING and self._silence_seconds:  # what it trains with is loaded by now
+            worker.silence_seconds = self._silence_seconds
+        return answer
+
+    def _started(self) -> Transport:
+        if self._worker and self._worker.alive:
+            return self._worker
+        if self._worker:
+            self._worker.kill()
+            self.restarts += 1
+        self._worker = self._launched()
+        self._greet(self._worker)
+        return self._worker
+
+    def _greet(self, worker: Transport) -> None:
+        """A worker that cannot even say hello is no fault of the variant that it was started for."""
+        self._greeted = False
+        said, kind, message = read_answer(worker.ask(greeting(self.watts_per_core, self.beat_seconds), START_SECONDS))
+        if said is None:
+            raise as_error(kind, message)
+        check_version(said)
+        self._meter = self._meter or said["meter"]
+        if said["meter"] != self._meter:
+            raise MeterError(f"{self._meter['name']} is gone since the worker was started again: look for it first")
+        self._cores = max(1, int(said.get("cores", 1)))
+        self._silence_seconds = MISSED_BEATS * float(said.get("beat_seconds") or 0.0)
+        if self._silence_seconds:
+            worker.silence_seconds = max(START_SECONDS, self._silence_seconds)
+        self._greeted = True
+
+    def _use_threads(self, threads: int) -> None:
+        """A worker serves one number of threads: a pool of threads, once started, cannot be made anew."""
+        if threads != self._threads:
+            self.close()
+            self._threads = threads
+
+
+def _may_compile(runtime: str) -> bool:
+    try:
+        return description_of(runtime).compiles
+    except WorkerError:  # a device's own, of which nothing is known here
+        return True

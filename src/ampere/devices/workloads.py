@@ -1,0 +1,82 @@
+"""The network that a workload stands for, traced without training it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from ampere.core import KINDS, Network
+from ampere.core.network import with_loss
+
+from .device import VariantFailed
+
+
+def network_of(subject: Mapping[str, Any]) -> Network:
+    """As a worker would build it: described layers get a loss, a factory is called and traced."""
+    if "layers" in subject:
+        network = described(subject["layers"])
+        return Network(with_loss(network.layers), network.batch, network.name)
+    if "factory" not in subject:
+        raise VariantFailed("the subject needs either layers or a factory")
+    try:
+        return _made(json.dumps(dict(subject), sort_keys=True))
+    except ImportError as problem:
+        raise VariantFailed(f"{subject['factory']} cannot be imported ({problem}): check its name") from None
+
+
+def described(record: Mapping[str, Any]) -> Network:
+    try:
+        network = Network.from_json(dict(record))
+    except (KeyError, TypeError, ValueError) as problem:
+        raise VariantFailed(f"these are no layers of Ampere's ({problem})") from None
+    unknown = sorted({layer.kind for layer in network.layers} - set(KINDS))
+    if unknown or not network.layers:
+        raise VariantFailed(f"no layer kind is called {', '.join(unknown)}" if unknown else "the network has no layers")
+    return network
+
+
+@lru_cache(maxsize=4096)
+def _made(subject_as_json: str) -> Network:
+    subject = json.loads(subject_as_json)
+    if "inputs" not in subject and not subject["factory"].rpartition(":")[0].endswith(".py"):
+        return traced(subject["factory"], subject.get("arguments") or {})
+    return _traced_from_users_code(subject)
+
+
+def traced(factory: str, arguments: Mapping[str, Any]) -> Network:
+    """The network that a factory of ours builds, without its weights."""
+    return _traced(factory, json.dumps(dict(arguments), sort_keys=True))
+
+
+@lru_cache(maxsize=4096)
+def _traced(factory: str, arguments: str) -> Network:
+    import torch
+
+    from ampere.tracing.trace import trace_own
+
+    module, _, function = factory.rpartition(":")
+    with torch.device("meta"):
+        model, inputs = getattr(importlib.import_module(module), function)(**json.loads(arguments))
+    return trace_own(model, inputs)
+
+
+def _traced_from_users_code(subject: Mapping[str, Any]) -> Network:
+    """The model, or the part of it at `path`, on the inputs of the subject or of the factory."""
+    from ampere.core.network import InputSpec
+    from ampere.runtimes.torch_model import tensors_of
+    from ampere.runtimes.user_code import find_factory
+    from ampere.tracing.trace import trace
+
+    made = find_factory(subject["factory"])(**(subject.get("arguments") or {}))
+    model, inputs = made if isinstance(made, tuple) else (made, None)
+    if subject.get("path"):
+        model = model.get_submodule(subject["path"])
+    specs = subject.get("inputs")
+    if isinstance(specs, dict):
+        inputs = tensors_of({name: InputSpec.from_json(record) for name, record in specs.items()})
+    elif specs is not None:
+        inputs = tuple(tensors_of([InputSpec.from_json(record) for record in specs]))
+    return trace(model, inputs)

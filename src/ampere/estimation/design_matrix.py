@@ -1,0 +1,71 @@
+"""Networks as matrices, and the prior covariance of their costs.
+
+rows     (networks, quantities)   what each network asks for
+weights  (networks, positions)    a kind's layers, those at one position together: how often they run times their
+                                  physics cost; mostly zeros
+physics  (networks,)              rows . prices
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ampere.core import Network
+from ampere.core.kinds import group
+
+from .features import STEP, Array, layer_position, layer_row, network_features
+from .gaussian_process import kernel
+from .hyperparameters import Hyperparameters
+
+ALLOCATOR_MEAN_DOUBT = 0.15
+NETWORK_OCTAVES = 3.0
+ALLOCATOR_OCTAVES = 2.0
+
+
+class Stack:
+    def __init__(self, networks: Sequence[Network], system: Array, prices: Array, width: int) -> None:
+        features = [network_features(network, width) for network in networks]
+        self.system = system
+        self.rows = np.array([f.row for f in features]).reshape(len(features), len(STEP))
+        self.places = np.array([f.position for f in features]).reshape(len(features), 3)
+        self.physics = self.rows @ prices
+        slots: dict[str, dict[bytes, int]] = {}
+        entries: dict[str, list[tuple[int, int, float]]] = {}
+        for i, f in enumerate(features):
+            for layer, count in zip(f.layers, f.counts, strict=True):
+                of_kind = slots.setdefault(group(layer), {})
+                slot = of_kind.setdefault(layer_position(layer, width).tobytes(), len(of_kind))
+                cost = count * float(layer_row(layer, width) @ prices)
+                entries.setdefault(group(layer), []).append((i, slot, cost))
+        self.positions = {k: np.array([np.frombuffer(x) for x in of_kind]) for k, of_kind in slots.items()}
+        self.weights = {k: _sparse(entries[k], (len(features), len(slots[k]))) for k in slots}
+
+
+def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> csr_array:
+    rows, columns, values = zip(*entries, strict=True)
+    return csr_array((values, (rows, columns)), shape=shape)
+
+
+def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:
+    """Positions in units of the length scales."""
+    return positions / hyper.lengths(kind, positions.shape[-1])
+
+
+def whole_covariance(a: Array, b: Array, system_a: Array, system_b: Array, hyper: Hyperparameters) -> Array:
+    """Relative covariance of what networks deviate as wholes, and of what the system's allocator adds."""
+    shared = hyper.network**2 * kernel(a / NETWORK_OCTAVES, b / NETWORK_OCTAVES)
+    allocator = ALLOCATOR_MEAN_DOUBT**2 + hyper.allocator**2 * kernel(a / ALLOCATOR_OCTAVES, b / ALLOCATOR_OCTAVES)
+    return shared + np.outer(system_a, system_b) * allocator
+
+
+def covariance(a: Stack, b: Stack, doubt: Array, hyper: Hyperparameters) -> Array:
+    """Prior covariance between the costs of two stacks of networks, without noise."""
+    total = whole_covariance(a.places, b.places, a.system, b.system, hyper) * np.outer(a.physics, b.physics)
+    total += (a.rows * doubt) @ (b.rows * doubt).T
+    for kind in a.weights.keys() & b.weights.keys():
+        near = kernel(scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper), hyper.own)
+        total += hyper.residual_of(kind) ** 2 * ((a.weights[kind] @ near) @ b.weights[kind].T)
+    return total

@@ -1,0 +1,251 @@
+"""Profile + Network -> Estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import hypot
+from typing import Any
+
+import numpy as np
+
+from ampere.core import Layer, Meter, Network
+from ampere.core.errors import UsageError
+from ampere.core.kinds import USUAL_WIDTH
+from ampere.devices.opening import allocator_on
+from ampere.meters import CpuTimeMeter
+from ampere.storage.profile import Observation, Profile
+
+from .additive import Additive, Answer
+from .batch import BatchTotals
+from .drift import Condition, followed, in_reference
+from .features import Array, layer_position
+from .fitting import Surrogate, condition_uncertainty, counted, fit, in_joules, partly_counted, power_of
+from .sequential import Sequential
+
+Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
+OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
+COVERS = "the training step: forward, loss, backward, optimiser; not loading data, evaluation or checkpoints"
+
+
+@dataclass(frozen=True)
+class LayerShare:
+    name: str
+    kind: str
+    joules: float
+    stddev: float
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Of one training iteration. The layers, and what a step costs besides, sum to the total."""
+
+    network: str
+    joules: float
+    stddev: float
+    seconds: float
+    by_layer: tuple[LayerShare, ...]
+    unprofiled: tuple[str, ...]  # layers of kinds that were never measured: priced by physics alone
+    extrapolated: tuple[str, ...]  # layers far outside the sizes that were measured
+    meter: Meter
+    allocator: str
+    condition: float = 1.0  # how much dearer a step is now than in the reference condition
+    watts_idle: float | None = None  # of the meter at rest, where it was read
+
+    @property
+    def net_joules(self) -> float | None:
+        """What training adds to resting for as long; None where nobody read the meter at rest."""
+        return None if self.watts_idle is None else self.joules - self.watts_idle * self.seconds
+
+    @property
+    def interval90(self) -> tuple[float, float]:
+        return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
+
+    def total_joules(self, iterations: float) -> float:
+        return self.joules * iterations
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "network": self.network,
+            "joules_per_iteration": self.joules,
+            "joules_net_of_idle_per_iteration": self.net_joules,
+            "joules_stddev": self.stddev,
+            "joules_interval90": list(self.interval90),
+            "seconds_per_iteration": self.seconds,
+            "layers": [vars(share) for share in self.by_layer],
+            "unprofiled": list(self.unprofiled),
+            "extrapolated": list(self.extrapolated),
+            "meter": self.meter.to_json(),
+            "allocator": self.allocator,
+            "condition": self.condition,
+            "covers": COVERS,
+        }
+
+
+class Estimator:
+    """A profile made ready: fitted once, asked often."""
+
+    def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
+        """Modelled joules can be asked for at other watts than the profile was made with."""
+        self.profile = profile
+        self._fit(profile)
+        self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
+        self._watts, self._wall = watts_of(profile, watts_per_core), _wall_seconds(profile)
+        self._ranges = _measured_ranges(profile)
+        self.condition_doubt = (
+            0.0 if self._joules_model else condition_uncertainty(profile.observations, profile.yardstick_seconds)
+        )
+        self.condition = Condition()  # of the device, since it was profiled
+        if profile.runs:
+            self._learn_from_runs(profile)
+
+    def _fit(self, profile: Profile) -> None:
+        self.model: Surrogate = fit(profile)  # of seconds
+        self._joules_model = fit(in_joules(profile)) if counted(profile.observations) else None
+        self._power = power_of(profile.observations) if partly_counted(profile.observations) else None
+
+    def _learn_from_runs(self, profile: Profile) -> None:
+        conditions = followed(profile.runs, self._in_reference)
+        brought = [in_reference(run, c) for run, c in zip(profile.runs, conditions, strict=True)]
+        self._fit(replace(profile, observations=(*profile.observations, *brought)))
+        self.condition = conditions[-1]
+
+    def _in_reference(self, run: Observation) -> tuple[float, float]:
+        answer = self.estimate(run.network, run.measurement.allocator, 1.0)
+        return answer.joules, answer.stddev
+
+    @property
+    def watts(self) -> float:
+        """Joules a second of what the model is fitted to, as the meter saw or modelled them."""
+        return self._watts
+
+    @property
+    def of_joules(self) -> tuple[Surrogate, float]:
+        """What joules are estimated with, and the joules of one unit of its cost."""
+        return (self._joules_model, 1.0) if self._joules_model else (self.model, self._watts)
+
+    def totals(self, allocator: str = "system") -> Callable[[Sequence[Network]], Array]:
+        """Joules of an iteration of many networks, as `estimate` tells them, without doubts or layers: for searches."""
+        system = self.allocator(allocator) == "system"
+        model, joules = self.of_joules
+        joules *= self.condition.factor
+        if isinstance(model, Additive):
+            told = BatchTotals(model, system)
+            return lambda networks: told(networks) * joules
+        return lambda networks: np.array([model.answer(network, system).seconds * joules for network in networks])
+
+    def allocator(self, asked: str) -> str:
+        """Methods that are not ours know no other than the quiet one, and say so."""
+        return allocator_on(self.profile.device, asked if self.profile.method == "additive" else "tuned")
+
+    def estimate(self, network: Network, allocator: str = "system", condition: float | None = None) -> Estimate:
+        """`condition` tells how much dearer a step is than when profiled; None leaves that to recorded runs."""
+        present = self.condition if condition is None else Condition(condition)
+        condition = present.factor
+        allocator = self.allocator(allocator)
+        step = answer = self.model.answer(network, allocator == "system")
+        joules = self._watts * condition
+        if self._joules_model:
+            answer, joules = self._joules_model.answer(network, allocator == "system"), condition
+        place = {layer: index for index, layer in enumerate(answer.layers)}
+        shares = []
+        for layer in network.layers:
+            index = place[layer]
+            cost, doubt = float(answer.layer_seconds[index]) * joules, float(answer.layer_stddevs[index]) * joules
+            shares.append(LayerShare(layer.name, layer.kind, cost, doubt))
+        shares.append(LayerShare("(step)", "step", answer.step_seconds * joules, 0.0))
+        unprofiled, extrapolated = self._doubts(network)
+        return Estimate(
+            network=network.name,
+            joules=answer.seconds * joules,
+            stddev=hypot(answer.stddev, answer.seconds * self._shared_doubt(network, step, present)) * joules,
+            seconds=step.seconds * self._wall * condition,
+            by_layer=tuple(shares),
+            unprofiled=unprofiled,
+            extrapolated=extrapolated,
+            meter=self.meter,
+            allocator=allocator,
+            condition=condition,
+            watts_idle=self.profile.watts_idle,
+        )
+
+    def _shared_doubt(self, network: Network, step: Answer, present: Condition) -> float:
+        """Relative, of every estimate: about the condition, and what few windows of a slow counter leave open."""
+        power = self._power.watts([network], np.array([step.seconds]))[1][0] if self._power else 0.0
+        return hypot(self.condition_doubt, present.stddev, float(power))
+
+    def _doubts(self, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        unprofiled, extrapolated = [], []
+        if isinstance(self.model, Sequential):
+            known = [layer for layer in network.layers if self.model.knows(layer)]
+            far = tuple(layer.name or layer.kind for layer in known if not self.model.within(layer))
+            return tuple(x.name or x.kind for x in network.layers if not self.model.knows(x)), far
+        for layer in network.layers:
+            measured = self._ranges.get(_family(layer))
+            if measured is None:
+                unprofiled.append(layer.name or layer.kind)
+            elif not _within(layer, measured):
+                extrapolated.append(layer.name or layer.kind)
+        return tuple(unprofiled), tuple(extrapolated)
+
+
+def _family(layer: Layer) -> tuple[str, str]:
+    """What shares a range: a kind; an opaque module only with itself."""
+    return layer.kind, str(layer.config.get("class", "")) if layer.kind == "opaque" else ""
+
+
+def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, Any]]:
+    positions: dict[tuple[str, str], list[Any]] = {("glue", ""): []}
+    for observation in profile.observations:
+        for layer in observation.network.layers:
+            positions.setdefault(_family(layer), []).append(layer_position(layer, USUAL_WIDTH))
+    return {k: (np.min(p, axis=0), np.max(p, axis=0)) if p else (0, 0) for k, p in positions.items()}
+
+
+def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
+    if layer.kind == "glue":
+        return True
+    position = layer_position(layer, USUAL_WIDTH)
+    low, high = measured
+    return bool(np.all(position >= low - OCTAVES_BEYOND) and np.all(position <= high + OCTAVES_BEYOND))
+
+
+def watts_of(profile: Profile, watts_per_core: float | None = None) -> float:
+    """Joules a second of cost: of CPU time beside a yardstick, of the clock's where there was none."""
+    costs = [(o.measurement, o.measurement.ratio * profile.yardstick_seconds) for o in profile.observations]
+    ratios = [(m.joules if watts_per_core is None else watts_per_core * m.cpu_seconds) / cost for m, cost in costs]
+    return float(np.median(ratios)) if ratios else watts_per_core or 1.0
+
+
+def _modelled(profile: Profile, watts_per_core: float) -> Meter:
+    if profile.meter.measured or counted(profile.observations):
+        raise UsageError(f"the profile's joules were read from {profile.meter.name}: leave out --watts-per-core")
+    return Meter(**CpuTimeMeter(watts_per_core).describe())
+
+
+def _wall_seconds(profile: Profile) -> float:
+    """For a second of cost on a machine that has nothing else to do: the quieter quarter of what was seen."""
+    measured = [o.measurement for o in profile.observations]
+    ratios = [m.seconds / (m.ratio * profile.yardstick_seconds) for m in measured]
+    return float(np.quantile(ratios, 0.25)) if ratios else 1.0
+
+
+def estimate(network: Network, profile: Profile, allocator: str = "system", condition: float | None = None) -> Estimate:
+    return Estimator(profile).estimate(network, allocator, condition)
+
+
+def joules_in(battery: str) -> float:
+    """`15Wh`, `54kJ` or `54000J` as joules."""
+    units = {"wh": 3600.0, "mwh": 3.6, "kwh": 3.6e6, "j": 1.0, "kj": 1e3, "MJ": 1e6, "mJ": 1e-3}
+    text = battery.strip()
+    text = text if text.endswith(("MJ", "mJ")) else text.lower()  # where the case makes a thousand million times
+    for unit in sorted(units, key=len, reverse=True):
+        if text.endswith(unit):
+            try:
+                joules = float(text[: -len(unit)]) * units[unit]
+            except ValueError:
+                break
+            if np.isfinite(joules) and joules > 0:
+                return joules
+            break
+    raise UsageError(f"battery {battery!r} is no positive amount of energy: write it as 15Wh, 54kJ or 54000J")

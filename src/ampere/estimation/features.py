@@ -1,0 +1,136 @@
+"""A layer as numbers: what it asks of a device (physics) and where it lies among its like (the residual)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ampere.core import KINDS, Layer, Network, work
+from ampere.core.kinds import GROUPS, group
+from ampere.core.layer import TRAILING_CLASSES
+
+Array = NDArray[np.float64]
+
+PER_KIND = (
+    "launches",
+    "flops",
+    "half_padded_flops",
+    "padded_flops",
+    "values",
+    "padded_values",
+    "weights",
+    "remainders",
+    "remainder_flops",
+)
+# The price in seconds that a column is given before anything was measured: a slow laptop core.
+PRIOR_SECONDS = {
+    "launches": 5e-6,
+    "flops": 1e-11,
+    "half_padded_flops": 5e-12,
+    "padded_flops": 1e-11,
+    "values": 3e-10,
+    "padded_values": 1e-10,
+    "weights": 3e-10,
+    "remainders": 2e-9,
+    "remainder_flops": 0.0,  # but with runtimes that do them one by one
+}
+ONE_BY_ONE_SECONDS = 2e-11
+TAIL_PRIOR_SECONDS = 6e-10
+
+COLUMNS: tuple[str, ...] = (
+    "step",
+    "tail.launches",
+    "update.parameters",
+    "update.tensors",
+    *(f"tail.{op}" for op in TRAILING_CLASSES),
+    *(f"{kind}.{quantity}" for kind in GROUPS for quantity in PER_KIND),
+)
+COLUMN = {name: index for index, name in enumerate(COLUMNS)}
+
+
+def _prior(column: str) -> float:
+    fixed = {"step": 1e-4, "tail.launches": 5e-6, "update.parameters": 1e-9, "update.tensors": 8e-6}
+    if column in fixed:
+        return fixed[column]
+    return TAIL_PRIOR_SECONDS if column.startswith("tail.") else PRIOR_SECONDS[column.split(".")[1]]
+
+
+PRIOR_PRICES: Array = np.array([_prior(column) for column in COLUMNS])
+ONE_BY_ONE: Array = PRIOR_PRICES + [ONE_BY_ONE_SECONDS * c.endswith(".remainder_flops") for c in COLUMNS]
+
+
+def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
+    """What one layer puts into each physics column; numbers, or arrays where its channels are arrays."""
+    asked = work(layer, width)
+    columns = {COLUMN[f"{kind}.{quantity}"]: getattr(asked, quantity) for quantity in PER_KIND}
+    columns[COLUMN["update.parameters"]] = asked.parameters
+    columns[COLUMN["update.tensors"]] = asked.parameter_tensors
+    launches = 0
+    for tail in layer.tail:
+        passes = 1 + int(tail.backward)
+        column = COLUMN[f"tail.{tail.op}"]
+        columns[column] = columns.get(column, 0) + (tail.values_in + tail.values_out) * passes
+        launches += passes
+    columns[COLUMN["tail.launches"]] = launches
+    return columns
+
+
+@lru_cache(maxsize=65536)
+def layer_row(layer: Layer, width: int) -> Array:
+    row = np.zeros(len(COLUMNS))
+    for column, value in layer_columns(layer, width, group(layer)).items():
+        row[column] = value
+    return row
+
+
+@lru_cache(maxsize=65536)
+def layer_position(layer: Layer, width: int) -> Array:
+    """Octaves along each coordinate: cost changes with ratios of sizes, not with their differences."""
+    return np.log2(np.maximum(np.array(KINDS[layer.kind].coordinates(layer, width), dtype=float), 1e-9))
+
+
+# Coordinates that tell how far the channels are from a multiple of the vector width.
+WASTE = {
+    **dict.fromkeys(("conv", "conv_direct", "conv_grouped", "conv_transposed", "linear"), (2, 3)),
+    **dict.fromkeys(("lstm", "gru", "rnn"), (2, 3)),
+}
+
+
+@lru_cache(maxsize=1024)
+def is_waste(kind: str, coordinates: int) -> tuple[bool, ...]:
+    return tuple(index in WASTE.get(kind, ()) for index in range(coordinates))
+
+
+STEP: Array = np.eye(len(COLUMNS))[COLUMN["step"]]
+FLOPS = np.array([c.endswith(".flops") for c in COLUMNS], dtype=float)
+VALUES = np.array(
+    [c.endswith(".values") or (c in {f"tail.{t}" for t in TRAILING_CLASSES}) for c in COLUMNS], dtype=float
+)
+
+
+@dataclass(frozen=True)
+class NetworkFeatures:
+    """A network as its distinct layers, how often each runs, and its place among whole networks."""
+
+    layers: tuple[Layer, ...]
+    counts: Array
+    row: Array  # physics columns of one step, the step itself included
+    position: Array
+
+
+@lru_cache(maxsize=16384)
+def network_features(network: Network, width: int) -> NetworkFeatures:
+    distinct = network.distinct
+    counts = np.array(list(distinct.values()), dtype=float)
+    rows = np.array([layer_row(layer, width) for layer in distinct]).reshape(-1, len(COLUMNS))
+    row = counts @ rows + STEP if len(counts) else STEP.copy()
+    return NetworkFeatures(tuple(distinct), counts, row, network_position(row, np.sum(counts)))
+
+
+def network_position(row: Array, depth: Any) -> Array:
+    """Octaves of arithmetic, of memory moved and of depth."""
+    return np.stack([np.log2(1e3 + row @ FLOPS), np.log2(1e3 + row @ VALUES), np.log2(1.0 + depth)], axis=-1)

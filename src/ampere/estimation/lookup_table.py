@@ -1,0 +1,240 @@
+"""Estimates of a million networks at once: tables of each layer's cost over its open widths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ampere.core import KINDS, Layer, Network
+from ampere.core.kinds import group
+
+from .additive import LEAST_SHARE, Additive
+from .design_matrix import scale, whole_covariance
+from .features import COLUMNS, FLOPS, STEP, VALUES, Array, layer_columns
+from .gaussian_process import kernel, similarity
+
+# A network whose widths are still open: every layer's channels as a linear function of them.
+
+
+@dataclass(frozen=True)
+class Channels:
+    """channels = constant + coefficient * widths[variable]"""
+
+    variable: int | None
+    coefficient: int
+    constant: int
+
+    def at(self, widths: Array) -> Array:
+        if self.variable is None:
+            return np.full(widths.shape[:-1], self.constant)
+        return self.constant + self.coefficient * widths[..., self.variable]
+
+
+@dataclass(frozen=True)
+class Template:
+    layers: tuple[Layer, ...]
+    channels_in: tuple[Channels, ...]
+    channels_out: tuple[Channels, ...]
+    largest: tuple[int, ...]  # of each width
+    batch: int
+
+    def network(self, widths: Sequence[int]) -> Network:
+        open_widths = np.asarray(widths)
+        layers = [
+            layer.with_channels(int(cin.at(open_widths)), int(cout.at(open_widths)))
+            for layer, cin, cout in zip(self.layers, self.channels_in, self.channels_out, strict=True)
+        ]
+        return Network(tuple(layers), self.batch)
+
+
+def template(largest: Sequence[int], trace: Callable[[list[int]], Network]) -> Template:
+    """Learnt by tracing the network at its largest widths and with each of them halved."""
+    base = trace(list(largest))
+    responses = []
+    for variable, width in enumerate(largest):
+        changed = list(largest)
+        changed[variable] = max(1, width // 2)
+        responses.append((changed[variable], trace(changed)))
+    ins = [_channels(base, responses, largest, i, "channels_in") for i in range(len(base.layers))]
+    outs = [_channels(base, responses, largest, i, "channels_out") for i in range(len(base.layers))]
+    return Template(base.layers, tuple(ins), tuple(outs), tuple(largest), base.batch)
+
+
+def _channels(
+    base: Network, responses: list[tuple[int, Network]], largest: Sequence[int], index: int, side: str
+) -> Channels:
+    at_largest = getattr(base.layers[index], side)
+    for variable, (width, network) in enumerate(responses):
+        change = at_largest - getattr(network.layers[index], side)
+        if change:
+            coefficient = change // (largest[variable] - width)
+            return Channels(variable, coefficient, at_largest - coefficient * largest[variable])
+    return Channels(None, 0, at_largest)
+
+
+# Estimates of a million networks at once: tables of every layer's cost over its widths, then only look-ups.
+#
+# A template's layer depends on at most two widths, so all it can ever cost fits a small table. What a whole
+# network deviates from its layers' sum depends smoothly on its arithmetic and memory: a grid, interpolated.
+
+Widths = NDArray[np.int64]  # one row a network, one column a width
+
+CHUNK = 4096
+GRID = 96
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A layer's surface, one row a point: means and sums needed for the total, vectors needed for its doubt."""
+
+    index: tuple[int | None, int | None]
+    stride: int
+    sums: Array  # (points, 4): mean, physics, flops, values
+    whitened: Array  # (points, data)
+    doubted: Array  # (points, columns in use)
+    positions: Array  # (points, coordinates), scaled
+
+    def rows(self, widths: Widths) -> Widths:
+        first, second = self.index
+        place = np.zeros(len(widths), dtype=np.int64)
+        if first is not None:
+            place += (widths[:, first] - 1) * self.stride
+        if second is not None:
+            place += widths[:, second] - 1
+        return place
+
+
+class Bulk:
+    """A template made ready for one fitted model."""
+
+    def __init__(self, model: Additive, template: Template, system: bool = False) -> None:
+        self._model, self._template, self._system = model, template, system
+        self._columns = np.zeros(len(COLUMNS), dtype=bool)
+        self._tables = [self._table(i) for i in range(len(template.layers))]
+        self._depth = np.log2(1.0 + len(template.layers))
+        self._grid()
+
+    def _table(self, index: int) -> _Table:
+        template = self._template
+        layer, cin, cout = template.layers[index], template.channels_in[index], template.channels_out[index]
+        variables = [c.variable for c in (cin, cout)]
+        if variables[0] == variables[1]:
+            variables[1] = None
+        sizes = [1 if v is None else template.largest[v] for v in variables]
+        a, b = (
+            g.ravel().astype(float)
+            for g in np.meshgrid(np.arange(1.0, sizes[0] + 1), np.arange(1.0, sizes[1] + 1), indexing="ij")
+        )
+        first = _on_grid(cin, variables, a, b)
+        second = _on_grid(cout, variables, a, b)
+        parts = [self._surface(layer, first[i : i + CHUNK], second[i : i + CHUNK]) for i in range(0, len(a), CHUNK)]
+        sums, whitened, doubted, positions = (np.concatenate(p) for p in zip(*parts, strict=True))
+        return _Table((variables[0], variables[1]), sizes[1], sums, whitened, doubted, positions)
+
+    def _surface(self, layer: Layer, cin: Array, cout: Array) -> tuple[Array, Array, Array, Array]:
+        """The same algebra as for one layer, for many widths of it."""
+        model, opened, kind = self._model, layer.with_channels(cin, cout), group(layer)
+        rows = np.zeros((len(cin), len(COLUMNS)))
+        for column, value in layer_columns(opened, model.hyper.vector_width, kind).items():
+            rows[:, column] = value
+        coordinates = [
+            np.broadcast_to(np.asarray(c, dtype=float), cin.shape)
+            for c in KINDS[layer.kind].coordinates(opened, model.hyper.vector_width)
+        ]
+        positions = scale(kind, np.log2(np.maximum(np.stack(coordinates, axis=1), 1e-9)), model.hyper)
+        physics = rows @ model.prices
+        with_data = rows @ (model.stack.rows * model.doubt**2).T
+        relative = np.zeros(len(cin))
+        if kind in model.stack.positions:
+            near = kernel(positions, scale(kind, model.stack.positions[kind], model.hyper), model.hyper.own)
+            relative = near @ model.alpha[kind]
+            together = (model.stack.weights[kind] @ near.T).T
+            with_data += model.hyper.residual_of(kind) ** 2 * physics[:, None] * together
+        mean = np.maximum(physics * (1 + relative) + rows @ model.price_shift, LEAST_SHARE * physics)
+        sums = np.stack([mean, physics, rows @ FLOPS, rows @ VALUES], axis=1)
+        return sums, model.whiten(with_data.T).T, rows * model.doubt, positions
+
+    def _grid(self) -> None:
+        """What wholes deviate, relative, over octaves of arithmetic and of memory."""
+        model = self._model
+        low = np.log2(1e3 + sum(t.sums[:, 2:].min(axis=0) for t in self._tables))
+        high = np.log2(1e3 + sum(t.sums[:, 2:].max(axis=0) for t in self._tables)) + 1e-9
+        axes = [np.linspace(low[i], high[i], GRID) for i in range(2)]
+        flops, values = np.meshgrid(*axes, indexing="ij")
+        places = np.stack([flops.ravel(), values.ravel(), np.full(flops.size, self._depth)], axis=1)
+        mode = np.full(len(places), float(self._system))
+        relative = whole_covariance(places, model.stack.places, mode, model.data.system, model.hyper)
+        self._deviation = (relative @ (model.stack.physics * model.solved)).reshape(GRID, GRID)
+        self._low, self._step = low, (high - low) / (GRID - 1)
+
+    def _sums(self, widths: Widths) -> Array:
+        total = np.zeros((len(widths), 4))
+        for table in self._tables:
+            total += table.sums[table.rows(widths)]
+        return total
+
+    def seconds(self, widths: Widths) -> Array:
+        """A step's cost for each row of widths."""
+        return self._seconds(self._sums(widths))
+
+    def _seconds(self, sums: Array) -> Array:
+        step = self._model.step
+        mean, physics = sums[:, 0] + step.mean, sums[:, 1] + step.physics
+        place = (np.log2(1e3 + sums[:, 2:]) - self._low) / self._step
+        return np.maximum(mean + physics * self._interpolate(place), LEAST_SHARE * mean)
+
+    def _interpolate(self, place: Array) -> Array:
+        cell = np.clip(place.astype(np.int64), 0, GRID - 2)
+        u, v = (place - cell).T
+        flat, corner = self._deviation.ravel(), cell[:, 0] * GRID + cell[:, 1]
+        low = flat[corner] * (1 - v) + flat[corner + 1] * v
+        high = flat[corner + GRID] * (1 - v) + flat[corner + GRID + 1] * v
+        return low * (1 - u) + high * u
+
+    def seconds_and_stddevs(self, widths: Widths) -> tuple[Array, Array]:
+        parts = [self._with_doubt(widths[i : i + CHUNK]) for i in range(0, len(widths), CHUNK)]
+        seconds, stddevs = zip(*parts, strict=True)
+        return np.concatenate(seconds), np.concatenate(stddevs)
+
+    def _with_doubt(self, widths: Widths) -> tuple[Array, Array]:
+        model, hyper = self._model, self._model.hyper
+        rows = [table.rows(widths) for table in self._tables]
+        sums = self._sums(widths)
+        seconds, physics = self._seconds(sums), sums[:, 1] + model.step.physics
+        places = np.column_stack([np.log2(1e3 + sums[:, 2:]), np.full(len(widths), self._depth)])
+        mode = np.full(len(places), float(self._system))
+        relative = whole_covariance(places, model.stack.places, mode, model.data.system, hyper)
+        whitened = model.whiten((relative * (model.stack.physics * physics[:, None])).T).T + model.step.whitened
+        doubted = np.tile(STEP * model.doubt, (len(widths), 1))
+        for table, row in zip(self._tables, rows, strict=True):
+            whitened += table.whitened[row]
+            doubted += table.doubted[row]
+        own = whole_covariance(places[:1], places[:1], mode[:1], mode[:1], hyper)[0, 0]
+        variance = own * physics**2 + np.sum(doubted**2, axis=1) + self._residual_variance(rows)
+        variance -= np.sum(whitened**2, axis=1)
+        return seconds, hyper.calibration * np.sqrt(np.maximum(variance, 0) + model.measuring(seconds))
+
+    def _residual_variance(self, rows: list[Widths]) -> Array:
+        variance: Array = np.zeros(len(rows[0]))
+        layers = self._template.layers
+        for i, j in combinations_with_replacement(range(len(layers)), 2):
+            if group(layers[i]) != group(layers[j]):
+                continue
+            a, b = self._tables[i], self._tables[j]
+            both = self._model.hyper.residual_of(group(layers[i])) ** 2 * a.sums[rows[i], 1] * b.sums[rows[j], 1]
+            if i == j:
+                variance += both
+            else:
+                apart = np.sqrt(np.sum((a.positions[rows[i]] - b.positions[rows[j]]) ** 2, axis=1))
+                variance += 2 * both * similarity(apart, self._model.hyper.own)
+        return variance
+
+
+def _on_grid(channels: Channels, variables: list[int | None], a: Array, b: Array) -> Array:
+    if channels.variable is None:
+        return np.full(len(a), channels.constant)
+    return channels.constant + channels.coefficient * (a if channels.variable == variables[0] else b)

@@ -1,0 +1,191 @@
+"""How probable measurements are under given hyperparameters, and the most probable ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dpotri, dpotrs
+
+from .design_matrix import ALLOCATOR_MEAN_DOUBT, ALLOCATOR_OCTAVES, NETWORK_OCTAVES, Stack
+from .features import Array, is_waste
+from .gaussian_process import SAME, SQRT5, distances, kernel
+from .hyperparameters import Hyperparameters
+
+# How much may layers of a kind deviate from physics, and over how many octaves do they deviate alike.
+
+
+# How probable measurements are under given hyperparameters, and how that changes with each of them.
+#
+#     K        covariance of what was measured          r      what physics leaves over
+#     theta    the logarithm of a hyperparameter        G      (K^-1 r r^T K^-1 - K^-1) / 2
+#
+#     log p(r) = -r^T K^-1 r / 2 - log det K / 2        d log p / d theta = sum_ij G_ij dK_ij / d theta
+#
+# A kind's part of K is W k W^T, so that its slopes are sums of (W^T G W) * dk. Along a length scale l of coordinate x
+#     d matern52(d) / d log l = 5/3 (1 + sqrt5 d) exp(-sqrt5 d) (x - x')^2 / l^2
+
+Slopes = dict[str, Array]
+IMPOSSIBLE = -1e12
+
+
+class Evidence:
+    """What does not depend on hyperparameters is computed once."""
+
+    def __init__(self, stack: Stack, costs: Array, noise: Array, doubt: Array) -> None:
+        self._stack, self._residual = stack, costs - stack.physics
+        sizes, both = np.outer(stack.physics, stack.physics), np.outer(stack.system, stack.system)
+        places = stack.places
+        self._network = sizes * kernel(places / NETWORK_OCTAVES, places / NETWORK_OCTAVES)
+        self._allocator = sizes * both * kernel(places / ALLOCATOR_OCTAVES, places / ALLOCATOR_OCTAVES)
+        doubted = stack.rows * doubt
+        self._fixed = doubted @ doubted.T + ALLOCATOR_MEAN_DOUBT**2 * sizes * both + np.diag(noise * costs**2)
+        self._squares = costs**2
+        self._grains = float(np.median(costs)) * costs
+
+    def __call__(self, hyper: Hyperparameters) -> tuple[float, Slopes]:
+        """log p(costs), up to a constant, and its slopes along the logarithms of the hyperparameters."""
+        parts = {kind: _Part(self._stack, kind, hyper) for kind in self._stack.weights}
+        whole = self._fixed + hyper.network**2 * self._network + hyper.allocator**2 * self._allocator
+        whole.flat[:: len(whole) + 1] += hyper.floor**2 * self._squares + hyper.grain**2 * self._grains
+        for part in parts.values():
+            whole += part.covariance
+        try:
+            factor = cholesky(whole, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            return IMPOSSIBLE, {}
+        solved = dpotrs(factor, self._residual, lower=1)[0]
+        value = -0.5 * float(self._residual @ solved) - float(np.sum(np.log(np.diag(factor))))
+        inverse = dpotri(factor, lower=1)[0]
+        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        g = 0.5 * (np.outer(solved, solved) - inverse)
+        slopes = {
+            "network": np.array(2 * hyper.network**2 * np.sum(g * self._network)),
+            "allocator": np.array(2 * hyper.allocator**2 * np.sum(g * self._allocator)),
+            "floor": np.array(2 * hyper.floor**2 * (np.diag(g) @ self._squares)),
+            "grain": np.array(2 * hyper.grain**2 * (np.diag(g) @ self._grains)),
+        }
+        return value, slopes | _shared([part.slopes(g) for part in parts.values()])
+
+
+class _Part:
+    """One layer kind's part of the covariance."""
+
+    def __init__(self, stack: Stack, kind: str, hyper: Hyperparameters) -> None:
+        self._kind, self._weights, self._own = kind, stack.weights[kind], hyper.own
+        self._variance = hyper.residual_of(kind) ** 2
+        self._scaled = stack.positions[kind] / hyper.lengths(kind, stack.positions[kind].shape[1])
+        apart = SQRT5 * distances(self._scaled, self._scaled)
+        self._decay = np.exp(-apart)
+        self._same = apart < SQRT5 * SAME
+        self._line = 1.0 + apart
+        self._matern = (self._line + apart * apart / 3.0) * self._decay
+        near = (1.0 - self._own) * self._matern + self._own * self._same
+        self.covariance = self._variance * (self._weights @ (self._weights @ near).T)
+
+    def slopes(self, g: Array) -> Slopes:
+        pulls = self._variance * (self._weights.T @ (self._weights.T @ g).T)
+        smooth, alone = float(np.sum(pulls * self._matern)), float(np.sum(pulls[self._same]))
+        along = pulls * self._line * self._decay * ((1.0 - self._own) * 5.0 / 3.0)
+        x = self._scaled  # sum_ij along_ij (x_i - x_j)^2, coordinate by coordinate
+        lengths = 2.0 * (along.sum(axis=1) @ (x * x) - np.sum(x * (along @ x), axis=0))
+        waste = np.array(is_waste(self._kind, x.shape[1]))
+        return {
+            f"stretch.{self._kind}": lengths,
+            f"spread.{self._kind}": np.array(2.0 * ((1.0 - self._own) * smooth + self._own * alone)),
+            "octaves": np.array(lengths[~waste].sum()),
+            "waste_octaves": np.array(lengths[waste].sum()),
+            "own": np.array(self._own * (alone - smooth)),
+        }
+
+
+def _shared(parts: list[Slopes]) -> Slopes:
+    """What kinds have in common changes all of them."""
+    total: Slopes = {name: np.array(0.0) for name in ("octaves", "waste_octaves", "own")}
+    for part in parts:
+        for name, slope in part.items():
+            total[name] = total[name] + slope if name in total else slope
+    total["residual"] = np.sum([s for name, s in total.items() if name.startswith("spread.")], axis=0)
+    return total
+
+
+# The most probable hyperparameters: evidence plus a log-normal prior around typical values, climbed by its slope.
+
+LEARNT = ("residual", "octaves", "waste_octaves", "own", "network", "floor", "grain", "allocator")
+TYPICAL = Hyperparameters()
+PRIOR_WIDTH = {"grain": 1.5}  # of the logarithm
+USUAL_PRIOR_WIDTH = 0.7  # a factor of two either way is unremarkable
+FARTHEST = 3.0  # from typical, in logarithms
+MOST_OWN = 0.9
+
+
+class OutOfTime(Exception):
+    """The search has used up its seconds: the best so far is the answer."""
+
+
+def most_probable(
+    evidence: Callable[[Hyperparameters], tuple[float, Slopes]],
+    coordinates: Mapping[str, int],
+    start: Hyperparameters,
+    evaluations: int,
+    seconds: float = float("inf"),
+) -> Hyperparameters:
+    """`coordinates` says of each layer kind how many it has; what `start` knows of other kinds is kept."""
+    from scipy.optimize import minimize
+
+    layout = _Layout(coordinates)
+    best, lowest, began = layout.pack(start), float("inf"), time.perf_counter()
+
+    def loss(logs: Array) -> tuple[float, Array]:
+        nonlocal best, lowest
+        if time.perf_counter() - began > seconds and lowest < float("inf"):
+            raise OutOfTime
+        value, slopes = evidence(layout.unpack(logs, start))
+        off = (logs - layout.typical) / layout.widths
+        total = 0.5 * float(off @ off) - value
+        if total < lowest:
+            best, lowest = logs.copy(), total
+        return total, off / layout.widths - layout.flat(slopes)
+
+    first, bounds = np.clip(best, layout.low, layout.high), np.stack([layout.low, layout.high], axis=1)
+    with suppress(OutOfTime):
+        minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxfun": evaluations, "ftol": 2e-5})
+    return layout.unpack(best, start)
+
+
+class _Layout:
+    """Hyperparameters as one vector of logarithms: those of all kinds, then each kind's spread and stretches."""
+
+    def __init__(self, coordinates: Mapping[str, int]) -> None:
+        self._kinds = dict(coordinates)
+        self._keys = [*LEARNT, *(key for kind in self._kinds for key in (f"spread.{kind}", f"stretch.{kind}"))]
+        self._sizes = [self._kinds[key[8:]] if key.startswith("stretch.") else 1 for key in self._keys]
+        self.typical = self.pack(TYPICAL)
+        widths = [PRIOR_WIDTH.get(key, USUAL_PRIOR_WIDTH) for key in self._keys]
+        self.widths = np.repeat(widths, self._sizes)
+        self.low, self.high = self.typical - FARTHEST, self.typical + FARTHEST
+        self.high[LEARNT.index("own")] = np.log(MOST_OWN)
+
+    def pack(self, hyper: Hyperparameters) -> Array:
+        values = [getattr(hyper, name) for name in LEARNT]
+        for kind, count in self._kinds.items():
+            known = hyper.stretch.get(kind, ())
+            values += [hyper.spread.get(kind, 1.0), *(known if len(known) == count else np.ones(count))]
+        return np.log(np.array(values, dtype=float))
+
+    def unpack(self, logs: Array, start: Hyperparameters) -> Hyperparameters:
+        parts = dict(zip(self._keys, np.split(np.exp(logs), np.cumsum(self._sizes)[:-1]), strict=True))
+        spread = {kind: float(parts[f"spread.{kind}"][0]) for kind in self._kinds}
+        stretch = {kind: tuple(parts[f"stretch.{kind}"].tolist()) for kind in self._kinds}
+        numbers: dict[str, Any] = {name: float(parts[name][0]) for name in LEARNT}
+        return replace(start, **numbers, spread={**start.spread, **spread}, stretch={**start.stretch, **stretch})
+
+    def flat(self, slopes: Slopes) -> Array:
+        if not slopes:  # no covariance at all: nothing to go by
+            return np.zeros(len(self.typical))
+        return np.concatenate([np.atleast_1d(slopes[key]) for key in self._keys])

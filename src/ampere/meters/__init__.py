@@ -1,0 +1,36 @@
+"""Meters: each reads, or models, the joules of a span of time. A new one is a file here, and a line in `choosing`."""
+
+from typing import Any, Dict
+
+from ampere.core.errors import bad_request
+
+from .checking import at_rest
+from .cpu_time import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from .external import load
+from .meter import METER_FAILED, Meter, meter_failed
+from .selection import choose_meter, counters
+
+
+def watts_of(request: Dict[str, Any]) -> float:
+    try:
+        watts = float(request.get("watts_per_core", DEFAULT_WATTS_PER_CORE))
+    except (TypeError, ValueError):
+        raise bad_request("watts_per_core is not a number") from None
+    if not 0 < watts < 1e6:
+        raise bad_request(f"watts_per_core is {watts}, but must be positive")
+    return watts
+
+
+__all__ = [
+    "DEFAULT_WATTS_PER_CORE",
+    "METER_FAILED",
+    "CpuTimeMeter",
+    "Meter",
+    "at_rest",
+    "choose_meter",
+    "counters",
+    "load",
+    "meter_failed",
+    "watts_in",
+    "watts_of",
+]

@@ -1,0 +1,86 @@
+"""What every meter keeps to, as tests that other packages can run on a meter of their own.
+
+from ampere.meters.conformance import MeterConformance
+
+class TestMine(MeterConformance):
+    @pytest.fixture
+    def meter(self):
+        return find("/sys")
+"""
+
+import hashlib
+import json
+import math
+import time
+
+from .meter import Meter
+
+FIELDS = {"name", "measured", "scope"}
+SAMPLES = 6
+
+
+class MeterConformance:
+    """With a fixture `meter`, on a machine that draws more the more this process works."""
+
+    def test_it_says_what_it_is(self, meter: Meter) -> None:
+        said = meter.describe()
+        assert set(said) - {"window_seconds", "update_seconds"} == FIELDS
+        assert bool(said.get("update_seconds")) <= (meter.reading_unit == "W")
+        assert isinstance(said["measured"], bool)
+        assert said["measured"] == (said.get("window_seconds", 0) > 0)
+        assert said["scope"]
+        assert json.loads(json.dumps(said)) == said
+
+    def test_it_rises_under_load(self, meter: Meter) -> None:
+        meter.start()
+        work(load_of(meter))
+        joules = meter.stop()
+        assert math.isfinite(joules)
+        assert joules > 0
+
+    def test_twice_the_load_is_about_twice_the_joules(self, meter: Meter) -> None:
+        spent = []
+        for share in (1, 2):
+            meter.start()
+            work(share * load_of(meter))
+            spent.append(meter.stop())
+        assert 1.5 < spent[1] / spent[0] < 2.7
+
+    def test_windows_do_not_leak_into_each_other(self, meter: Meter) -> None:
+        meter.start()
+        work(load_of(meter))
+        long = meter.stop()
+        meter.start()
+        short = meter.stop()
+        assert 0 <= short < 0.2 * long
+
+    def test_a_window_may_be_begun_again(self, meter: Meter) -> None:
+        meter.start()
+        work(load_of(meter))
+        long = meter.stop()
+        meter.start()
+        work(load_of(meter))
+        meter.start()
+        assert 0 <= meter.stop() < 0.2 * long
+
+    def test_its_reading_moves_under_load(self, meter: Meter) -> None:
+        assert meter.reading_unit in ("J", "W")
+        seen = set()
+        for _ in range(20):
+            work(max(0.005, min(meter.update_seconds, 0.2) / 4))
+            seen.add(meter.reading())
+        assert len(seen) > 2
+        assert all(map(math.isfinite, seen))
+
+
+def work(cpu_seconds: float) -> None:
+    """Hashing leaves other threads of Python alone, such as one that samples power."""
+    until = time.process_time() + cpu_seconds
+    while time.process_time() < until:
+        hashlib.sha256(bytes(200000)).digest()
+
+
+def load_of(meter: Meter) -> float:
+    """A sensor needs several samples before the ends of a window matter little."""
+    least = 0.1 if meter.reading_unit == "J" else 0.3
+    return max(least, min(SAMPLES * meter.update_seconds, 1.0))

@@ -1,0 +1,84 @@
+"""What an estimate does not cover, timed by itself: loading data, and evaluating.
+
+    host                                         a process of its own
+    timed({"what": "data", ...})  --arguments-->  warm up one batch, then batches until the seconds are over
+                                  <--one line---  {"batches": ..., "seconds": ..., "cpu_seconds": ...}
+
+CPU seconds include those of a loader's own worker processes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ampere.core import Meter, TrainingSetup
+from ampere.core.errors import DeviceError, ModelError
+from ampere.devices.environment import worker_environment
+from ampere.meters import CpuTimeMeter
+
+GRACE_SECONDS = 120.0  # for imports, and for a first batch that is slow to come
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Per batch, as fast or slow as the machine was just then."""
+
+    what: str
+    joules: float
+    seconds: float
+    cpu_seconds: float
+    batches: int
+    meter: Meter
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "meter": self.meter.to_json()}
+
+
+def time_loading(loader: str, seconds: float, watts_per_core: float) -> Timed:
+    """`file.py:function` that returns what a training loop would iterate over."""
+    return _timed({"what": "data", "loader": loader, "seconds": seconds}, TrainingSetup(), "system", watts_per_core)
+
+
+def time_evaluating(
+    model: str, input: str | None, arguments: Mapping[str, Any], setup: TrainingSetup, seconds: float, watts: float
+) -> Timed:
+    """Forward only, without gradients, in evaluation mode."""
+    task = {"what": "evaluation", "model": model, "input": input, "arguments": dict(arguments), "seconds": seconds}
+    return _timed({**task, "setup": setup.to_json()}, setup, "system", watts)
+
+
+def _timed(task: dict[str, Any], setup: TrainingSetup, allocator: str, watts_per_core: float) -> Timed:
+    answer = _in_a_process(task, worker_environment(os.environ, allocator, setup.threads))
+    batches = answer["batches"]
+    cpu_seconds = answer["cpu_seconds"] / batches
+    return Timed(
+        what=task["what"],
+        joules=cpu_seconds * watts_per_core,
+        seconds=answer["seconds"] / batches,
+        cpu_seconds=cpu_seconds,
+        batches=batches,
+        meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
+    )
+
+
+def _in_a_process(task: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "ampere.profiling.overheads_process", json.dumps(task)]
+    try:
+        ran = subprocess.run(
+            command, stdout=subprocess.PIPE, env=dict(environment), timeout=3 * task["seconds"] + GRACE_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise DeviceError(f"timing {task['what']} did not end: try it in Python by itself first") from None
+    try:
+        answer: dict[str, Any] = json.loads(ran.stdout)
+    except ValueError:
+        raise DeviceError(f"timing {task['what']} ended the process (exit code {ran.returncode})") from None
+    if "error" in answer:
+        raise ModelError(answer["error"])
+    return answer

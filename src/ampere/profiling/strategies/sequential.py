@@ -1,0 +1,145 @@
+"""The paper's campaign: each layer kind at its bounds, then wherever the doubt is largest.
+
+parse networks -> kinds -> output, input, hidden ones at their bounds -> the kind in most doubt, at its widest
+                                                                          ^                                |
+                                                                          +-- until 5 %, limit or time <---+
+
+The paper goes through the kinds one after the other; with the time limited, the kind that is in most doubt is next, so
+that a short run knows a little of every kind instead of all of one. Time stands for energy, as in the paper.
+"""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+import numpy as np
+
+from ampere.core import Network
+from ampere.devices import VariantDied, VariantFailed
+from ampere.estimation.fitting import data_of
+from ampere.estimation.sequential import Kind, Sequential
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.observing import merged
+from ampere.profiling.variants import LayerKind, LayerKinds, Point, layer_kinds, variant, with_reach
+from ampere.storage.profile import Observation
+
+from .strategy import Collected, Guess, MeasurementContext, Progress, Strategy, Task
+
+SURE = 0.05  # of a kind's costs: a deviation below it ends the kind
+POINTS_AT_MOST = {True: 12, False: 40}  # of a kind with one free axis, and with two
+NETWORKS_AT_LEAST, NETWORKS_AT_MOST = 6, 32
+SAMPLING_SHARE = 0.02  # of the time, for looking at the source's networks
+
+
+class Run:
+    def __init__(self, bench: MeasurementContext, task: Task) -> None:
+        self._bench, self._task = bench, task
+        self._deadline = task.began + task.goal.seconds
+        self._networks = self._sampled()
+        self._kinds = with_reach(layer_kinds(self._networks))
+        self._seen, self._refused = list(task.known), list[str]()
+        self._guess, self._thinking = Guess(task.known), 0.0
+        data = data_of(merged(self._seen), bench.yardstick_seconds)
+        self._model = Sequential(data.networks, data.costs)
+        self._done: dict[Kind, set[Point]] = {}
+        self._widest: dict[Kind, tuple[float, Point] | None] = {}
+
+    def run(self) -> Collected:
+        bench = self._bench
+        for experiment in bench.source.opaque():
+            self._observe(experiment)
+        for kind in _in_order(self._kinds):
+            for point in kind.bounds():
+                self._measure(kind, point)
+        while (chosen := self._next()) is not None and bench.clock() < self._deadline:
+            self._measure(*chosen)
+        return self._gathered()
+
+    def _sampled(self) -> list[Network]:
+        """The original first."""
+        source, rng = self._bench.source, Random(self._task.seed)
+        until = self._bench.clock() + SAMPLING_SHARE * self._task.goal.seconds
+        found = [source.original().network]
+        while len(found) < NETWORKS_AT_LEAST or (len(found) < NETWORKS_AT_MOST and self._bench.clock() < until):
+            found.append(source.sample(rng).network)
+        return found
+
+    def _next(self) -> tuple[LayerKind, Point] | None:
+        """The kind in most doubt, at its widest; None where every kind has met its end."""
+        started = time.monotonic()
+        open_ = [(widest, kind) for kind in _in_order(self._kinds) if (widest := self._widest_of(kind)) is not None]
+        self._thinking += time.monotonic() - started
+        if not open_:
+            return None
+        (_, point), kind = max(open_, key=lambda found: found[0][0])
+        return kind, point
+
+    def _widest_of(self, kind: LayerKind) -> tuple[float, Point] | None:
+        if kind.kind not in self._widest:
+            self._widest[kind.kind] = self._find_widest(kind)
+        return self._widest[kind.kind]
+
+    def _find_widest(self, kind: LayerKind) -> tuple[float, Point] | None:
+        process, done = self._model.processes.get(kind.kind), self._done.get(kind.kind, set())
+        points = [point for point in kind.candidates() if point not in done]
+        if process is None or not points or len(done) >= POINTS_AT_MOST[kind.is_line]:
+            return None
+        deviations = process.deviations(np.array(points, dtype=float)) / max(process.typical, 1e-12)
+        best = int(np.argmax(deviations))
+        return None if deviations[best] < SURE else (float(deviations[best]), points[best])
+
+    def _measure(self, kind: LayerKind, point: Point) -> None:
+        done = self._done.setdefault(kind.kind, self._known_points(kind))
+        if point in done:
+            return
+        done.add(point)
+        self._widest.pop(kind.kind, None)
+        network = Network(variant(self._kinds, kind, point), self._kinds.batch)
+        purpose = "layer" if len(network.layers) == 1 else "variant"
+        self._observe(Experiment(network, {"layers": network.to_json()}, purpose))
+
+    def _known_points(self, kind: LayerKind) -> set[Point]:
+        process = self._model.processes.get(kind.kind)
+        return {(round(a), round(b)) for a, b in process.channels} if process else set()
+
+    def _observe(self, experiment: Experiment) -> None:
+        elapsed, goal = self._bench.clock() - self._task.began, self._task.goal
+        if elapsed > goal.seconds:
+            return
+        doing = f"{experiment.purpose} of {len(experiment.network.layers)} layers"
+        self._task.on_progress(Progress(elapsed, goal.seconds, len(self._seen), None, doing))
+        try:
+            seen = self._bench.observe(experiment, self._guess.seconds(experiment.network))
+        except (VariantDied, VariantFailed) as error:
+            self._refused.append(f"{experiment.purpose} of {self._bench.source.name}: {error}")
+            return
+        if seen is not None:
+            self._learn(seen)
+
+    def _learn(self, seen: Observation) -> None:
+        started = time.monotonic()
+        self._seen.append(seen)
+        self._guess.learn(seen)
+        self._model.learn(seen.network, seen.measurement.ratio * self._bench.yardstick_seconds)
+        self._thinking += time.monotonic() - started
+
+    def _gathered(self) -> Collected:
+        observations = merged(self._seen)
+        data = data_of(observations, self._bench.yardstick_seconds)
+        model = Sequential(data.networks, data.costs)
+        answers = [model.answer(network) for network in self._networks]
+        error = float(np.mean([a.stddev / a.seconds for a in answers]) * np.sqrt(2 / np.pi)) if observations else None
+        return Collected(observations, {}, error, self._thinking, tuple(self._refused))
+
+
+def _in_order(kinds: LayerKinds) -> list[LayerKind]:
+    entrance = [kinds.input] if kinds.input is not None else []
+    return [kinds.output, *entrance, *kinds.hidden]
+
+
+def gather(bench: MeasurementContext, task: Task) -> Collected:
+    return Run(bench, task).run()
+
+
+STRATEGY = Strategy(gather)

@@ -1,0 +1,221 @@
+"""Training with JAX: flax for layers, optax for updates, one compiled function for a whole step."""
+
+import json
+import os
+import time
+from collections import OrderedDict
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import nnx
+from jax import Array
+
+from ampere.core import Network, TrainingSetup
+from ampere.core.network import InputSpec
+from ampere.core.yardstick import YARDSTICK
+
+from .jax_network import Arrays, Chain, Variables, loss_of, normal
+from .runtime import Training
+from .table import description_of, refuse_lacking
+from .user_code import failed, find_factory
+
+# The loss that every runtime here trains with.
+
+
+# A flax model by its own code, with what a described network offers: variables, and a loss of them.
+
+
+class OwnCode:
+    random = False  # its random numbers are those of its own nnx.Rngs, which are among its variables
+
+    def __init__(self, subject: Dict[str, Any], dtype: Any) -> None:
+        self._subject, self._dtype = subject, dtype
+        self._make = find_factory(str(subject["factory"]))
+        self._parts: Any = ()
+        self._given: List[Any] = []
+        self._order: Any = None
+
+    def variables(self, rng: np.random.Generator) -> Variables:
+        """Made anew: the arrays of the step before were given away."""
+        made = self._make(**(self._subject.get("arguments") or {}))
+        model, example = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+        if not isinstance(model, nnx.Module):
+            raise failed("{} made no flax.nnx.Module".format(self._subject["factory"]))
+        model.train()  # type: ignore[no-untyped-call]
+        self._parts = nnx.split(model, nnx.Param, ...)
+        self._given, self._order = jax.tree.flatten(_called_with(self._subject, example, rng))
+        trained, rest = (jax.tree.leaves(part) for part in self._parts[1:])
+        arrays = [self._cast(jnp.asarray(value)) for value in self._given if hasattr(value, "shape")]
+        return Variables({"weights": [self._cast(w) for w in trained]}, {}, {"rest": rest, "inputs": arrays})
+
+    def loss(self, trained: Arrays, loose: Arrays, kept: Arrays, key: Optional[Array]) -> Tuple[Array, Arrays]:
+        """The loss of a step, and all that is no parameter after it."""
+        graph, *shapes = self._parts
+        leaves = (trained["weights"], kept["rest"])
+        parts = [jax.tree.unflatten(jax.tree.structure(tree), filled) for tree, filled in zip(shapes, leaves)]
+        model = nnx.merge(graph, *parts)
+        arrays = iter(kept["inputs"])
+        given = [next(arrays) if hasattr(value, "shape") else value for value in self._given]
+        positional, named = jax.tree.unflatten(self._order, given)
+        ends = [x for x in jax.tree.leaves(model(*positional, **named)) if jnp.issubdtype(x.dtype, jnp.floating)]
+        if not ends:
+            raise failed("the model returns no array of floating-point numbers: there is nothing to train towards")
+        return loss_of(ends[0], ends[1:]), {"rest": jax.tree.leaves(nnx.state(model, nnx.Not(nnx.Param)))}
+
+    def _cast(self, array: Array) -> Array:
+        """float32 stands for the types that the model has."""
+        lower = self._dtype != jnp.float32 and jnp.issubdtype(array.dtype, jnp.floating)
+        return array.astype(self._dtype) if lower else array
+
+
+def _called_with(subject: Dict[str, Any], example: Any, rng: np.random.Generator) -> Tuple[Any, Dict[str, Any]]:
+    specs = subject.get("inputs")
+    if specs is None and example is None:
+        raise failed("{} tells no example inputs; give their shapes".format(subject["factory"]))
+    given = example if specs is None else tuple(_array(InputSpec.from_json(spec), rng) for spec in specs)
+    if isinstance(given, dict):
+        return (), given
+    return tuple(given) if isinstance(given, (list, tuple)) else (given,), {}
+
+
+def _array(spec: InputSpec, rng: np.random.Generator) -> Array:
+    if spec.dtype.startswith("float"):
+        return normal(rng, spec.shape, jnp.dtype(spec.dtype))
+    high = 2 if spec.high is None else spec.high
+    return jnp.asarray(rng.integers(0, high, spec.shape).astype(spec.dtype))
+
+
+# Training with JAX: flax for layers, optax for updates, one compiled function for a whole step.
+
+SEED = 0
+COMPILED_AT_MOST = 300  # programs that are kept: a variant is trained in several rounds, and compiled once
+
+OPTIMIZERS: Dict[str, Callable[[], optax.GradientTransformation]] = {
+    "sgd": lambda: optax.sgd(1e-3),
+    "momentum": lambda: optax.sgd(1e-3, momentum=0.9),
+    "adam": lambda: optax.adam(1e-4),
+    "adamw": lambda: optax.adamw(1e-4, weight_decay=1e-2),
+}
+DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
+
+
+Trainable = Union[Chain, OwnCode]
+
+
+class Program(NamedTuple):
+    chain: Trainable
+    optimizer: optax.GradientTransformation
+    step: Callable[..., Any]
+    compile_seconds: float
+
+
+class JaxRuntime:
+    def __init__(self) -> None:
+        self._programs: OrderedDict[str, Program] = OrderedDict()
+        self._threads = 0
+
+    def prepare(self, threads: int) -> None:
+        """XLA reads these once, when it first runs; a worker serves one number of threads."""
+        if not self._threads:
+            # Whose time is measured, whatever else JAX could use.
+            jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
+            os.environ["NPROC"] = str(threads)
+            flags = os.environ.get("XLA_FLAGS", "")
+            os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
+            self._threads = threads
+
+    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+        program, compiled_now = self._program(subject, setup)
+        return _training(program, program.compile_seconds if compiled_now else 0.0)
+
+    def yardstick(self) -> Training:
+        program, _ = self._program({"layers": YARDSTICK.to_json()}, TrainingSetup("jax"))
+        return _training(program, 0.0)
+
+    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+        return False  # XLA's threads do not survive a fork
+
+    def _program(self, subject: Dict[str, Any], setup: TrainingSetup) -> Tuple[Program, bool]:
+        name = json.dumps([subject, setup.name], sort_keys=True)
+        if name in self._programs:
+            self._programs.move_to_end(name)
+            return self._programs[name], False
+        self._programs[name] = _compiled(subject, setup)
+        if len(self._programs) > COMPILED_AT_MOST:
+            self._programs.popitem(last=False)
+        return self._programs[name], True
+
+
+def _compiled(subject: Dict[str, Any], setup: TrainingSetup) -> Program:
+    began = time.monotonic()
+    chain, optimizer = _trainable(subject, DTYPES[setup.dtype]), OPTIMIZERS[setup.optimizer]()
+    # The first three are given away: XLA writes what they become where they were.
+    step = jax.jit(_step_of(chain, optimizer), donate_argnums=(0, 1, 2))
+    program = step.lower(*_start(chain, optimizer)).compile()
+    return Program(chain, optimizer, program, time.monotonic() - began)
+
+
+def _trainable(subject: Dict[str, Any], dtype: Any) -> Trainable:
+    if "layers" not in subject:
+        return OwnCode(subject, dtype)
+    network = Network.from_json(subject["layers"])
+    refuse_lacking(network, "jax", description_of("jax"))
+    return Chain(network, dtype)
+
+
+def _step_of(chain: Trainable, optimizer: optax.GradientTransformation) -> Callable[..., Any]:
+    def step(trained: Any, state: Any, statistics: Any, loose: Any, kept: Any, key: Any) -> Any:
+        now, following = jax.random.split(key) if chain.random else (None, key)
+        every = {**kept, **statistics}
+        find = jax.value_and_grad(chain.loss, argnums=(0, 1), has_aux=True)
+        (loss, after), (gradients, passed_on) = find(trained, loose, every, now)
+        updates, state = optimizer.update(gradients, state, trained)
+        return optax.apply_updates(trained, updates), state, after, following, loss, passed_on
+
+    return step
+
+
+def _start(chain: Trainable, optimizer: optax.GradientTransformation) -> Tuple[Any, ...]:
+    trained, loose, kept = chain.variables(np.random.default_rng(SEED))
+    statistics = {name: kept.pop(name) for name in list(kept) if name.startswith("rest")}
+    return trained, _optimizer_state(optimizer, trained), statistics, loose, kept, _key()
+
+
+def _optimizer_state(optimizer: optax.GradientTransformation, trained: Any) -> Any:
+    """Zeros, made without compiling a program for each shape."""
+    shapes = jax.eval_shape(optimizer.init, trained)
+    return jax.tree.map(lambda leaf: jnp.asarray(np.zeros(leaf.shape, leaf.dtype)), shapes)
+
+
+@lru_cache(maxsize=1)
+def _key() -> Any:
+    return jax.random.PRNGKey(SEED)
+
+
+def _training(program: Program, compile_seconds: float) -> Training:
+    trained, state, statistics, loose, kept, key = _start(program.chain, program.optimizer)
+    now: List[Any] = [trained, state, statistics, key]
+    last: List[Any] = []
+
+    def step() -> None:
+        made = program.step(now[0], now[1], now[2], loose, kept, now[3])
+        now[:] = made[:4]
+        last[:] = [made[4]]
+        jax.block_until_ready(made)  # type: ignore[no-untyped-call]
+
+    weights = jax.tree.leaves(trained)
+    count = sum(int(np.prod(weight.shape)) for weight in weights)
+    return Training(
+        step,
+        lambda: float(last[0]),
+        count,
+        compile_seconds=compile_seconds,
+        weights=lambda: tuple(jax.tree.leaves(now[0])),
+    )
+
+
+create = JaxRuntime

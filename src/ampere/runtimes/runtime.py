@@ -1,0 +1,43 @@
+"""What a runtime does: make training steps out of what is asked for.
+
+prepare(threads)        once a block: threads, denormals, seed
+build(subject, setup)   a model with its made-up data, compiled where that is due -> Training
+yardstick()             the fixed reference step of this runtime -> Training
+ready_to_fork(...)      whether a child process could train
+"""
+
+from typing import Any, Callable, Dict, NamedTuple, Optional, Protocol, Tuple
+
+from ampere.core import TrainingSetup
+
+Part = Tuple[str, Callable[[], Any]]
+
+
+class Training(NamedTuple):
+    """One model, ready to be trained on its own made-up data."""
+
+    step: Callable[[], Any]  # zero the gradients, forward, loss, backward, update; all of it done on return
+    last_loss: Callable[[], float]
+    parameters: int  # those that are updated
+    parts: Optional[Tuple[Part, ...]] = None  # a step cut into forward, loss, backward and update, where it can be
+    compile_seconds: float = 0.0  # spent in build: no part of any step
+    weights: Callable[[], Tuple[Any, ...]] = tuple  # as they are now: each can be turned into an array
+    settling: int = 0  # so many steps of the yardstick after one of this cost more than others: they do not count
+
+
+class Runtime(Protocol):
+    def prepare(self, threads: int) -> None:
+        """Before each block: threads, denormals, seed."""
+
+    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+        """A subject is {"layers": ...}, a described network, or {"factory": ...}, a user's own code.
+
+        A WorkerError of type variant_failed where a layer cannot be built, which it names. What must be compiled is
+        compiled here, so that no step is slower than the next.
+        """
+
+    def yardstick(self) -> Training:
+        """The fixed reference step, of a few milliseconds, always float32: a changed one makes old ratios worthless."""
+
+    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+        """Loads what each child would otherwise load again. False where a forked child could not train."""

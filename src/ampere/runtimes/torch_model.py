@@ -1,0 +1,155 @@
+"""PyTorch models by their own code: inputs, loss and the training step."""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Callable, Dict, List, Tuple, Union
+
+import torch
+import torch.nn.functional as functional
+from torch import Tensor, nn
+
+from ampere.core.network import InputSpec
+
+from .user_code import failed, find_factory
+
+# Tensors from what is known of a model's inputs, and what is known from tensors.
+
+Specs = Union[List[InputSpec], Dict[str, InputSpec]]
+
+
+def tensors_of(specs: Any, device: str = "cpu") -> Any:
+    """A list or dict of tensors, like the specs; values are drawn without touching the user's random numbers."""
+    if isinstance(specs, InputSpec):
+        return _tensor(specs, device)
+    if isinstance(specs, dict):
+        return {name: tensors_of(spec, device) for name, spec in specs.items()}
+    return [tensors_of(spec, device) for spec in specs]
+
+
+def _tensor(spec: InputSpec, device: str) -> Any:
+    dtype = getattr(torch, spec.dtype)
+    if device == "meta":
+        return torch.empty(spec.shape, dtype=dtype, device=device)
+    generator = torch.Generator().manual_seed(0)
+    if dtype.is_floating_point or dtype.is_complex:
+        return torch.randn(spec.shape, generator=generator, dtype=dtype).to(device)
+    high = 2 if spec.high is None else spec.high
+    return torch.randint(high, spec.shape, generator=generator).to(dtype).to(device)
+
+
+def specs_of(inputs: Any) -> Specs:
+    """The specs of example tensors: a list, or a dict with the same names."""
+    if isinstance(inputs, dict):
+        return {str(name): _spec(tensor) for name, tensor in inputs.items()}
+    if isinstance(inputs, (list, tuple)):
+        return [_spec(tensor) for tensor in inputs]
+    return [_spec(inputs)]
+
+
+def _spec(tensor: Any) -> InputSpec:
+    if isinstance(tensor, InputSpec):
+        return tensor
+    high = None
+    if not (tensor.is_floating_point() or tensor.is_complex() or tensor.is_meta) and tensor.numel():
+        high = int(tensor.max()) + 1
+    return InputSpec(tuple(tensor.shape), str(tensor.dtype).replace("torch.", ""), high)
+
+
+# The loss of a training step when the user names none, for real tensors and for shapes alone.
+
+
+def training_loss(output: Any) -> Any:
+    """The model's own loss if it has one; cross entropy for class scores; else the mean of squares."""
+    own = own_loss(output)
+    if own is not None:
+        return own
+    tensors = differentiable(output)
+    if not tensors:
+        raise ValueError("no output of the model depends on a parameter that can be trained")
+    if _are_scores(tensors):
+        return functional.cross_entropy(tensors[0], targets(output))
+    return sum((t.square().mean() for t in tensors[1:]), tensors[0].square().mean())
+
+
+def own_loss(output: Any) -> Any:
+    loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+    return loss if isinstance(loss, torch.Tensor) and loss.requires_grad else None
+
+
+def differentiable(output: Any) -> "List[Any]":
+    """All floating tensors in an output that a gradient can start from."""
+    if isinstance(output, torch.Tensor):
+        return [output] if output.requires_grad and output.is_floating_point() else []
+    if isinstance(output, Mapping):
+        parts = list(output.values())
+    elif dataclasses.is_dataclass(output) and not isinstance(output, type):
+        parts = list(vars(output).values())
+    else:
+        parts = list(output) if isinstance(output, (list, tuple)) else []
+    return [tensor for part in parts for tensor in differentiable(part)]
+
+
+def targets(output: Any) -> Any:
+    """The labels that `training_loss` compares class scores with: the same ones at every step."""
+    tensors = differentiable(output)
+    if own_loss(output) is not None or not _are_scores(tensors):
+        return None
+    return _labels(int(tensors[0].shape[0]), int(tensors[0].shape[1]), str(tensors[0].device))
+
+
+def _are_scores(tensors: "List[Any]") -> bool:
+    return len(tensors) == 1 and tensors[0].dim() == 2 and tensors[0].shape[1] > 1
+
+
+@lru_cache(maxsize=64)
+def _labels(rows: int, classes: int, device: str) -> Any:
+    if device == "meta":
+        return torch.zeros(rows, dtype=torch.long, device=device)
+    # A generator of its own leaves the user's random numbers as they are.
+    return torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(0)).to(device)
+
+
+# PyTorch models by their own code.
+
+Arguments = Tuple[List[Any], Dict[str, Any]]
+
+
+def build_from_factory(
+    subject: Dict[str, Any], dtype: torch.dtype, made_ready: Callable[[nn.Module], Any] = lambda model: model
+) -> Tuple[nn.Module, Callable[[], Tensor]]:
+    """The model, or the part of it at `path`, and its loss on the inputs of the request or of the factory."""
+    made = find_factory(str(subject["factory"]))(**(subject.get("arguments") or {}))
+    model, example = made if isinstance(made, tuple) else (made, None)
+    if not isinstance(model, nn.Module):
+        raise failed("{} made no torch.nn.Module".format(subject["factory"]))
+    if subject.get("path"):
+        model, example = model.get_submodule(subject["path"]), None
+    model = model.to(dtype).train()
+    positional, named = _arguments(subject, example, dtype)
+    ready = made_ready(model)
+    return model, lambda: training_loss(ready(*positional, **named))
+
+
+def _arguments(subject: Dict[str, Any], example: Any, dtype: torch.dtype) -> Arguments:
+    specs = subject.get("inputs")
+    if specs is None and example is None:
+        raise failed("{} tells no example inputs; give their shapes".format(subject["factory"]))
+    inputs = tensors_of(_specs(specs)) if specs is not None else example
+    if isinstance(inputs, dict):
+        return [], {name: _ready(value, dtype, subject) for name, value in inputs.items()}
+    positional = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    return [_ready(value, dtype, subject) for value in positional], {}
+
+
+def _specs(records: Any) -> Any:
+    if isinstance(records, dict):
+        return {name: InputSpec.from_json(record) for name, record in records.items()}
+    return [InputSpec.from_json(record) for record in records]
+
+
+def _ready(value: Any, dtype: torch.dtype, subject: Dict[str, Any]) -> Any:
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        return value
+    # A part in the middle of a model passes gradients on to what is before it.
+    return value.detach().to(dtype).requires_grad_(bool(subject.get("input_grad", False)))

@@ -1,0 +1,118 @@
+"""Training with PyTorch, and its yardstick (the reference step)."""
+
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from ampere.core import Network, TrainingSetup
+
+from .runtime import Training
+from .table import description_of, refuse_lacking
+from .torch_model import build_from_factory
+from .torch_network import Chain, build_chain, parts_of
+from .user_code import find_factory
+
+# The yardstick: a small convolutional network that never changes, always float32.
+
+
+def yardstick_network() -> Tuple[nn.Module, Callable[[], Tensor]]:
+    """About 2.5 ms a step on a server's core. Changing it makes every stored ratio worthless."""
+    model = nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(16 * 7 * 7, 10),
+    )
+    images, labels = torch.randn(10, 1, 28, 28), torch.randint(0, 10, (10,))
+    return model, lambda: nn.functional.cross_entropy(model(images), labels)
+
+
+# Training with PyTorch.
+
+SEED = 0
+
+# Small rates: a measured model must not diverge, whatever its loss.
+OPTIMIZERS: Dict[str, Callable[[List[nn.Parameter]], torch.optim.Optimizer]] = {
+    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-3),
+    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
+    "adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-4),
+    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
+}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+class TorchRuntime:
+    name = "torch"
+
+    def __init__(self) -> None:
+        self._preloaded = False
+        self._pool_started = False
+
+    def prepare(self, threads: int) -> None:
+        torch.set_num_threads(threads)
+        torch.set_flush_denormal(True)
+        torch.manual_seed(SEED)
+        self._pool_started = self._pool_started or threads > 1
+
+    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+        dtype = DTYPES[setup.dtype]
+        if "layers" in subject:
+            network = Network.from_json(subject["layers"])
+            refuse_lacking(network, self.name, description_of(self.name))
+            chain = build_chain(network, dtype)
+            return training(chain.trained, chain.loss, setup.optimizer, chain)
+        model, loss_of = build_from_factory(subject, dtype)
+        return training(trainable(model), loss_of, setup.optimizer)
+
+    def yardstick(self) -> Training:
+        model, loss_of = yardstick_network()
+        return training(trainable(model), loss_of, "sgd")
+
+    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+        # OpenMP's pool does not survive a fork: a child that needed it would hang.
+        if threads > 1 and self._pool_started:
+            return False
+        if not self._preloaded:
+            torch.set_num_threads(1)
+            step = self.yardstick().step
+            step(), step()
+            self._preloaded = True
+        if "factory" in subject:
+            find_factory(str(subject["factory"]))
+        return True
+
+
+def trainable(model: nn.Module) -> List[nn.Parameter]:
+    return [p for p in model.parameters() if p.requires_grad]
+
+
+def training(
+    parameters: List[nn.Parameter], loss_of: Callable[[], Tensor], optimizer_name: str, chain: Optional[Chain] = None
+) -> Training:
+    optimizer = OPTIMIZERS[optimizer_name](parameters) if parameters else None
+    last: List[Tensor] = []
+
+    def seen(loss: Tensor) -> None:
+        last[:] = [loss.detach()]
+
+    def step() -> None:
+        if optimizer:
+            optimizer.zero_grad(set_to_none=True)
+        loss = loss_of()
+        if loss.requires_grad:
+            torch.autograd.backward(loss)
+        if optimizer:
+            optimizer.step()
+        seen(loss)
+
+    parts = parts_of(chain, optimizer, seen) if chain is not None else None
+    count = sum(p.numel() for p in parameters)
+    return Training(step, lambda: float(last[0]), count, parts, weights=lambda: tuple(p.detach() for p in parameters))
+
+
+create = TorchRuntime

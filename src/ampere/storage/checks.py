@@ -1,0 +1,138 @@
+"""What must hold of a network or measurement before it is stored or believed. Failures are ValueError."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ampere.core import KINDS, Layer, Measurement, Meter, Network, work
+from ampere.core.errors import ProfileError
+from ampere.core.kinds import USUAL_WIDTH
+from ampere.core.layer import TRAILING_CLASSES
+from ampere.core.setup import PROTOCOLS
+
+MOST_LAYERS = 100_000
+LARGEST_SIZE = 10**15
+MOST_DIMENSIONS = 16
+DEEPEST_RECURRENT = 1_000
+LONGEST_TEXT = 10_000
+SMALLEST = 1e-300  # what is above it has a logarithm and an inverse
+
+# A kind's arithmetic multiplies these, and a text or list times a number is a way to fill the memory.
+SHAPES = {"size", "size_in", "kernel", "stride", "padding", "dilation", "output_padding", "lead"}
+OPAQUE_NUMBERS = {"batch", "launches", "flops", "values", "parameters", "parameter_tensors"}
+
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
+
+@contextmanager
+def checked(what: str) -> Iterator[None]:
+    """Whatever a malformed record makes of our code in this block is a ProfileError about `what`."""
+    try:
+        yield
+    except ProfileError as error:
+        raise ProfileError(f"{what}: {error}") from error
+    except _MALFORMED as error:
+        raise ProfileError(f"{what} is malformed ({_why(error)}): make it again, or name another") from error
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"it lacks {error!s:.100}"
+    return f"{error!s:.200}" if isinstance(error, ValueError) else "a part of it is not shaped as it should be"
+
+
+def check_network(network: Network) -> None:
+    check_extent(network)
+    for layer in network.distinct:
+        check_layer(layer)
+
+
+def check_extent(network: Network) -> None:
+    if not network.layers:
+        raise ValueError("it has no layers")
+    if len(network.layers) > MOST_LAYERS:
+        raise ValueError(f"it has more than {MOST_LAYERS:,} layers")
+    if not 1 <= network.batch <= LARGEST_SIZE:
+        raise ValueError(f"its batch size is {network.batch}")
+
+
+def check_layer(layer: Layer) -> None:
+    """Known, of plain values, and of finite work at a place the surrogate can take logarithms of."""
+    if layer.kind not in KINDS:
+        raise ValueError(f"no layer kind is called {layer.kind[:40]!r}; a newer Ampere may know it")
+    for key, value in layer.config.items():
+        if not _plain(layer.kind, key, value):
+            raise ValueError(f"a layer of kind {layer.kind} has a strange {key[:40]}")
+    if not all(map(_size, _sizes(layer))) or any(tail.op not in TRAILING_CLASSES for tail in layer.tail):
+        raise ValueError(f"a layer of kind {layer.kind} has strange channels or a strange tail")
+    try:
+        good = _within(work(layer), 0) and _within(KINDS[layer.kind].coordinates(layer, USUAL_WIDTH), 1e-12)
+    except _MALFORMED as error:
+        raise ValueError(f"the work of a layer of kind {layer.kind} cannot be told: {error!r:.100}") from None
+    if not good:
+        raise ValueError(f"a layer of kind {layer.kind} would do negative or infinite work")
+
+
+def check_measurement(measurement: Measurement) -> None:
+    m = measurement
+    if not _within((m.joules, m.seconds, m.ratio, *m.rounds, *m.yardsticks, *m.joules_rounds), SMALLEST):
+        raise ValueError("joules, seconds and ratios must be positive and finite")
+    if not _within((m.cpu_seconds, m.iterations - 1), 0):
+        raise ValueError("CPU seconds must be finite and not negative, iterations 1 or more")
+    if not all(math.isfinite(value) for value in m.conditions.values()):
+        raise ValueError("a condition is not finite")
+    if not math.isfinite(m.spread or 0.0):
+        raise ValueError("its rounds are absurdly far apart")
+    check_meter(m.meter)
+
+
+def check_meter(meter: Meter) -> None:
+    texts, truths = (meter.name, meter.scope), (meter.measured, meter.simulated, meter.replayed)
+    described = all(isinstance(t, str) for t in texts) and all(isinstance(t, bool) for t in truths)
+    if not (described and _size(meter.window_seconds)):
+        raise ValueError("its meter is not described as meters are")
+
+
+def check_positive(what: str, number: float) -> None:
+    if not _within((number,), SMALLEST):
+        raise ValueError(f"{what} must be positive and finite")
+
+
+def check_how(method: str, protocol: str) -> None:
+    """How a profile was made. A method of a newer Ampere is a name like any other; it is refused where it is used."""
+    if not isinstance(method, str) or not re.fullmatch(r"[a-z][a-z_]{0,39}", method):
+        raise ValueError(f"no method is called {method!r:.60}")
+    if protocol not in PROTOCOLS:
+        raise ValueError(f"protocol {protocol!r:.60} is none of {', '.join(PROTOCOLS)}")
+
+
+def _sizes(layer: Layer) -> list[float]:
+    return [
+        layer.channels_in,
+        layer.channels_out,
+        *(n for tail in layer.tail for n in (tail.values_in, tail.values_out)),
+    ]
+
+
+def _within(numbers: Iterable[Any], least: float) -> bool:
+    return all(math.isfinite(n) and n >= least for n in numbers)
+
+
+def _plain(kind: str, key: str, value: Any) -> bool:
+    if key in SHAPES:
+        return isinstance(value, tuple) and len(value) <= MOST_DIMENSIONS and all(map(_size, value))
+    if kind == "opaque" and key not in OPAQUE_NUMBERS:
+        return all(map(_simple, value)) if isinstance(value, tuple) else _simple(value)
+    return _size(value) and not (key == "layers" and value > DEEPEST_RECURRENT)
+
+
+def _size(value: Any) -> bool:
+    return isinstance(value, (int, float)) and 0 <= value <= LARGEST_SIZE
+
+
+def _simple(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= LONGEST_TEXT
+    return value is None or (isinstance(value, (int, float)) and abs(value) <= LARGEST_SIZE)

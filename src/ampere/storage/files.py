@@ -1,0 +1,263 @@
+"""JSON files that are either whole or refused, and replaced at once or not at all."""
+
+import errno
+import json
+import math
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from difflib import get_close_matches
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO, NoReturn
+
+from ampere.core.errors import ProfileError, StorageError
+
+# JSON as Ampere reads and writes it: finite numbers, no repeated keys, bounded in size. Failures are ValueError.
+#
+# Files may come from strangers, so nothing here trusts the text: how many values it holds is counted before
+# the parser builds them, because a megabyte of `[],[],` becomes thirty megabytes of lists.
+
+MOST_VALUES = 1_500_000
+LONGEST_INTEGER = 30
+DEEPEST = 32
+
+
+def dumps(value: Any) -> str:
+    """One value, one text: keys sorted, no spaces, ASCII only. What could not be read again is not written."""
+    try:
+        text = json.dumps(value, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"it holds what JSON cannot say ({error})") from None
+    loads(text)
+    return text
+
+
+def loads(text: str) -> Any:
+    if sum(map(text.count, ",:[{")) > MOST_VALUES:
+        raise ValueError(f"it holds more than {MOST_VALUES:,} values")
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_float=_finite, parse_int=_short, parse_constant=_no_constant
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    _refuse_depth(value)
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) != len(pairs):
+        raise ValueError("it says one key twice")
+    return record
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return number
+
+
+def _short(text: str) -> int:
+    if len(text) > LONGEST_INTEGER:
+        raise ValueError(f"it holds an integer of {len(text)} digits")
+    return int(text)
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is no number")
+
+
+def _refuse_depth(value: Any) -> None:
+    """Level by level, so that the depth of the value costs no stack."""
+    level = [[value]]
+    for _ in range(DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer) if type(inner) in (dict, list)]
+        if not level:
+            return
+    raise ValueError(f"it is nested deeper than {DEEPEST} levels")
+
+
+def _inside(value: Any) -> Any:
+    return value.values() if type(value) is dict else value
+
+
+# The file system's refusals in one clear line each, and opening a file that may be anything.
+
+CAUSES = {
+    errno.ENOSPC: "the disk is full: free some space and run again",
+    errno.EDQUOT: "your disk quota is used up: free some space and run again",
+    errno.EFBIG: "the file would be larger than the system allows: raise the limit (ulimit -f) and run again",
+    errno.EROFS: "the file system is read-only: choose another place with --out or AMPERE_HOME",
+    errno.EACCES: "permission denied: choose another place with --out or AMPERE_HOME",
+    errno.EPERM: "permission denied: choose another place with --out or AMPERE_HOME",
+    errno.EISDIR: "it is a folder: name a file",
+    errno.ENOTDIR: "a part of its path is a file, not a folder: choose another place",
+    errno.EEXIST: "a part of its path is a file, not a folder: choose another place",
+    errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
+    errno.ENOLCK: "its file system offers no locks: choose a local disk with --out or AMPERE_HOME",
+    errno.EIO: "the disk reports an error: check it, or choose another place with --out or AMPERE_HOME",
+}
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """What the system refuses in this block is a StorageError about `path`."""
+    try:
+        yield
+    except OSError as error:
+        cause = CAUSES.get(error.errno or 0, f"{error.strerror or error}: choose another place with --out")
+        raise StorageError(f"cannot write {path}: {cause}") from error
+    except ValueError as error:  # a zero byte in the path
+        raise StorageError(f"cannot write {str(path)!r}: {error}; choose another name") from error
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """A regular file, opened. A pipe or device would block or never end, so it is refused unread."""
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        raise ProfileError(f"{path} does not exist{_like(path)}") from None
+    except (OSError, ValueError) as error:
+        raise ProfileError(f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}") from error
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ProfileError(f"{path} is not a regular file: name a file that Ampere wrote")
+    return os.fdopen(fd, "rb")
+
+
+def read_at_most(path: Path, limit: int) -> bytes:
+    with open_to_read(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        raw = b"" if size > limit else file.read(limit + 1)
+    if max(size, len(raw)) > limit:
+        raise ProfileError(f"{path} is larger than {limit / 1e6:.0f} MB, so it is not a file that Ampere wrote")
+    return raw
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes a new name in a folder last through a power cut. Windows neither needs nor allows it."""
+    if os.name == "nt":
+        return
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _like(path: Path) -> str:
+    try:
+        names = sorted(p.name for p in path.parent.iterdir() if p.name != path.name and p.name[0] != ".")
+    except OSError:
+        return f": there is no folder {path.parent}; check the path"
+    near = get_close_matches(path.name, names, n=3, cutoff=0.5)
+    return f": did you mean {' or '.join(near)}?" if near else ": check the name, or make one with `ampere profile`"
+
+
+# Documents: JSON files that are either whole or refused, and replaced at once or not at all.
+#
+#     {"ampere":"profile","format":1,"sha256":"<of all the rest>","body":{...}}
+#
+# The envelope's spelling is fixed, so the checksum is taken over the bytes as they lie in the file, before
+# anything is parsed: a flipped bit anywhere is noticed, also where JSON would read the same value.
+
+LARGEST = 32_000_000  # bytes; parsed, that stays well below half a gigabyte
+
+_HEAD = re.compile(rb'\{"ampere":"([a-z_]{1,40})","format":([0-9]{1,9}),')
+_SEAL = re.compile(rb'"sha256":"([0-9a-f]{64})","body":')
+_END = b"}\n"
+
+
+def write_document(path: Path, kind: str, version: int, body: Any) -> None:
+    path = Path(path)
+    raw = _sealed(path, kind, version, body)
+    with storing(path):
+        path = Path(os.path.realpath(path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, raw)
+
+
+def read_document(path: Path, kind: str, newest_version: int) -> Any:
+    path = Path(path)
+    raw = read_at_most(path, LARGEST)
+    head = _checked_head(path, raw, kind, newest_version)
+    try:
+        return loads(_unsealed(path, raw, head).decode("ascii"))
+    except ValueError as error:
+        raise ProfileError(f"{path} was not written by Ampere: {error}") from None
+
+
+def is_document(path: Path, kind: str) -> bool:
+    """Whether a file says that it is one, as far as its first bytes tell."""
+    try:
+        with open(path, "rb") as file:
+            head = _HEAD.match(file.read(100))
+    except OSError:
+        return False
+    return head is not None and head[1].decode() == kind
+
+
+def _sealed(path: Path, kind: str, version: int, body: Any) -> bytes:
+    try:
+        text = dumps(body).encode("ascii")
+    except ValueError as error:
+        raise ProfileError(f"{path} is not written: {error}") from None
+    if len(text) > LARGEST - 200:
+        raise ProfileError(f"{path} is not written: it would be larger than {LARGEST / 1e6:.0f} MB; divide it")
+    head = b'{"ampere":"%b","format":%d,' % (kind.encode(), version)
+    return b'%b"sha256":"%b","body":%b}\n' % (head, _seal(head, text), text)
+
+
+def _seal(head: bytes, body: bytes) -> bytes:
+    checksum = sha256(head)
+    checksum.update(body)
+    return checksum.hexdigest().encode()
+
+
+def _replace(path: Path, raw: bytes) -> None:
+    """The new bytes are on the disk under another name before the old ones give up theirs."""
+    fresh = path.with_name(f".ampere-{token_hex(8)}.tmp")
+    try:
+        with open(fresh, "xb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            fresh.unlink()
+        raise
+    sync_folder(path.parent)
+
+
+def _checked_head(path: Path, raw: bytes, kind: str, newest_version: int) -> bytes:
+    head = _HEAD.match(raw)
+    if not head:
+        raise ProfileError(
+            f"{path} is not a {kind} of Ampere's, or its beginning is damaged: name another, or make it again"
+        )
+    found, version = head[1].decode(), int(head[2])
+    if found != kind:
+        raise ProfileError(f"{path} is a {found}, not a {kind}: name another file")
+    if version > newest_version:
+        raise ProfileError(
+            f"{path} was written by a newer Ampere (format {version}, this one reads up to {newest_version}): "
+            "upgrade with pip install -U ampere-energy"
+        )
+    return head[0]
+
+
+def _unsealed(path: Path, raw: bytes, head: bytes) -> bytes:
+    seal = _SEAL.match(raw, len(head))
+    if not seal or not raw.endswith(_END):
+        raise ProfileError(f"{path} is cut short or damaged: restore a copy, or make it again")
+    body = raw[seal.end() : -len(_END)]
+    if _seal(head, body) != seal[1]:
+        raise ProfileError(f"{path} is damaged (its checksum is wrong): restore a copy, or make it again")
+    return body

@@ -1,0 +1,27 @@
+"""Networks as files: traced on one machine, estimated on another."""
+
+from pathlib import Path
+
+from ampere.core import Network
+
+from .checks import MOST_LAYERS, check_network, checked
+from .files import read_document, write_document
+
+KIND = "network"
+FORMAT = 1
+
+
+def save_network(network: Network, path: Path) -> None:
+    with checked(f"network {network.name}"):
+        check_network(network)
+    write_document(path, KIND, FORMAT, network.to_json())
+
+
+def load_network(path: Path) -> Network:
+    record = read_document(path, KIND, FORMAT)
+    with checked(str(path)):
+        if len(record["layers"]) > MOST_LAYERS:
+            raise ValueError(f"it has more than {MOST_LAYERS:,} layers")
+        network = Network.from_json(record)
+        check_network(network)
+    return network

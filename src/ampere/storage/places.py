@@ -1,0 +1,32 @@
+"""Where profiles live unless told otherwise."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_data_dir
+
+from ampere.core import TrainingSetup
+
+
+def home() -> Path:
+    return Path(os.environ.get("AMPERE_HOME") or user_data_dir("ampere", appauthor=False))
+
+
+def default_path(
+    fingerprint: Mapping[str, Any], setup: TrainingSetup, method: str = "additive", protocol: str = "yardstick"
+) -> Path:
+    """One file a device and setup; what was gathered in another way than ours has a file of its own."""
+    parts = [str(fingerprint["id"]), setup.name]
+    parts += [how for how in (method, protocol) if how not in ("additive", "yardstick")]
+    return home() / "profiles" / f"{'-'.join(map(_file_name, parts))}.json"
+
+
+def journal_path(profile_path: Path) -> Path:
+    return profile_path.with_name(profile_path.name + ".journal")
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:80].strip("-") or "device"

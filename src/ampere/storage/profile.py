@@ -1,0 +1,289 @@
+"""A profile: what is known of training on one device with one setup."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
+from ampere.core.errors import ProfileError
+
+from .checks import check_extent, check_how, check_layer, check_measurement, check_meter, check_positive, checked
+from .files import read_document, write_document
+
+# Each different layer once. Observations share most of their layers, and layers most of their configs, so
+#
+#     functions   [kind, config]                                            one a kind of layer
+#     rows        [function, channels in, channels out, tail, trainable, input_grad]    one a layer
+#
+# and a network is the numbers of its layers' rows, with the layers' names.
+
+
+class LayerTable:
+    """Filled layer by layer when written; read only when read."""
+
+    def __init__(self) -> None:
+        self._functions: dict[Any, int] = {}
+        self._configs: list[list[Any]] = []
+        self._numbers: dict[Layer, int] = {}
+        self._rows: list[list[Any]] = []
+        self._named: dict[tuple[int, str], Layer] = {}
+
+    def to_json(self) -> dict[str, Any]:
+        return {"functions": self._configs, "rows": self._rows}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "LayerTable":
+        table = cls()
+        for number, row in enumerate(record["rows"]):
+            layer = _layer(row, record["functions"])
+            check_layer(layer)
+            table._named[number, ""] = layer
+        return table
+
+    def network_to_json(self, network: Network) -> dict[str, Any]:
+        check_extent(network)
+        return {
+            "name": network.name,
+            "batch": network.batch,
+            "layers": [self._number(layer) for layer in network.layers],
+            "names": [layer.name for layer in network.layers],
+            "notes": list(network.notes),
+        }
+
+    def network_from_json(self, record: dict[str, Any]) -> Network:
+        if len(record["layers"]) != len(record["names"]):
+            raise ValueError("a network has not as many layers as names")
+        layers = tuple(map(self._layer, record["layers"], map(str, record["names"])))
+        network = Network(layers, int(record["batch"]), str(record["name"]), tuple(map(str, record["notes"])))
+        check_extent(network)
+        return network
+
+    def _number(self, layer: Layer) -> int:
+        if layer not in self._numbers:
+            self._numbers[layer] = len(self._rows)
+            self._rows.append(self._row(layer))
+        return self._numbers[layer]
+
+    def _row(self, layer: Layer) -> list[Any]:
+        check_layer(layer)  # what could not be read again is not written
+        record = layer.to_json()
+        function = (layer.kind, tuple(sorted(layer.config.items())))
+        if function not in self._functions:
+            self._functions[function] = len(self._configs)
+            self._configs.append([record["kind"], record["config"]])
+        return [
+            self._functions[function],
+            *record["channels"],
+            record["tail"],
+            record["trainable"],
+            record["input_grad"],
+        ]
+
+    def _layer(self, number: int, name: str) -> Layer:
+        if (number, name) not in self._named:
+            self._named[number, name] = replace(self._named[number, ""], name=name)
+        return self._named[number, name]
+
+
+def _layer(row: list[Any], functions: list[list[Any]]) -> Layer:
+    function, channels_in, channels_out, tail, trainable, input_grad = row
+    if function < 0:
+        raise ValueError("a layer's function has a negative number")
+    kind, config = functions[function]
+    return Layer.from_json(
+        {
+            "kind": kind,
+            "config": config,
+            "channels": [channels_in, channels_out],
+            "tail": tail,
+            "trainable": trainable,
+            "input_grad": input_grad,
+        }
+    )
+
+
+# An observation: a network that was trained, and what that showed.
+
+PURPOSES = ("layer", "variant", "network", "opaque", "run", "stage", "kernel")
+IN_PART = ("stage", "kernel")  # purposes of which not the whole step was timed
+STEP = "step"
+STAGES = ("forward", "backward", "update")
+
+
+@dataclass(frozen=True)
+class Observation:
+    network: Network
+    measurement: Measurement
+    purpose: str
+    stage: str = STEP  # what was timed: the whole step, or one stage of it
+
+    def __post_init__(self) -> None:
+        with checked(self._what):
+            if self.purpose not in PURPOSES:
+                raise ValueError(f"purpose {self.purpose!r} is none of {', '.join(PURPOSES)}")
+            if self.stage not in (STAGES if self.purpose in IN_PART else (STEP,)):
+                raise ValueError(f"a {self.purpose} was not timed for the stage {self.stage[:40]!r}")
+            check_measurement(self.measurement)
+
+    @property
+    def _what(self) -> str:
+        return f"an observation of {self.network.name or 'a network'}"
+
+    def to_json(self) -> dict[str, Any]:
+        """With a table of its own, as in a line of a journal."""
+        table = LayerTable()
+        row = self.to_row(table)
+        return {"layers": table.to_json(), **row}
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Observation":
+        return cls.from_row(record, LayerTable.from_json(record["layers"]))
+
+    def to_row(self, table: LayerTable) -> dict[str, Any]:
+        """With a table that is shared, as in a profile."""
+        with checked(self._what):
+            network = table.network_to_json(self.network)
+        return {
+            "network": network,
+            "measurement": self.measurement.to_json(),
+            "purpose": self.purpose,
+            **({} if self.stage == STEP else {"stage": self.stage}),
+        }
+
+    @classmethod
+    def from_row(cls, record: dict[str, Any], table: LayerTable) -> "Observation":
+        network = table.network_from_json(record["network"])
+        measurement = Measurement.from_json(record["measurement"])
+        return cls(network, measurement, str(record["purpose"]), str(record.get("stage", STEP)))
+
+
+# A profile: what is known of training on one device with one setup.
+
+KIND = "profile"
+FORMAT = 1
+OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
+
+__all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version"]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What is known of a device: what was observed there, with which setup and meter, and how that was fitted."""
+
+    device: Mapping[str, Any]  # the fingerprint; devices are the same if its "id" is
+    setup: TrainingSetup
+    meter: Meter
+    yardstick_seconds: float  # nominal cost of a yardstick step: the condition all measurements refer to
+    observations: tuple[Observation, ...] = ()
+    profiling_seconds: float = 0.0
+    spaces: tuple[str, ...] = ()  # what was profiled, for people
+    fit: Mapping[str, Any] = field(default_factory=dict)  # the surrogate's hyperparameters, as plain JSON
+    method: str = "additive"  # which campaign gathered the observations
+    protocol: str = "yardstick"  # how each of them was timed
+    yardstick_joules: float | None = None  # the same as its seconds, where a counter reads joules
+    joules_fit: Mapping[str, Any] = field(default_factory=dict)  # the same as `fit`, of joules that a counter read
+    runs: tuple[Observation, ...] = ()  # what users' own trainings cost, in the order in which they were recorded
+    watts_idle: float | None = None  # what the counter read at rest
+    common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
+    common_yardstick_joules: float | None = None
+
+    def __post_init__(self) -> None:
+        with checked("a profile"):
+            check_device_record(self.device)
+            check_meter(self.meter)
+            check_positive("the yardstick's seconds", self.yardstick_seconds)
+            check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
+            check_how(self.method, self.protocol)
+            for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
+                check_positive("the yardstick's joules, and what is beside it,", 1.0 if read is None else read)
+            check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
+
+    @classmethod
+    def load(cls, path: Path) -> "Profile":
+        body = read_document(path, KIND, FORMAT)
+        with checked(str(path)):
+            return cls.from_json(body)
+
+    def save(self, path: Path) -> None:
+        write_document(path, KIND, FORMAT, self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        table = LayerTable()
+        rows = [observation.to_row(table) for observation in self.observations]
+        runs = [run.to_row(table) for run in self.runs]
+        return {
+            "device": dict(self.device),
+            "setup": self.setup.to_json(),
+            "meter": self.meter.to_json(),
+            "yardstick_seconds": self.yardstick_seconds,
+            "profiling_seconds": self.profiling_seconds,
+            "spaces": list(self.spaces),
+            "fit": dict(self.fit),
+            "method": self.method,
+            "protocol": self.protocol,
+            "yardstick_joules": self.yardstick_joules,
+            "watts_idle": self.watts_idle,
+            "common_yardstick_seconds": self.common_yardstick_seconds,
+            "common_yardstick_joules": self.common_yardstick_joules,
+            "joules_fit": dict(self.joules_fit),
+            "layers": table.to_json(),
+            "observations": rows,
+            **({"runs": runs} if runs else {}),
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Profile":
+        table = LayerTable.from_json(record["layers"])
+        return cls(
+            device=dict(record["device"]),
+            setup=TrainingSetup.from_json(record["setup"]),
+            meter=Meter(**record["meter"]),
+            yardstick_seconds=float(record["yardstick_seconds"]),
+            observations=tuple(Observation.from_row(row, table) for row in record["observations"]),
+            profiling_seconds=float(record["profiling_seconds"]),
+            spaces=tuple(map(str, record["spaces"])),
+            fit=dict(record["fit"]),
+            method=record.get("method", "additive"),
+            protocol=record.get("protocol", "yardstick"),
+            joules_fit=dict(record.get("joules_fit", {})),
+            runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
+            **optional_numbers(record),
+        )
+
+
+def optional_numbers(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What not every run could tell, and files of before lack."""
+    read = {name: record.get(name) for name in OPTIONAL}
+    return {name: None if value is None else float(value) for name, value in read.items()}
+
+
+def check_device_record(device: Mapping[str, Any]) -> None:
+    if not isinstance(device.get("id"), str) or not device["id"]:
+        raise ValueError("its device has no id")
+
+
+def other_version(profile: Profile, fingerprint: Mapping[str, Any]) -> str:
+    """What to say where the same device has another version of the runtime by now; "" where it has not."""
+    runtime, there, here = profile.setup.runtime, profile.device, fingerprint
+    then, now = (device.get("runtimes", {}).get(runtime) for device in (there, here))
+    if there["id"] != here["id"] or not then or not now or then == now:
+        return ""
+    return f"the profile was made with {runtime} {then}, and here is {now}: profile again if estimates are off"
+
+
+class OfADevice(Protocol):
+    @property
+    def device(self) -> Mapping[str, Any]: ...
+
+
+def check_device(profile: OfADevice, fingerprint: Mapping[str, Any], insist: bool = False) -> None:
+    """Refuses what was measured elsewhere, unless the user insists."""
+    there, here = profile.device, fingerprint
+    if insist or there["id"] == here["id"]:
+        return
+    keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
+    shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in keys[:4])
+    raise ProfileError(
+        f"the profile is of another device ({shown}): make one here with `ampere profile`, or insist with --foreign"
+    )

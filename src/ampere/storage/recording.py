@@ -1,0 +1,141 @@
+"""What a profiling run leaves in its journal, so that a killed run can go on from there.
+
+{"header": ...}  once: on which device, how, with which meter and yardstick
+{"observation": ..., "profiling_seconds": ...}  one a measurement; the seconds are those spent so far
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from ampere.core import Meter, TrainingSetup
+from ampere.core.errors import ProfileError
+
+from .checks import check_how, check_meter, check_positive, checked
+from .journal import Journal, read_records
+from .profile import OPTIONAL, Observation, Profile, check_device_record, optional_numbers
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Header:
+    device: Mapping[str, Any]
+    setup: TrainingSetup
+    meter: Meter
+    yardstick_seconds: float
+    method: str = "additive"
+    protocol: str = "yardstick"
+    yardstick_joules: float | None = None  # where a counter reads them
+    watts_idle: float | None = None  # what the counter read at rest
+    common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
+    common_yardstick_joules: float | None = None
+
+    def __post_init__(self) -> None:
+        with checked("a journal's header"):
+            check_device_record(self.device)
+            check_meter(self.meter)
+            check_positive("the yardstick's seconds", self.yardstick_seconds)
+            check_how(self.method, self.protocol)
+            for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
+                check_positive("the yardstick's joules, and what is beside it,", 1.0 if read is None else read)
+            check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "device": dict(self.device),
+            "setup": self.setup.to_json(),
+            "meter": self.meter.to_json(),
+            "yardstick_seconds": self.yardstick_seconds,
+            "method": self.method,
+            "protocol": self.protocol,
+            **{name: getattr(self, name) for name in OPTIONAL},
+        }
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> "Header":
+        setup, meter = TrainingSetup.from_json(record["setup"]), Meter(**record["meter"])
+        how = record.get("method", "additive"), record.get("protocol", "yardstick")
+        sure = cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how)
+        return replace(sure, **optional_numbers(record))
+
+    @classmethod
+    def of(cls, profile: Profile) -> "Header":
+        """What a profile that came without its journal stands for."""
+        return cls(**{field.name: getattr(profile, field.name) for field in fields(cls)})
+
+
+def record_header(journal: Journal, header: Header) -> None:
+    journal.append({"header": header.to_json()})
+
+
+def record_observation(journal: Journal, observation: Observation, profiling_seconds: float = 0.0) -> None:
+    journal.append({"observation": observation.to_json(), "profiling_seconds": profiling_seconds})
+
+
+def header_from(journal: Journal | Path) -> Header | None:
+    """The last header: a run that changes its yardstick says so with a new one."""
+    found = None
+    for record in _records(journal):
+        _refuse_newer(_name(journal), record)
+        found = record.get("header", found)
+    if found is None:
+        return None
+    with checked(_name(journal)):
+        return Header.from_json(found)
+
+
+def observations_from(journal: Journal | Path) -> Iterator[Observation]:
+    for record in _records(journal):
+        _refuse_newer(_name(journal), record)
+        if "observation" in record:
+            with checked(_name(journal)):
+                observation = Observation.from_json(record["observation"])
+            yield observation
+
+
+def profiling_seconds_from(journal: Journal | Path) -> float:
+    with checked(_name(journal)):
+        return float(max((record.get("profiling_seconds", 0.0) for record in _records(journal)), default=0.0))
+
+
+def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mapping[str, Any] | None = None) -> Profile:
+    """All that a journal knows, as a profile."""
+    header = header_from(journal)
+    if header is None:
+        raise ProfileError(f"{_name(journal)} does not say on which device it was made: profile again")
+    observations, runs = apart(observations_from(journal))
+    seconds = profiling_seconds_from(journal)
+    return Profile(
+        **vars(header),
+        observations=observations,
+        profiling_seconds=seconds,
+        spaces=tuple(spaces),
+        fit=fit or {},
+        runs=runs,
+    )
+
+
+def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], tuple[Observation, ...]]:
+    """What was measured beside a yardstick, and users' own runs, which were not."""
+    every = tuple(observations)
+    return tuple(o for o in every if o.purpose != "run"), tuple(o for o in every if o.purpose == "run")
+
+
+def _records(journal: Journal | Path) -> Iterator[dict[str, Any]]:
+    return journal.records() if isinstance(journal, Journal) else read_records(journal)
+
+
+def _name(journal: Journal | Path) -> str:
+    return str(journal.path if isinstance(journal, Journal) else journal)
+
+
+def _refuse_newer(name: str, record: dict[str, Any]) -> None:
+    version = record["header"].get("format") if isinstance(record.get("header"), dict) else None
+    if isinstance(version, int) and version > FORMAT:
+        raise ProfileError(
+            f"{name} was written by a newer Ampere (format {version}, this one reads up to {FORMAT}): "
+            "upgrade with pip install -U ampere-energy"
+        )

@@ -1,1 +1,0 @@
-"""Learning what layers cost from measurements of networks."""

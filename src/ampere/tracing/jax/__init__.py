@@ -1,0 +1,1 @@
+"""A flax model becomes the Network that the same model in PyTorch would: from the equations of its jaxpr."""

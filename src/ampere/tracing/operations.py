@@ -1,0 +1,176 @@
+"""What class an aten operation is of, its FLOPs, the parameters it reads, and whether backward reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import BackwardCFunction
+
+# What class an aten operation is of. What no class knows is `UNKNOWN`, and is never passed over.
+#
+# free      views and bookkeeping: nothing is computed
+# product   matrix products, convolutions: a layer begins
+# norm      normalisations: a layer begins
+# lookup    embeddings: a layer begins if the table is a parameter
+# the rest  the classes of a layer's tail
+
+FREE, PRODUCT, NORM, LOOKUP, UNKNOWN = "free", "product", "norm", "lookup", "unknown"
+
+_NAMES = {
+    FREE: """_unsafe_view lift_fresh empty empty_like empty_strided empty_permuted new_empty new_empty_strided
+        _local_scalar_dense sym_size sym_stride sym_numel sym_storage_offset is_same_size set resize _assert_async
+        _assert_scalar _assert_tensor_metadata _functional_assert_async dim size stride numel is_contiguous is_pinned
+        item _has_same_storage_numel _version unsafe_split unsafe_split_with_sizes unsafe_chunk prim::device
+        _nested_tensor_from_mask_left_aligned is_complex is_nonzero equal _print""",
+    PRODUCT: "convolution mm addmm bmm baddbmm",
+    NORM: """native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional
+        _batch_norm_with_update _batch_norm_no_update native_layer_norm
+        native_group_norm _fused_rms_norm""",
+    LOOKUP: "embedding",
+    "dropout": """native_dropout dropout bernoulli rand rand_like randn randn_like randint randint_like uniform
+        normal exponential geometric""",
+    "elementwise": """glu hardswish log_sigmoid_forward _prelu_kernel rrelu_with_noise
+        rrelu_with_noise_functional abs gelu mish threshold masked_fill eq ne lt le gt ge __and__ __or__ __ior__
+        __iand__ floor_divide complex polar _masked_scale heaviside zero fill tril triu lift isin
+        _weight_norm_interface _conj_physical addr _conj""",
+    "pool": """max_pool2d_with_indices max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d _adaptive_avg_pool2d
+        _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d
+        max_unpool2d max_unpool3d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d
+        upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d _upsample_nearest_exact1d
+        _upsample_nearest_exact2d _upsample_nearest_exact3d _upsample_bilinear2d_aa _upsample_bicubic2d_aa
+        grid_sampler_2d grid_sampler_3d mkldnn_max_pool2d mkldnn_adaptive_avg_pool2d""",
+    "reduce": """sum mean prod var var_mean std std_mean amax amin aminmax argmax argmin max min any all norm
+        linalg_vector_norm logsumexp nansum count_nonzero _softmax _log_softmax _safe_softmax masked_softmax
+        nll_loss_forward nll_loss2d_forward mse_loss smooth_l1_loss huber_loss binary_cross_entropy
+        binary_cross_entropy_with_logits soft_margin_loss multi_margin_loss multilabel_margin_loss_forward trace mv
+        addmv dot vdot""",
+    "copy": """cat stack clone copy _to_copy repeat repeat_interleave index index_select gather take index_put
+        _unsafe_index _unsafe_index_put index_copy index_fill index_add scatter scatter_add constant_pad_nd
+        reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d roll
+        flip rot90 pixel_shuffle pixel_unshuffle channel_shuffle im2col col2im ones ones_like zeros zeros_like full
+        full_like new_ones new_zeros new_full scalar_tensor arange linspace eye slice_scatter select_scatter
+        diagonal_scatter as_strided_scatter diag_embed tril_indices triu_indices block_diag one_hot _chunk_cat
+        _reshape_copy view_copy expand_copy permute_copy select_copy slice_copy unfold_copy split_with_sizes_copy
+        affine_grid_generator masked_scatter _pin_memory contiguous""",
+}
+_CLASSES = {name: group for group, names in _NAMES.items() for name in names.split()}
+_known: dict[Any, tuple[str, str]] = {}
+
+
+def op_class(func: Any) -> tuple[str, str]:
+    """Class and plain name (`add` for `aten.add_.Tensor`) of an operation."""
+    known = _known.get(func)
+    if known is None:
+        known = _known[func] = _classify(func)
+    return known
+
+
+def _classify(func: Any) -> tuple[str, str]:
+    namespace, _, name = func._schema.name.partition("::")
+    if namespace != "aten":
+        return (FREE if namespace in ("prim", "profiler") else UNKNOWN), f"{namespace}.{name}"
+    plain = name[:-1] if name.endswith("_") and not name.endswith("__") else name
+    if plain in _CLASSES:
+        return _CLASSES[plain], plain
+    if func.is_view:
+        return FREE, plain
+    if torch.Tag.pointwise in func.tags:
+        return "elementwise", plain
+    return ("reduce" if torch.Tag.reduction in func.tags else UNKNOWN), plain
+
+
+# FLOPs of the operations that are products, from their operands; a multiply-add is two.
+
+aten = torch.ops.aten
+
+
+def _product(a: Any, b: Any) -> int:
+    return 2 * int(a.numel()) * int(b.shape[-1])
+
+
+def _convolution(args: Sequence[Any], out: Any) -> int:
+    x, weight, transposed = args[0], args[1], args[6]
+    places = prod(x.shape[2:]) if transposed else prod(out.shape[2:])
+    return 2 * int(x.shape[0]) * places * int(weight.numel())
+
+
+def _convolution_backward(args: Sequence[Any], out: Any) -> int:
+    grad, x, weight, transposed, mask = args[0], args[1], args[2], args[7], args[10]
+    places = prod(x.shape[2:]) if transposed else prod(grad.shape[2:])
+    return 2 * int(x.shape[0]) * places * int(weight.numel()) * (int(mask[0]) + int(mask[1]))
+
+
+FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
+    aten.mm.default: lambda args, out: _product(args[0], args[1]),
+    aten.bmm.default: lambda args, out: _product(args[0], args[1]),
+    aten.addmm.default: lambda args, out: _product(args[1], args[2]),
+    aten.baddbmm.default: lambda args, out: _product(args[1], args[2]),
+    aten.addbmm.default: lambda args, out: _product(args[1], args[2]),
+    aten.convolution.default: _convolution,
+    aten.convolution_backward.default: _convolution_backward,
+}
+
+
+def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:
+    count = FLOPS.get(func)
+    return count(args, out) if count else 0
+
+
+# Which parameters an operand comes from, through views, `detach` and computations on parameters alone.
+
+
+class Ownership:
+    def __init__(self, model: nn.Module) -> None:
+        self.names: dict[nn.Parameter, str] = {}
+        self._by_storage: dict[int, nn.Parameter | None] = {}
+        self._alive: list[Tensor] = []
+        self.counters = {id(b) for n, b in model.named_buffers() if n.endswith("num_batches_tracked")}
+        self._buffers = {_storage(b) for b in model.buffers()}
+        for name, parameter in model.named_parameters():
+            self.names[parameter] = name
+            self._by_storage[_storage(parameter)] = parameter
+
+    def owns(self, value: Any) -> bool:
+        return isinstance(value, Tensor) and _storage(value) in self._by_storage
+
+    def parameters(self, tensors: Sequence[Tensor]) -> list[nn.Parameter]:
+        """The parameters that are operands themselves, each once."""
+        found = (self._by_storage.get(_storage(tensor)) for tensor in tensors)
+        return list(dict.fromkeys(p for p in found if p is not None))
+
+    def derive(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
+        """What is computed from parameters (and buffers) alone is still no activation."""
+        storages = set(map(_storage, tensors)) - self._buffers
+        if storages and storages <= self._by_storage.keys():
+            for output in outputs:
+                self._by_storage.setdefault(_storage(output), None)
+                self._alive.append(output)
+
+
+def _storage(tensor: Tensor) -> int:
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        return 0
+
+
+# Which autograd nodes the loss reaches: only they run in backward.
+
+
+def reached_nodes(loss: Tensor) -> dict[int, bool]:
+    """Sequence numbers; True for the nodes of a torch.autograd.Function."""
+    numbers: dict[int, bool] = {}
+    seen: set[Any] = set()
+    waiting: list[Any] = [loss.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        numbers[node._sequence_nr()] = isinstance(node, BackwardCFunction)
+        waiting += [following for following, _ in node.next_functions]
+    return numbers

@@ -1,0 +1,1 @@
+"""Estimates held against real training of unseen networks, beside every baseline."""

@@ -1,0 +1,134 @@
+"""What keeps one block from harming the next: a forked child, a memory limit, a time limit on compiling."""
+
+import contextlib
+import json
+import os
+import signal
+import threading
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+
+from ampere.core.errors import WorkerError, as_worker_error
+from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
+
+# One block in a forked child, so that every block starts from the same state of the allocator.
+
+CAN_FORK = hasattr(os, "fork")
+
+Task = Callable[[], Dict[str, Any]]
+
+
+def in_child(task: Task) -> Dict[str, Any]:
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        _work_and_exit(task, write_end)
+    os.close(write_end)
+    return _collect(child, read_end)
+
+
+def _work_and_exit(task: Task, write_end: int) -> None:
+    """Never returns: the child must not run what the parent would run next."""
+    try:
+        answer: Dict[str, Any] = {"result": task()}
+    except BaseException as problem:
+        answer = {"error": as_worker_error(problem).to_json()}
+    try:
+        with os.fdopen(write_end, "wb") as pipe:
+            pipe.write(json.dumps(answer).encode() + b"\n")
+    finally:
+        os._exit(0)
+
+
+def _collect(child: int, read_end: int) -> Dict[str, Any]:
+    # A line, not the end of the file: a model's own subprocesses may hold the pipe open.
+    with os.fdopen(read_end, "rb") as pipe:
+        line = pipe.readline()
+    status = os.waitpid(child, 0)[1]
+    if not line.endswith(b"\n"):
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == COMPILE_TIMEOUT_EXIT_CODE:
+            raise WorkerError(COMPILE_TIMEOUT, "compiling took too long")
+        raise WorkerError("variant_died", "training the variant " + _cause(status))
+    answer = json.loads(line.decode())
+    if "error" in answer:
+        raise WorkerError(answer["error"]["type"], answer["error"]["message"])
+    result: Dict[str, Any] = answer["result"]
+    return result
+
+
+def _cause(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return "was ended by " + signal.Signals(os.WTERMSIG(status)).name
+    return f"ended the process with exit code {os.WEXITSTATUS(status)}"
+
+
+# A variant that is too large should fail alone: not take the machine, nor the host's process, with it.
+
+KEEP_FREE = 0.1  # share of the memory now available that a variant may not take
+
+
+def volunteer_for_the_oom_killer() -> None:
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("1000")
+
+
+def limit_memory() -> None:
+    """Let an allocation beyond what is available fail, rather than succeed and be killed for it later."""
+    used, available = _kibibytes("/proc/self/status", "VmData"), _kibibytes("/proc/meminfo", "MemAvailable")
+    if used is None or available is None:
+        return
+    import resource
+
+    limit = int(used + available * (1 - KEEP_FREE)) * 1024
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def _kibibytes(path: str, field: str) -> Optional[int]:
+    try:
+        with open(path) as lines:
+            return next((int(line.split()[1]) for line in lines if line.startswith(field + ":")), None)
+    except (OSError, ValueError):
+        return None
+
+
+# A compiler that takes too long is ended with its process, after a last answer: nothing less stops native code.
+#
+# build ......... limit ---> compile_timeout, by a thread of its own ---> the process ends
+
+SLOW_SECONDS = 30.0  # beyond it a measurement is flagged: it took longer to compile than most do to measure
+ANSWERING_SECONDS = 5.0  # a host that does not listen keeps nothing alive
+
+Tell = Callable[[WorkerError], None]
+
+
+def nobody(error: WorkerError) -> None:
+    """The exit code says it too."""
+
+
+@contextlib.contextmanager
+def compiling_at_most(seconds: float, tell: Tell = nobody) -> Iterator[None]:
+    timer = threading.Timer(seconds, _end, (seconds, tell))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # one that has rung ends the process: there is no second answer
+
+
+def too_long(seconds: float) -> WorkerError:
+    return WorkerError(COMPILE_TIMEOUT, f"compiling took longer than {seconds:g} s")
+
+
+def compiling_flags(seconds: float) -> Tuple[str, ...]:
+    return ("slow_compile",) if seconds > SLOW_SECONDS else ()
+
+
+def _end(seconds: float, tell: Tell) -> None:
+    telling = threading.Thread(target=tell, args=(too_long(seconds),), daemon=True)
+    telling.start()
+    telling.join(ANSWERING_SECONDS)
+    os._exit(COMPILE_TIMEOUT_EXIT_CODE)

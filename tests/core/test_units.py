@@ -1,0 +1,81 @@
+"""Numbers as people read them, and numbers as people write them."""
+
+from argparse import ArgumentTypeError
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ampere.cli import values
+from ampere.core import units
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.00123, "1.23 mJ"),
+        (12.7, "12.7 J"),
+        (148000.0, "148 kJ"),
+        (3.2e-7, "320 nJ"),
+        (0, "0.00 J"),
+        (1e-12, "0.00 nJ"),
+    ],
+)
+def test_joules(value, shown):
+    assert units.joules(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0025, "2.50 ms"), (4e-5, "40.0 µs"), (90, "90.0 s"), (600, "10.0 min"), (9000, "2.50 h"), (1e6, "11.6 days")],
+)
+def test_seconds(value, shown):
+    assert units.seconds(value) == shown
+
+
+@pytest.mark.parametrize(("joules", "shown"), [(3600, "1.00 Wh"), (148, "41.1 mWh"), (54e3, "15.0 Wh")])
+def test_watt_hours(joules, shown):
+    assert units.watt_hours(joules) == shown
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.46, "46 %"), (0.034, "3.4 %"), (0.00023, "0.023 %"), (0, "0.0 %")])
+def test_percent(share, shown):
+    assert units.percent(share) == shown
+
+
+@given(st.floats(1e-9, 1e11))
+def test_joules_are_shown_to_a_percent(value):
+    number, unit = units.joules(value).replace(",", "").split()
+    scale = {f"{p}J": s for s, p in units.PREFIXES}[unit]
+    assert float(number) * scale == pytest.approx(value, rel=0.006)
+
+
+@pytest.mark.parametrize(("text", "share"), [("3%", 0.03), ("0.03", 0.03), (" 2.5 % ", 0.025)])
+def test_shares_are_read(text, share):
+    assert values.share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("text", ["3", "100%", "-3%", "0", "nan", "inf%", "", "%", "three"])
+def test_other_shares_are_refused(text):
+    with pytest.raises(ArgumentTypeError, match=r"3% or 0\.03"):
+        values.share(text)
+
+
+@pytest.mark.parametrize(("text", "number"), [("50000", 50000), ("50_000", 50000), ("50,000", 50000)])
+def test_counts_are_read(text, number):
+    assert values.count(text) == number
+
+
+@given(st.text(max_size=12))
+def test_whatever_is_written_is_a_positive_number_or_refused(text):
+    for read in (values.seconds, values.watts, values.count, values.share):
+        with suppress(ArgumentTypeError):
+            assert read(text) > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0, "0 FLOP"), (216, "216 FLOP"), (3240, "3.24 kFLOP"), (2e9, "2.00 GFLOP")]
+)
+def test_flops(value, shown):
+    assert units.flops(value) == shown

@@ -1,0 +1,181 @@
+"""Clocks and logs that change under a meter: joules are told by the clock that is there now, or not at all.
+
+The board is imitated and has no real time: it writes what it draws, row by row, whenever it is asked for something.
+"""
+
+import threading
+import time
+
+import pytest
+
+from ampere.core import Meter
+from ampere.core.errors import MeterError
+from ampere.devices.external_meters import bench as outside
+from ampere.devices.external_meters.bench import LoggedMeter
+from ampere.devices.external_meters.log import LogSpec
+
+EVERY, IDLE, BUSY, BLOCK = 0.01, 2.0, 12.0, 7.0
+
+
+class Board:
+    """log seconds = offset + its own seconds"""
+
+    def __init__(self, path, now=100.0, offset=5000.0, idle=IDLE, every=EVERY):
+        self.path, self.now, self.offset, self.idle, self.every = path, now, offset, idle, every
+        self.patterns = self.inside = self.most_inside = 0
+        self.deaf = False
+        self.draw(20 * every, idle)
+
+    def draw(self, seconds, watts):
+        rows = []
+        for _ in range(max(1, round(seconds / self.every))):
+            self.now += self.every
+            rows.append(f"{self.offset + self.now:.6f},{self.idle if self.deaf else watts}\n")
+        self.write("".join(rows))
+
+    def write(self, text):
+        with open(self.path, "a") as file:
+            file.write(text)
+
+    def ask(self, request):
+        self.inside += 1
+        self.most_inside = max(self.most_inside, self.inside)
+        time.sleep(0.001)
+        told = {"load": self.load, "block": self.block, "yardstick": self.yardstick}[request["do"]](request)
+        self.draw(5 * self.every, self.idle)
+        self.inside -= 1
+        return told
+
+    def load(self, request):
+        self.patterns += len(request["pattern"]) > 1
+        began, ends = self.now, []
+        for works in request["pattern"]:
+            self.draw(request["seconds"], BUSY if works else self.idle)
+            ends.append(self.now)
+        return {"began": began, "ends": ends}
+
+    def block(self, request):
+        return {"cpu_seconds": 0.5, "windows": {"target": [self.span(1.0, BLOCK)], "yardstick": []}}
+
+    def yardstick(self, request):
+        rest = self.span(1.0, self.idle)[:2]
+        return {"cpu_seconds": 0.5, "windows": {"yardstick": [self.span(1.0, BLOCK)], "rest": rest}}
+
+    def span(self, seconds, watts):
+        began = self.now
+        self.draw(seconds, watts)
+        return began, self.now, seconds
+
+
+@pytest.fixture(name="board")
+def a_board(tmp_path, monkeypatch):
+    monkeypatch.setattr(outside, "LEAST_PART_SECONDS", 0.05)
+    monkeypatch.setattr(outside, "PATIENCE_SECONDS", 0.3)
+    return Board(tmp_path / "bench.csv")
+
+
+@pytest.fixture(name="meter")
+def its_meter(board):
+    return LoggedMeter.of(LogSpec.parse(f"log:{board.path},time=1,power=2"))
+
+
+def joules(meter, board):
+    return meter.around({"do": "block"}, board.ask)["joules"]
+
+
+def a_log_that_goes_back(board):
+    board.offset -= 50.0
+
+
+def a_log_whose_clock_is_set(board):
+    board.offset += 1.7e9
+
+
+def a_log_that_steps_ahead(board):
+    """By little enough that windows would be looked for among rows that are there."""
+    board.offset += 3.0
+    board.draw(6.0, IDLE)
+
+
+def a_board_that_was_started_again(board):
+    board.offset, board.now = board.offset + board.now, 3.0
+
+
+def a_line_that_is_damaged(board):
+    board.write("oops\n")
+
+
+CHANGES = [
+    a_log_that_goes_back,
+    a_log_that_steps_ahead,
+    a_log_whose_clock_is_set,
+    a_board_that_was_started_again,
+    a_line_that_is_damaged,
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_joules_are_right_whatever_changes(board, meter, change):
+    assert joules(meter, board) == pytest.approx(BLOCK * 0.5, rel=0.02)
+    change(board)
+    assert joules(meter, board) == pytest.approx(BLOCK * 0.5, rel=0.02)
+    assert board.patterns == (1 if change is a_line_that_is_damaged else 2)
+
+
+def test_another_device_on_the_same_meter_has_another_clock(board, meter):
+    joules(meter, board)
+    meter.released()
+    board.offset, board.now = board.offset - 40.0, board.now + 40.0
+    assert joules(meter, board) == pytest.approx(BLOCK * 0.5, rel=0.02)
+    assert board.patterns == 2
+
+
+def test_a_pattern_that_is_not_seen_once_is_given_again(board, meter):
+    joules(meter, board)
+    board.draw(outside.ALIGNED_FOR_SECONDS, IDLE)
+    board.deaf = True
+    threading.Timer(0.5, lambda: setattr(board, "deaf", False)).start()
+    assert joules(meter, board) == pytest.approx(BLOCK * 0.5, rel=0.02)
+    assert board.patterns == 3
+
+
+def test_one_that_was_never_seen_is_refused_at_once(board, meter):
+    board.deaf = True
+    with pytest.raises(MeterError, match="is not seen in"):
+        joules(meter, board)
+    assert board.patterns == 1
+
+
+def test_nothing_at_rest_is_a_reading(tmp_path, board):
+    board = Board(tmp_path / "exact.csv", idle=0.0)
+    meter = LoggedMeter.of(LogSpec.parse(f"log:{board.path},time=1,power=2"))
+    told = meter.around({"do": "yardstick"}, board.ask)
+    assert told["watts_idle"] == 0.0
+    assert told["joules"] == pytest.approx(BLOCK * 0.5, rel=0.02)
+
+
+def test_workers_of_one_device_take_turns(board, meter):
+    asking = [threading.Thread(target=joules, args=(meter, board)) for _ in range(3)]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join()
+    assert board.most_inside == 1
+    assert joules(meter, board) == pytest.approx(BLOCK * 0.5, rel=0.02)
+
+
+def test_an_older_recording_in_the_same_file_is_passed_over(board):
+    a_log_that_goes_back(board)
+    board.draw(1.0, IDLE)
+    meter = LoggedMeter.of(LogSpec.parse(f"log:{board.path},time=1,power=2"))
+    assert meter.interval == pytest.approx(EVERY)
+    assert joules(meter, board) == pytest.approx(BLOCK * 0.5, rel=0.02)
+
+
+def test_a_run_goes_on_with_another_file_of_the_same_meter(tmp_path, board, meter):
+    again = Board(tmp_path / "again.csv", every=0.011)
+    other = LoggedMeter.of(LogSpec.parse(f"log:{again.path},time=1,power=2"))
+    before, now = Meter(**meter.describe()), Meter(**other.describe())
+    assert before.scope != now.scope
+    assert now.counts_as(before)
+    assert not now.counts_as(Meter("log", True, "the board's rail, bench.csv"))

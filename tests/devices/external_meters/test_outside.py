@@ -1,0 +1,95 @@
+"""A bench meter beside a real worker: its clock is another one that runs fast; they share nothing but the load."""
+
+import threading
+import time
+
+import pytest
+from tests.synthetic import chain
+
+from ampere.core.errors import MeterError
+from ampere.devices import LocalWorker
+from ampere.devices.external_meters.bench import _opened
+
+pytestmark = pytest.mark.alone
+IDLE, BUSY = 2.0, 20.0
+LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
+
+
+class Bench(threading.Thread):
+    """Writes what a device draws that is idle but for one process: IDLE, and BUSY more for its CPU seconds."""
+
+    def __init__(self, path, offset=1e6, rate=1.005, interval=0.02, hold=0.0):
+        super().__init__(daemon=True)
+        self.path, self.offset, self.rate, self.interval, self.hold = path, offset, rate, interval, hold
+        self.pid, self.done, self.deaf = None, threading.Event(), False
+        path.write_text("stamp;mW\n")
+
+    def run(self):
+        wall, cpu, kept = time.perf_counter(), self._cpu(), []
+        while not self.done.wait(self.interval):
+            now, work = time.perf_counter(), self._cpu()
+            watts = IDLE + (0.0 if self.deaf else BUSY * max(0.0, work - cpu) / (now - wall))
+            kept.append(f"{self.offset + self.rate * now:.6f};{1000 * watts:.3f}\n")
+            if len(kept) * self.interval >= self.hold:  # as programs do that write in pieces
+                with open(self.path, "a") as file:
+                    file.write("".join(kept))
+                kept = []
+            wall, cpu = now, work
+
+    def _cpu(self):
+        if self.pid is None:
+            return 0.0
+        try:
+            with open(f"/proc/{self.pid}/schedstat") as file:
+                return int(file.read().split()[0]) * 1e-9
+        except (OSError, IndexError):
+            return 0.0
+
+
+@pytest.fixture(name="bench")
+def a_bench(tmp_path, monkeypatch):
+    bench = Bench(tmp_path / "bench.csv", hold=0.2)
+    bench.start()
+    monkeypatch.setenv("AMPERE_METER", f"log:{bench.path},time=stamp,power=mW:mW")
+    _opened.cache_clear()
+    yield bench
+    bench.done.set()
+    bench.join()
+    _opened.cache_clear()
+
+
+@pytest.fixture(name="device")
+def a_device_on_the_bench(bench):
+    with LocalWorker() as device:
+        assert device.hello()["meter"]["name"] == "log"
+        bench.pid = device.worker_pid
+        yield device
+
+
+def test_joules_are_those_of_the_block(device):
+    meter = device.hello()["meter"]
+    assert meter["measured"] is True
+    assert meter["window_seconds"] == pytest.approx(60 * 0.02 * 1.005, rel=0.15)
+    block = device.block(LAYERS, iterations=3, warmup=2)
+    expected = BUSY * block.cpu_seconds + IDLE * block.seconds
+    assert block.joules == pytest.approx(expected, rel=0.1)
+    assert block.yardstick_joules == pytest.approx((BUSY + IDLE) * block.yardstick_seconds, rel=0.2)
+    alone = device.yardstick(0.2)
+    assert alone.joules == pytest.approx(BUSY * alone.cpu_seconds + IDLE * alone.seconds, rel=0.15)
+    assert alone.watts_idle == pytest.approx(IDLE, rel=0.3)
+
+
+def test_a_meter_of_another_device_is_refused(device, bench, monkeypatch):
+    bench.deaf = True
+    monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.5)
+    assert device.yardstick(0.1, count=False).joules is None  # needs no meter
+    with pytest.raises(MeterError, match="the load of the device is not seen in"):
+        device.block(LAYERS, iterations=3, warmup=2)
+
+
+def test_a_recording_that_ends_is_no_measurement(device, bench, monkeypatch):
+    device.block(LAYERS, iterations=3, warmup=2)
+    bench.done.set()
+    monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.3)
+    with pytest.raises(MeterError, match="stopped growing"):
+        device.block(LAYERS, iterations=3, warmup=2)

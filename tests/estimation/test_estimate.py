@@ -1,0 +1,88 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.synthetic import chain, random_chains, true_seconds
+
+from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
+from ampere.core.errors import UsageError
+from ampere.estimation.estimate import Estimator, joules_in
+from ampere.storage import Observation, Profile
+
+METER = Meter("cpu-time", False, "5 W per busy core")
+YARDSTICK, WATTS = 0.002, 5.0
+
+
+def observed(network: Network, seed: int) -> Observation:
+    seconds = true_seconds(network) * float(np.exp(0.01 * np.random.default_rng(seed).standard_normal()))
+    ratio = seconds / YARDSTICK
+    return Observation(network, Measurement(WATTS * seconds, seconds, seconds, ratio, 8, (ratio,), METER), "network")
+
+
+@pytest.fixture(scope="module")
+def profile() -> Profile:
+    seen = tuple(observed(network, i) for i, network in enumerate(random_chains(1, 40)))
+    return Profile({"id": "known"}, TrainingSetup(), METER, YARDSTICK, seen)
+
+
+@pytest.fixture(scope="module")
+def estimator(profile: Profile) -> Estimator:
+    return Estimator(profile)
+
+
+def test_joules_are_seconds_times_the_watts_of_the_meter(estimator: Estimator) -> None:
+    network = chain(3, 20, 30, 40)
+    estimate = estimator.estimate(network, "tuned")
+    assert estimate.joules == pytest.approx(WATTS * true_seconds(network), rel=0.06)
+    assert estimate.seconds == pytest.approx(true_seconds(network), rel=0.06)
+    assert not estimate.meter.measured
+
+
+def test_the_layers_sum_to_the_total(estimator: Estimator) -> None:
+    estimate = estimator.estimate(chain(3, 20, 20, 20))
+    assert sum(share.joules for share in estimate.by_layer) == pytest.approx(estimate.joules)
+    assert len(estimate.by_layer) == 4 + 1  # and what a step costs besides
+
+
+def test_a_condition_scales_everything(estimator: Estimator) -> None:
+    network = chain(3, 20, 30, 40)
+    plain, slow = estimator.estimate(network), estimator.estimate(network, condition=1.5)
+    assert slow.joules == pytest.approx(1.5 * plain.joules)
+    assert slow.stddev == pytest.approx(1.5 * plain.stddev)
+
+
+def test_what_was_never_measured_is_named(estimator: Estimator) -> None:
+    config = {"batch": 8, "length": 16, "layers": 1, "directions": 1, "bias": True}
+    network = Network((*chain(3, 8).layers, Layer("lstm", config, 32, 64, name="memory")), 10)
+    estimate = estimator.estimate(network)
+    assert estimate.unprofiled == ("memory",)
+    assert estimate.stddev > 0.1 * estimate.joules
+
+
+def test_what_lies_far_outside_is_named(estimator: Estimator) -> None:
+    assert estimator.estimate(chain(16, 32, 32, 32)).extrapolated == ()
+    assert len(estimator.estimate(chain(16, 32, 32, 2048)).extrapolated) == 2
+
+
+def test_an_estimate_from_a_stored_profile_is_the_same(profile: Profile, estimator: Estimator, tmp_path) -> None:
+    profile.save(tmp_path / "p.json")
+    again = Estimator(Profile.load(tmp_path / "p.json")).estimate(chain(3, 20, 30, 40))
+    assert again.joules == pytest.approx(estimator.estimate(chain(3, 20, 30, 40)).joules)
+
+
+def test_batteries() -> None:
+    assert joules_in("15Wh") == 54000
+    assert joules_in("54 kJ") == 54000
+    assert joules_in("2MJ") == 2e6
+    assert joules_in("50mJ") == 0.05
+    for nonsense in ("15", "Wh", "-3Wh", "nanWh", "infJ", "0J"):
+        with pytest.raises(UsageError):
+            joules_in(nonsense)
+
+
+def test_joules_net_of_idle_are_told_where_rest_was_read(profile: Profile) -> None:
+    network = chain(3, 20, 30, 40)
+    assert Estimator(profile).estimate(network).net_joules is None
+    estimate = Estimator(replace(profile, watts_idle=2.0)).estimate(network)
+    assert estimate.net_joules == pytest.approx(estimate.joules - 2.0 * estimate.seconds)
+    assert estimate.to_json()["joules_net_of_idle_per_iteration"] == estimate.net_joules

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+from tests.synthetic import chain, measured, random_chains
+
+from ampere.estimation.additive import Additive
+from ampere.estimation.learning import learn
+from ampere.estimation.lookup_table import Bulk, Template, template
+
+LARGEST = [16, 48, 64]
+
+
+@pytest.fixture(scope="module")
+def model() -> Additive:
+    return learn(measured(random_chains(1, 30)))
+
+
+@pytest.fixture(scope="module")
+def opened() -> Template:
+    return template(LARGEST, lambda widths: chain(3, *widths))
+
+
+def some_widths(count: int) -> np.ndarray:
+    rng = np.random.default_rng(4)
+    return np.stack([rng.integers(1, largest + 1, count) for largest in LARGEST], axis=1)
+
+
+def test_a_template_gives_back_the_traced_network(opened: Template) -> None:
+    for widths in some_widths(20):
+        traced = chain(3, *map(int, widths))
+        assert [(x.kind, x.channels_in, x.channels_out) for x in opened.network(widths).layers] == [
+            (x.kind, x.channels_in, x.channels_out) for x in traced.layers
+        ]
+
+
+@pytest.mark.parametrize("system", [False, True])
+def test_bulk_says_what_single_estimates_say(model: Additive, opened: Template, system: bool) -> None:
+    widths = some_widths(50)
+    bulk = Bulk(model, opened, system)
+    seconds, stddevs = bulk.seconds_and_stddevs(widths)
+    single = [model.answer(opened.network(w), system) for w in widths]
+    assert seconds == pytest.approx([a.seconds for a in single], rel=1e-3)
+    assert stddevs == pytest.approx([a.stddev for a in single], rel=0.02)
+    assert bulk.seconds(widths) == pytest.approx(seconds)

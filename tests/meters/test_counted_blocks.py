@@ -1,0 +1,158 @@
+"""Blocks whose joules a counter reads: windows long enough for it, and no invented joule when it fails."""
+
+import os
+
+import pytest
+from tests.sysfs_tree import Machine, add_powercap, add_zone, put
+
+from ampere.core.windows import plan_for_counter
+from ampere.worker.block import Trial, summary
+from ampere.worker.measuring import Window
+
+pytestmark = pytest.mark.alone
+WATTS = 6.0
+
+
+@pytest.fixture(name="metered", scope="module")
+def a_worker_with_a_counter(tmp_path_factory, start_worker):
+    """The machine draws the same whatever the worker does, so a step's joules are its seconds times WATTS."""
+    sysfs = tmp_path_factory.mktemp("sys")
+    with Machine(add_powercap(sysfs), idle=WATTS, busy=0.0):
+        worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(sysfs), "AMPERE_METER": ""})
+        assert worker.ask("hello")["result"]["meter"]["name"] == "powercap"
+        yield worker
+        worker.end()
+
+
+COUNTER = f"""
+import time
+
+class Counter:
+    update_seconds, reading_unit = 0.001, "J"
+
+    def describe(self):
+        return {{"name": "imitated", "measured": True, "scope": "this process", "window_seconds": 0.2}}
+
+    def start(self):
+        self.before = self.reading()
+
+    def stop(self):
+        return self.reading() - self.before
+
+    def reading(self):
+        return {WATTS} * time.process_time()
+
+def find(root):
+    return Counter()
+"""
+
+
+@pytest.fixture(name="exact", scope="module")
+def a_worker_with_a_counter_of_its_own_work(tmp_path_factory, start_worker):
+    """Brought as others bring theirs. It advances with the worker's CPU time, so a busy machine changes nothing."""
+    tmp_path = tmp_path_factory.mktemp("brought")
+    (tmp_path / "imitated_counter.py").write_text(COUNTER)
+    put(tmp_path / "imitated-1.dist-info" / "METADATA", "Metadata-Version: 2.1\nName: imitated\nVersion: 1\n")
+    put(tmp_path / "imitated-1.dist-info" / "entry_points.txt", "[ampere.meters]\nimitated = imitated_counter:find\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    worker = start_worker(**{**os.environ, "PYTHONPATH": path, "AMPERE_METER": "imitated"})
+    assert worker.ask("hello")["result"]["meter"]["name"] == "imitated"
+    yield worker
+    worker.end()
+
+
+def test_windows_are_as_long_as_the_counter_needs():
+    plan = plan_for_counter(10, step_seconds=0.01, yardstick_seconds=0.002, counter_seconds=3.0)
+    assert plan.targets == (100, 100, 100)
+    assert plan.yardsticks == 500
+    assert plan_for_counter(10, 1.0, 1.0, 0.1).targets == (4, 4, 4)
+
+
+@pytest.mark.parametrize("pairing", ["step", "window", "plain"])
+def test_joules_are_the_counters(exact, subject_of, pairing):
+    block = exact.block(subject_of("mlp"), pairing=pairing)["result"]
+    assert block["joules"] / block["cpu_seconds"] == pytest.approx(WATTS, rel=0.02)
+    if pairing == "plain":
+        assert block["yardstick_joules"] is None
+    else:
+        assert block["yardstick_joules"] / block["yardstick_seconds"] == pytest.approx(WATTS, rel=0.02)
+
+
+def test_the_yardsticks_joules_are_the_counters_too(exact):
+    alone = exact.ask("yardstick", seconds=0.2)["result"]
+    assert alone["joules"] / alone["cpu_seconds"] == pytest.approx(WATTS, rel=0.05)
+
+
+def test_joules_of_sysfs_are_those_of_the_machine(metered, subject_of):
+    block = metered.block(subject_of("mlp"))["result"]
+    assert 0.6 * WATTS < block["joules"] / block["cpu_seconds"] < 3 * WATTS  # of CPU time: more on a shared machine
+
+
+def test_where_only_time_is_asked_for_the_counter_is_left_alone(metered, subject_of):
+    block = metered.block(subject_of("mlp"), count=False)["result"]
+    assert (block["joules"], block["yardstick_joules"]) == (None, None)
+    assert block["ratio"] > 0
+
+
+def test_the_power_at_rest_is_read_before_the_yardstick(metered):
+    alone = metered.ask("yardstick", seconds=0.2)["result"]
+    assert alone["watts_idle"] == pytest.approx(WATTS, rel=0.3)
+
+
+def test_a_stage_is_too_short_for_a_counter(metered, layers_subject, examples):
+    error = metered.block(layers_subject(*examples["linear"][:1]), stage="forward")["error"]
+    assert error["type"] == "bad_request"
+    assert "too slow for the forward stage" in error["message"]
+
+
+def test_without_a_counter_a_block_is_as_it_was(worker, subject_of):
+    block = worker.block(subject_of("mlp"))["result"]
+    assert block["yardstick_joules"] is None
+    assert block["joules"] == pytest.approx(5.0 * block["cpu_seconds"], rel=0.2)
+
+
+@pytest.mark.parametrize("fault", ["gone", "stands still"])
+def test_a_counter_that_fails_stores_nothing(tmp_path, start_worker, subject_of, fault):
+    counter = add_zone(tmp_path, "intel-rapl:0", "package-0")
+    environment = {**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": ""}
+    with Machine(lambda joules, watts: put(counter, int(1e6 * joules))):
+        worker = start_worker(**environment)
+        assert worker.ask("hello")["result"]["meter"]["measured"] is True
+    if fault == "gone":
+        counter.unlink()
+    answer = worker.block(subject_of("mlp"))
+    assert "result" not in answer
+    assert answer["error"]["type"] == "meter_failed"
+
+
+def test_one_failed_read_is_measured_again(tmp_path, monkeypatch):
+    from ampere.meters import meter_failed
+    from ampere.worker import block
+
+    tries = iter([meter_failed("set back"), {"joules": 1.0}])
+
+    def attempt(record, tell):
+        answer = next(tries)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(block, "_block", attempt)
+    assert block.block({}) == {"joules": 1.0}
+
+
+def test_the_yardsticks_joules_are_told_beside_the_targets():
+    targets, yardsticks = [Window(10, 1.0, 1.0, 8.0, 0)], [Window(5, 0.5, 0.5, 3.0, 0)] * 2
+    from ampere.worker.requests import BlockRequest
+
+    request = BlockRequest.from_json({"subject": {"factory": "a:b"}, "iterations": 3})
+    shown = summary(request, Trial(targets, yardsticks, (1.0, 0.5), 7, (), counted=True))
+    assert shown["joules"] == pytest.approx(0.8)
+    assert shown["yardstick_joules"] == pytest.approx(0.6)
+
+
+def test_a_yardstick_that_is_only_timed_waits_for_no_counter(exact):
+    counted, timed = (exact.ask("yardstick", seconds=0.05, count=count)["result"] for count in (True, False))
+    assert counted["joules"] == pytest.approx(WATTS * counted["cpu_seconds"], rel=0.1)
+    assert (timed["joules"], timed["watts_idle"]) == (None, None)
+    assert timed["steps"] * timed["seconds"] < 0.3 < counted["steps"] * counted["seconds"]
