@@ -73,6 +73,11 @@ def test_the_installed_program_is_the_wheels(programs, tmp_path):
     assert run([programs / "ampere", "--version"], tmp_path).stdout.strip() == f"ampere {ampere.__version__}"
 
 
+def test_ruff_is_of_one_version():
+    pinned = (ROOT / "constraints.txt").read_text().split("ruff==")[1].split()[0]
+    assert f"rev: v{pinned}\n" in (ROOT / ".pre-commit-config.yaml").read_text()
+
+
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed here")
 def test_it_estimates_from_outside_the_clone(programs, tmp_path):
     estimate = ["estimate", "lenet5", "--device", "simulated:xavier", "--seconds", 60, "--json"]
