@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Start Ampere from a fresh clone, with nothing but Python.
+"""Start Ampere from a fresh clone. Only Python is needed.
 
-python3 start.py                     install into .venv beside this file, then `ampere estimate cnn5`
-python3 start.py estimate resnet     the same with a command of your own
-python3 start.py test [tests/...]    formatting, lint, types and tests, as before every commit
+python3 start.py                     install into .venv, then run `ampere estimate cnn5`
+python3 start.py estimate resnet     install into .venv, then run another command of Ampere
+python3 start.py test [tests/...]    check formatting, lint, types and tests
+python3 start.py docs                build the documentation into site/
 """
 
 import sys
 
 if sys.version_info < (3, 10):  # noqa: UP036 - this file is how an older Python finds out
-    sys.exit(f"Ampere needs Python 3.10 or later, and this is {sys.version.split()[0]}: run start.py with a newer one")
+    sys.exit(f"Ampere needs Python 3.10 or later, but this is Python {sys.version.split()[0]}")
 
 import hashlib
 import os
@@ -24,7 +25,7 @@ LOG = VENV / "ampere-install.log"
 PROGRAMS = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = PROGRAMS / ("python.exe" if os.name == "nt" else "python")
 
-RUN_EXTRAS, TEST_EXTRAS = "torch,plot,prune", "torch,plot,prune,test"
+RUN_EXTRAS, TEST_EXTRAS, DOCS_EXTRAS = "torch,plot,prune", "torch,plot,prune,docs,test", "docs"
 TORCH_CPU_WHEELS = "https://download.pytorch.org/whl/cpu/torch/"
 CHECKS = (
     ("formatting", ["ruff", "format", "--check", "."]),
@@ -42,39 +43,50 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["test"]:
         install(TEST_EXTRAS)
         return check(arguments[1:])
+    if arguments == ["docs"]:
+        install(DOCS_EXTRAS)
+        return build_docs()
     install(RUN_EXTRAS)
     return run([str(PROGRAMS / "ampere"), *(arguments or ["estimate", "cnn5"])])
 
 
 def install(extras: str) -> None:
-    """Once, and again only when what is to be installed has changed."""
+    """Install once, and again only when the requirements have changed or an extra is missing."""
     if not PYTHON.exists():
         make_venv()
-    installed = STAMP.read_text().split("\n") if STAMP.exists() else ["", ""]
-    if installed[0] == digest() and extras in installed[1]:
+    installed = installed_extras()
+    if set(extras.split(",")) <= installed:
         return
     STAMP.unlink(missing_ok=True)
-    pip = [str(PYTHON), "-m", "pip", "install", "-e", f"{ROOT}[{extras}]", "-c", str(ROOT / "constraints.txt")]
-    follow([*pip, *cpu_wheels()], "installing PyTorch and the rest into .venv, this once")
-    STAMP.write_text(f"{digest()}\n{extras}")
+    every = ",".join(sorted(installed.union(extras.split(","))))
+    pip = [str(PYTHON), "-m", "pip", "install", "-e", f"{ROOT}[{every}]", "-c", str(ROOT / "constraints.txt")]
+    follow([*pip, *cpu_wheels()], "installing into .venv")
+    STAMP.write_text(f"{digest()}\n{every}")
+
+
+def installed_extras() -> set[str]:
+    if not STAMP.exists():
+        return set()
+    of, extras = STAMP.read_text().split("\n")
+    return set(extras.split(",")) if of == digest() else set()
 
 
 def make_venv() -> None:
-    say("making .venv")
+    say("creating .venv")
     made = subprocess.run([sys.executable, "-m", "venv", "--clear", str(VENV)], capture_output=True, text=True)
     if made.returncode:
         said = " ".join((made.stdout + made.stderr).split())
-        sys.exit(f"cannot make {VENV}: {said[:300]} (on Debian and Ubuntu: sudo apt install python3-venv)")
+        sys.exit(f"cannot create {VENV}: {said[:300]} (on Debian and Ubuntu: sudo apt install python3-venv)")
 
 
 def digest() -> str:
-    """Names what is installed, and where: a clone that was moved is installed anew."""
-    told = [(ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
-    return hashlib.sha256(b"\0".join([str(ROOT).encode(), *told])).hexdigest()
+    """Identify the requirements and their place: a clone that was moved is installed again."""
+    files = [(ROOT / name).read_bytes() for name in ("pyproject.toml", "constraints.txt")]
+    return hashlib.sha256(b"\0".join([str(ROOT).encode(), *files])).hexdigest()
 
 
 def cpu_wheels() -> list[str]:
-    """PyPI's torch for Linux is the CUDA build. Who has told pip where to look is left alone."""
+    """PyPI's torch for Linux is the CUDA build. Settings of pip's own take precedence."""
     if not sys.platform.startswith("linux"):
         return []
     settings = subprocess.run([str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
@@ -82,7 +94,7 @@ def cpu_wheels() -> list[str]:
 
 
 def follow(command: list[str], what: str) -> None:
-    """Run quietly into the log, with the seconds ticking on a terminal."""
+    """Run a command with its output in the log, and show the elapsed seconds on a terminal."""
     began, live = time.monotonic(), sys.stderr.isatty()
     if not live:
         say(f"{what} ...")
@@ -95,7 +107,15 @@ def follow(command: list[str], what: str) -> None:
         print(file=sys.stderr)
     if process.returncode:
         last = "\n".join(LOG.read_text(errors="replace").splitlines()[-15:])
-        sys.exit(f"{last}\ninstalling failed: the whole log is {LOG}; mend what it says and start again")
+        sys.exit(f"{last}\ninstalling failed: the whole log is {LOG}; fix the cause and run this again")
+
+
+def build_docs() -> int:
+    say("documentation: mkdocs build --strict")
+    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")  # an announcement in colours, on every build
+    code = run([str(PYTHON), "-m", "mkdocs", "build", "--strict", "--quiet"], folder=ROOT)
+    say("building the documentation failed" if code else f"built: {ROOT / 'site' / 'index.html'}")
+    return code
 
 
 def check(chosen_tests: list[str]) -> int:
@@ -106,12 +126,12 @@ def check(chosen_tests: list[str]) -> int:
         if code:
             say(f"{what} failed")
             return code
-    say("all is well")
+    say("all checks passed")
     return 0
 
 
 def run(command: list[str], folder: Path | None = None) -> int:
-    """Ctrl-C reaches the child too; it ends in its own way, and we wait for it."""
+    """Run a command and return its exit code. Ctrl-C reaches the command too, so it is waited for."""
     with subprocess.Popen(command, cwd=folder) as process:
         while True:
             try:

@@ -55,6 +55,21 @@ def test_tests_add_to_what_a_run_has_and_a_run_is_content_with_what_tests_have(s
     assert len(start.commands) == 2
 
 
+def test_docs_are_added_to_what_is_there_and_nothing_is_taken_away(start):
+    start.install(start.RUN_EXTRAS)
+    start.install(start.DOCS_EXTRAS)
+    start.install(start.RUN_EXTRAS)
+    start.install(start.DOCS_EXTRAS)
+    assert len(start.commands) == 2
+    assert start.installed_extras() == {"torch", "plot", "prune", "docs"}
+
+
+def test_tests_have_what_docs_need(start):
+    start.install(start.TEST_EXTRAS)
+    start.install(start.DOCS_EXTRAS)
+    assert len(start.commands) == 1
+
+
 def test_an_install_that_failed_is_tried_again(start, monkeypatch):
     monkeypatch.setattr(start, "follow", lambda command, what: sys.exit("installing failed"))
     for _ in range(2):
@@ -105,3 +120,12 @@ def test_arguments_replace_the_first_estimate(start, monkeypatch):
     start.main([])
     start.main(["estimate", "resnet"])
     assert ran == [["estimate", "cnn5"], ["estimate", "resnet"]]
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_docs_are_built_strictly_and_a_failure_is_reported(start, monkeypatch, capsys, code):
+    ran = []
+    monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[2:]) or code)
+    assert start.main(["docs"]) == code
+    assert ran == [["mkdocs", "build", "--strict", "--quiet"]]
+    assert ("failed" in capsys.readouterr().err) == bool(code)

@@ -15,12 +15,28 @@ from ampere.cli.parsing import parse
 from ampere.runtimes.table import description_of, installed
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+# Pages whose Python is run below. flax's page is run where flax is tested: tests/tracing/jax/test_other_runtimes.py
+RUN_BELOW = {
+    "README.md",
+    "docs/tutorial/own-model.md",
+    "docs/tutorial/python.md",
+    "docs/how-to/compare.md",
+    "docs/how-to/extend.md",
+    "docs/how-to/prune.md",
+    "docs/how-to/running-jobs.md",
+    "docs/how-to/search.md",
+    "docs/explanation/evaluation.md",
+}
+RUN_ELSEWHERE = {"docs/how-to/runtimes.md"}
 
 
 def blocks(page: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
 def commands(page: Path) -> list[list[str]]:
@@ -28,114 +44,125 @@ def commands(page: Path) -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("ampere ")]
 
 
-def test_the_readmes_python_runs_as_it_stands(tmp_path):
-    model, api = blocks(ROOT / "README.md", "python")
-    (tmp_path / "model.py").write_text(model)
-    run = [sys.executable, "-c", api]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env={"AMPERE_HOME": str(tmp_path)})
+def run(arguments: list[str], folder: Path) -> str:
+    """Run Python in a folder that is also the place of all profiles; what it printed."""
+    environment = {**os.environ, "AMPERE_HOME": str(folder)}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    assert "J an iteration" in done.stdout
-    assert "conv" in done.stdout
+    return done.stdout + done.stderr
 
 
-def test_the_readmes_model_can_be_traced_from_the_command_line(tmp_path):
-    (tmp_path / "model.py").write_text(blocks(ROOT / "README.md", "python")[0])
-    run = [sys.executable, "-m", "ampere", "trace", "model.py:build", "--out", "net.json"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "net.json").exists()
+def run_python(code: str, folder: Path) -> str:
+    return run(["-c", code], folder)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def run_commands(block: str, folder: Path) -> str:
+    """Run the lines of a block one after another; what the last one printed."""
+    return [run(["-m", "ampere", *shlex.split(line, comments=True)[1:]], folder) for line in block.splitlines()][-1]
+
+
+def test_all_python_is_run():
+    shown = {str(page.relative_to(ROOT)) for page in PAGES if blocks(page, "python")}
+    assert shown == RUN_BELOW | RUN_ELSEWHERE
+
+
+@EVERY_PAGE
 def test_commands_are_understood(page):
     for command in commands(page):
         assert parse(command)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@EVERY_PAGE
 def test_links_lead_somewhere(page):
-    for target in LINK.findall(page.read_text()):
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_reports_first_example_runs_as_it_stands(tmp_path):
-    first = blocks(ROOT / "docs" / "REPORT.md", "sh")[0]
-    for line in first.splitlines():
-        run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
-        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    assert "simulated joules" in (tmp_path / "phone.html").read_text()
+def test_pages_that_messages_name_are_there():
+    named = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r"docs/[\w./-]+\.md", path.read_text(encoding="utf-8"))
+    }
+    assert not [name for name in named if not (ROOT / name).exists()]
+
+
+def test_the_readme_runs_as_it_stands(tmp_path):
+    model, api = blocks(ROOT / "README.md", "python")
+    (tmp_path / "model.py").write_text(model)
+    run(["-m", "ampere", "trace", "model.py:build", "--out", "net.json"], tmp_path)
+    assert (tmp_path / "net.json").exists()
+    printed = run_python(api, tmp_path)
+    assert "J per iteration" in printed
+    assert "conv" in printed
+
+
+def test_the_tutorial_runs_as_it_stands(tmp_path):
+    [model] = blocks(DOCS / "tutorial" / "own-model.md", "python")
+    (tmp_path / "model.py").write_text(model)
+    trace = next(command for command in commands(DOCS / "tutorial" / "own-model.md") if command[0] == "trace")
+    assert "conv" in run(["-m", "ampere", *trace], tmp_path)
+    [code] = blocks(DOCS / "tutorial" / "python.md", "python")
+    assert "90 % interval" in run_python(code, tmp_path)
+
+
+def test_the_report_page_runs_as_it_stands(tmp_path):
+    run_commands(blocks(DOCS / "how-to" / "report.md", "sh")[0], tmp_path)
+    assert "simulated joules" in (tmp_path / "phone.html").read_text(encoding="utf-8")
 
 
 def test_the_pruning_page_runs_as_it_stands(tmp_path):
-    for line in blocks(ROOT / "docs" / "PRUNING.md", "sh")[0].splitlines():
-        run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
-        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+    page = DOCS / "how-to" / "prune.md"
+    assert "simulated, not measured" in run_commands(blocks(page, "sh")[0], tmp_path)
     assert (tmp_path / "pruned.safetensors").exists()
-    assert "simulated, not measured" in done.stdout
-    [example] = blocks(ROOT / "docs" / "PRUNING.md", "python")
-    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "of the joules are left" in done.stdout
+    loading, pruning = blocks(page, "python")
+    assert "trained" in run_python(loading, tmp_path)
+    assert "of the joules are left" in run_python(pruning, tmp_path)
 
 
 def test_the_comparison_of_two_devices_runs_as_it_stands(tmp_path):
-    for line in blocks(ROOT / "docs" / "COMPARING.md", "sh")[0].splitlines():
-        run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
-        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-    assert "lenet5 is cheaper" in done.stdout
-    assert "simulated, not measured" in done.stdout
+    printed = run_commands(blocks(DOCS / "how-to" / "compare.md", "sh")[1], tmp_path)
+    assert "lenet5 is cheaper" in printed
+    assert "simulated, not measured" in printed
 
 
 @pytest.mark.skipif("mnn" not in installed(), reason=description_of("mnn").install)
 def test_the_comparison_of_two_runtimes_runs_as_it_stands(tmp_path):
-    environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
-    [line] = blocks(ROOT / "docs" / "COMPARING.md", "sh")[2].splitlines()
-    run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert "no profile of mnn on this device yet" in done.stderr
-    assert "profiling lenet5 in mnn" in done.stderr
-    assert "beside one yardstick, PyTorch's" in done.stdout
-    assert "modelled, not measured" in done.stdout or "measured by" in done.stdout
+    printed = run_commands(blocks(DOCS / "how-to" / "compare.md", "sh")[2], tmp_path)
+    assert "no profile of mnn on this device yet" in printed
+    assert "profiling lenet5 in mnn" in printed
+    assert "yardstick, PyTorch's" in printed
+    assert "modelled, not measured" in printed or "measured by" in printed
 
 
-@pytest.mark.parametrize(("page", "says"), [("COMPARING.md", "lenet5 costs 0."), ("RUNNING-JOBS.md", "steps spent")])
-def test_python_of_these_pages_runs_as_it_stands(tmp_path, page, says):
-    [code] = blocks(ROOT / "docs" / page, "python")
-    environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
-    run = [sys.executable, "-c", code]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    assert says in done.stdout
+@pytest.mark.parametrize(("page", "says"), [("compare.md", "lenet5"), ("running-jobs.md", "steps spent")])
+def test_python_of_these_guides_runs_as_it_stands(tmp_path, page, says):
+    [code] = blocks(DOCS / "how-to" / page, "python")
+    assert says in run_python(code, tmp_path)
+
+
+def test_records_of_an_evaluation_are_read_as_shown(tmp_path):
+    [code] = blocks(DOCS / "explanation" / "evaluation.md", "python")
+    (tmp_path / "drift.json").write_text('{"ampere": "x", "body": {"records": [{"off": 0.02}]}}')
+    assert "0.02" in run_python(f"{code}\nprint(records(Path('drift.json')))", tmp_path)
 
 
 def test_the_tests_of_a_runtime_of_ones_own_run_as_they_stand(tmp_path, monkeypatch):
     described = 'Description("ampere.runtimes.torch_runtime", ("tiny",), "pip install tiny")'
     code = f"from ampere.runtimes import Description\n\nRUNTIME = {described}\n"
     bring_runtime(monkeypatch, tmp_path / "site", "tiny", code)
-    (tmp_path / "test_tiny.py").write_text(blocks(ROOT / "docs" / "RUNTIMES.md", "python")[-1])
-    run = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "really or linear or yardstick"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-    assert "8 passed" in done.stdout
+    [shown] = blocks(DOCS / "how-to" / "extend.md", "python")
+    (tmp_path / "test_tiny.py").write_text(shown)
+    chosen = ["-q", "-p", "no:cacheprovider", "-k", "really or linear or yardstick"]
+    assert "8 passed" in run(["-m", "pytest", *chosen], tmp_path)
 
 
 def test_the_search_page_runs_as_it_stands(tmp_path):
-    environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
-    page = ROOT / "docs" / "SEARCH.md"
-    for line in blocks(page, "sh")[0].splitlines():
-        run = [sys.executable, "-m", "ampere", *shlex.split(line)[1:]]
-        done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr
-    assert "1,000,000 candidates" in done.stdout
-    assert "simulated, not measured" in done.stdout
+    page = DOCS / "how-to" / "search.md"
+    printed = run_commands(blocks(page, "sh")[0], tmp_path)
+    assert "1,000,000 candidates" in printed
+    assert "simulated, not measured" in printed
     with_optuna, plain = blocks(page, "python")
     for code in [plain, *([with_optuna] if importlib.util.find_spec("optuna") else [])]:
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, env=environment
-        )
-        assert done.returncode == 0, done.stderr
-        assert "right with" in done.stdout
+        assert "correct with" in run_python(code, tmp_path)

@@ -14,7 +14,7 @@ from ampere.devices.conformance.candidate import ERROR_TYPES, Candidate
 from ampere.worker.serving import agreed
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "PROTOCOL.md").read_text()
+PAGE = (ROOT / "docs" / "reference" / "protocol.md").read_text()
 NODE = ROOT / "examples" / "node-worker" / "worker.js"
 EXAMPLES = re.findall(r"^```protocol\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 PAIRS = [re.findall(r"^> (.*)\n< (.*)$", example, re.MULTILINE) for example in EXAMPLES]
@@ -64,7 +64,7 @@ def test_every_field_of_an_answer_is_explained(candidate, do):
     asked = {"block": block, "yardstick": {"seconds": 0.05}, "hello": {"beat_seconds": 5}}[do]
     said = candidate.result(do, **asked)
     for name in {*said, *(said["meter"] if do == "hello" else ())}:
-        assert f"`{name}`" in PAGE, f"docs/PROTOCOL.md does not explain {name}"
+        assert f"`{name}`" in PAGE, f"docs/reference/protocol.md does not explain {name}"
     candidate.result("hello")
 
 

@@ -139,7 +139,7 @@ def test_a_flax_model_is_not_pruned(place):
 
 
 def test_the_example_on_the_page_is_traced(tmp_path):
-    page = (Path(__file__).parents[3] / "docs" / "RUNTIMES.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "runtimes.md").read_text()
     (tmp_path / "model.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
     network = network_of(load_model(f"{tmp_path}/model.py:build", batch=4))
     assert [(layer.name, layer.kind) for layer in network.layers] == [("conv", "conv"), ("head", "linear")]
