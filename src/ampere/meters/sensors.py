@@ -27,7 +27,7 @@ def text_in(path: Path) -> str:
     except PermissionError:
         raise meter_failed(
             f"{path} may be read by the system's owner only: `sudo chmod o+r {path}` until the next start "
-            "(docs/METERS.md: for good), or take --meter cpu-time"
+            "(docs/how-to/meters.md: for good), or take --meter cpu-time"
         ) from None
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
