@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from ampere.evaluation import catalogue
-from ampere.evaluation.folder import Folder
-from ampere.evaluation.lab import Lab
+from ampere.evaluation import running as catalogue
 from ampere.evaluation.plan import Plan
 from ampere.evaluation.running import run
+from ampere.evaluation.session import Folder, Session
 
 DEVICE = "simulated:xavier"
 
@@ -37,12 +36,12 @@ class Tiny(Plan):
 
 @pytest.fixture
 def lab(tmp_path):
-    with Lab(Folder(tmp_path / "out"), Tiny()) as lab:
+    with Session(Folder(tmp_path / "out"), Tiny()) as lab:
         yield lab
 
 
 @pytest.fixture(scope="session")
 def evaluated(tmp_path_factory):
     """The folder and the results of all experiments, run once."""
-    with Lab(Folder(tmp_path_factory.mktemp("evaluated")), Tiny()) as lab:
+    with Session(Folder(tmp_path_factory.mktemp("evaluated")), Tiny()) as lab:
         return lab.folder, {result.experiment: result for result in run(catalogue.in_paper_order(), lab)}

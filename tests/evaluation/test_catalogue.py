@@ -3,7 +3,7 @@
 import pytest
 
 from ampere.core.errors import UsageError
-from ampere.evaluation import catalogue
+from ampere.evaluation import running as catalogue
 from ampere.evaluation.plan import Plan
 
 

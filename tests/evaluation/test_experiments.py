@@ -2,9 +2,8 @@
 
 import pytest
 
-from ampere.evaluation import catalogue
-from ampere.evaluation.drawing.saving import draw
-from ampere.evaluation.running import Result
+from ampere.evaluation import running as catalogue
+from ampere.evaluation.running import Result, draw
 
 from .conftest import DEVICE
 

@@ -3,12 +3,11 @@
 import pytest
 
 from ampere.core.errors import ProfileError, UsageError
-from ampere.evaluation.blocks_job import BlocksJob
 from ampere.evaluation.experiments import additivity
-from ampere.evaluation.folder import Folder
-from ampere.evaluation.lab import Lab
+from ampere.evaluation.jobs import BlocksJob
 from ampere.evaluation.plan import Plan
 from ampere.evaluation.running import expected_seconds, jobs_left, run
+from ampere.evaluation.session import Folder, Session
 
 
 @pytest.fixture
@@ -77,7 +76,7 @@ def test_a_folder_holds_one_machine(tmp_path):
 
 def test_progress_never_goes_back_and_ends_at_all(lab):
     seen = []
-    with Lab(lab.folder, lab.plan) as own:
+    with Session(lab.folder, lab.plan) as own:
         run(["additivity", "fc_channels"], own, lambda done, total, words: seen.append((done, total)))
     shares = [done / total for done, total in seen]
     assert shares == sorted(shares)

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ampere.reporting import save_charts, scales, svg
+from ampere.reporting import drawing as scales
+from ampere.reporting import save_charts, svg
+from ampere.reporting.drawing import DARK, LIGHT, RAMP, Datum, Drawing, Rect, Text, fitted
 from ampere.reporting.heatmap import step
-from ampere.reporting.marks import Datum, Drawing, Rect, Text, fitted
 from ampere.reporting.raster import save_png
-from ampere.reporting.theme import DARK, LIGHT, RAMP
 
 SIZES = st.floats(1e-9, 1e9)
 

@@ -8,8 +8,8 @@ import pytest
 from tests.reporting.test_validation_file import written
 
 from ampere.reporting import Run, make_report, read_validation, save_page
+from ampere.reporting.drawing import DARK, LIGHT
 from ampere.reporting.page import FULL, HALF, PHONE
-from ampere.reporting.theme import DARK, LIGHT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [

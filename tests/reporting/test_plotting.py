@@ -4,8 +4,8 @@ import pytest
 
 from ampere.core import Meter
 from ampere.core.errors import RuntimeMissingError, StorageError
+from ampere.evaluation.validation import Row, Validation
 from ampere.reporting import plotting
-from ampere.validation.validate import Row, Validation
 
 
 def validation(*actuals, measured=False):

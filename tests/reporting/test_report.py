@@ -11,7 +11,7 @@ from ampere.core import Meter, Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimator
 from ampere.reporting import Run, make_report, save_charts, save_page
-from ampere.reporting.model_part import where_it_goes
+from ampere.reporting.model_section import where_it_goes
 from ampere.reporting.page import html
 
 

@@ -7,25 +7,26 @@ carried     what the profile of before says of now: what a profile is worth late
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+from ampere.baselines.answers import answers
 from ampere.core.errors import ProfileError, UsageError
-from ampere.validation.methods import answers
+from ampere.core.units import signed_percent
 
-from .catalogue import Record
 from .comparing import OURS, compared
-from .folder import Folder
-from .lab import Lab
-from .running import VERSION, Result
-from .summary import DRIFT
-from .trials_job import TrialsJob, trials_of
+from .drawing import FAINT, INK, MUTED, OURS, THEIRS, Record, panels, plain, shared_legend, unit_for
+from .jobs import TrialsJob, trials_of
+from .running import VERSION, Record, Result
+from .session import Folder, Session
+from .summary import DRIFT, drift_of
 
 TITLE = "drift between two runs of the evaluation"
 
 Both = tuple[TrialsJob, TrialsJob]  # before, now
 
 
-def check(folder: Folder, lab: Lab) -> None:
+def check(folder: Folder, lab: Session) -> None:
     """Before anything is measured: is there another run to compare with, and of the same devices?"""
     _, ids = folder.known()
     if folder.path.resolve() == lab.folder.path.resolve():
@@ -35,10 +36,10 @@ def check(folder: Folder, lab: Lab) -> None:
             raise UsageError(f"{folder.path} holds figures of another {device} device: drift is of one device only")
 
 
-def between(folder: Folder, lab: Lab) -> Result:
+def between(folder: Folder, lab: Session) -> Result:
     """Kept beside the records of the experiments, and drawn as they are."""
     plan, _ = folder.known()
-    with Lab(folder, plan) as before:
+    with Session(folder, plan) as before:
         jobs = list(_in_both(before, lab))
         records = tuple(record for both in jobs for record in _records(before, lab, both))
     if not records:
@@ -53,7 +54,7 @@ def between(folder: Folder, lab: Lab) -> Result:
     return result
 
 
-def _in_both(before: Lab, now: Lab) -> Iterator[Both]:
+def _in_both(before: Session, now: Session) -> Iterator[Both]:
     for device in now.plan.devices:
         for family in now.plan.families(device):
             jobs = tuple((lab, trials_of(lab.plan, device, family)) for lab in (before, now))
@@ -61,7 +62,7 @@ def _in_both(before: Lab, now: Lab) -> Iterator[Both]:
                 yield jobs[0][1], jobs[1][1]
 
 
-def _records(before: Lab, now: Lab, jobs: Both) -> Iterator[Record]:
+def _records(before: Session, now: Session, jobs: Both) -> Iterator[Record]:
     first, second = compared(before, jobs[0]), compared(now, jobs[1])
     then, here = before.get(jobs[0].profile), now.get(jobs[1].profile)
     networks = [pair[0].network for pair in now.get(jobs[1])]
@@ -81,3 +82,30 @@ def _records(before: Lab, now: Lab, jobs: Both) -> Iterator[Record]:
                 "repeatability": second.repeatability,
                 "yardstick": here.yardstick_seconds / then.yardstick_seconds - 1,
             }
+
+
+# What each network costs now over what it cost in another run, measured and estimated; the band is the noise.
+
+SERIES = (("joules", "measured", OURS, "o"), ("estimate", "estimated", THEIRS, "x"))
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    groups = drift_of(records)
+    for axes, group in zip(panels(figure, len(groups)), groups, strict=True):
+        rows = [r for r in records if (r["device"], r["family"]) == (group["device"], group["family"])]
+        scale, unit = unit_for(r["joules_before"] for r in rows)
+        noise, shift = 100 * group["repeatability"], 100 * group["yardstick"]
+        axes.axhspan(-noise, noise, color=FAINT, lw=0, label="measured twice in one run")
+        axes.axhline(0, color=INK, lw=0.8)
+        axes.axhline(shift, color=MUTED, lw=1, ls=":", label="the yardstick itself")
+        at, seen = [r["joules_before"] / scale for r in rows], [-2 * noise, 2 * noise, shift]
+        for what, word, colour, marker in SERIES:
+            found = [100 * (r[what] / r[f"{what}_before"] - 1) for r in rows]
+            axes.scatter(at, found, s=18, color=colour, marker=marker, lw=1.2, zorder=3, label=word)
+            seen += found
+        room = 0.08 * (max(seen) - min(seen))
+        axes.set_ylim(min(seen) - room, max(seen) + room)
+        both = f"measured {signed_percent(group['measured'])}, estimated {signed_percent(group['estimated'])}"
+        title = f"{group['family']} on {group['device_title']}\n{both}"
+        plain(axes, title, f"measured before [{unit}]", "now, difference [%]")
+    shared_legend(figure)

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from ampere.baselines.flops import flops
+from ampere.baselines.counts import flops
 from ampere.estimation.estimate import Z90
-from ampere.validation.validate import Validation, compare
 
-from .lab import Lab
+from .jobs import ProfileJob, TrialsJob, rivals_of, trials_of
 from .plan import title_of
-from .profile_job import ProfileJob, rivals_of
-from .trials_job import TrialsJob, trials_of
+from .session import Session
+from .validation import Validation, compare
 
 OURS = "additive"
 
@@ -72,17 +71,17 @@ class Comparison:
         return mean(inside) if inside else 0.0
 
 
-def compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...] = ()) -> Comparison:
+def compared(lab: Session, trials: TrialsJob, others: tuple[ProfileJob, ...] = ()) -> Comparison:
     """With the trials' own profile; each further one adds its methods, or replaces what the first says of them."""
     return lab.remember(("compared", trials, others), lambda: _compared(lab, trials, others))
 
 
-def beside_rivals(lab: Lab, device: str, family: str) -> Comparison:
+def beside_rivals(lab: Session, device: str, family: str) -> Comparison:
     """Random networks of a family, by every method that the plan profiles for."""
     return compared(lab, trials_of(lab.plan, device, family), rivals_of(lab.plan, device, family))
 
 
-def _compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Comparison:
+def _compared(lab: Session, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Comparison:
     pairs, known = lab.get(trials), lab.get(trials.profile)
     validation = compare(trials.family, pairs, known, "tuned", [lab.get(job) for job in others])
     rows = [

@@ -8,8 +8,7 @@ from typing import Any
 
 from ampere.evaluation.case_study.verdict import Verdict, verdict_of
 
-from .catalogue import Record
-from .running import Result
+from .running import Record, Result
 
 SOURCE = "models_devices"  # the experiment whose records are the table
 DRIFT = "between_runs"  # the comparison with another run

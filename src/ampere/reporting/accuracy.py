@@ -1,19 +1,88 @@
-"""Estimates held against what was measured: each observation of the profile by all the others, and unseen networks."""
+"""The JSON of `ampere validate --json`, read as carefully as any file from elsewhere."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean, median
+from typing import Any
 
-from ampere.core import units
+from ampere.baselines.answers import title
+from ampere.core import Meter, units
+from ampere.core.errors import ProfileError
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
-from ampere.reporting import naming, scatter
+from ampere.reporting import bars, scatter
+from ampere.reporting import words as naming
+from ampere.storage import files as strict_json
+from ampere.storage.files import read_at_most
 from ampere.storage.profile import Profile
 
-from .origin import beneath
+from .drawing import tick
 from .record import Chart, Section, Table
-from .scales import tick
-from .validation_file import Validated
+from .words import beneath
+
+LARGEST = 8_000_000  # bytes
+MOST_ROWS = 2_000
+BESIDES = ("network", "actual", "again")  # what a row holds besides its estimates
+
+
+@dataclass(frozen=True)
+class Row:
+    network: str
+    actual: float
+    estimates: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Validated:
+    model: str
+    rows: tuple[Row, ...]
+    mape: dict[str, float]
+    repeatability: float
+    meter: Meter
+    ours: str  # the method that the others are held against
+
+
+def read_validation(path: Path) -> Validated:
+    raw = read_at_most(path, LARGEST)
+    try:
+        return _validated(strict_json.loads(raw.decode("utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ProfileError(
+            f"{path} is not a validation ({what[:120]}): make one with `ampere validate MODEL --json --no-plot > FILE`"
+        ) from None
+
+
+def _validated(record: dict[str, Any]) -> Validated:
+    mape = {str(m): _figure(error, f"the error of {m}") for m, error in record["mape"].items()}
+    if not mape:
+        raise ValueError("it has no method")
+    if not 0 < len(record["rows"]) <= MOST_ROWS:
+        raise ValueError(f"it has {len(record['rows'])} rows")
+    rows = tuple(_row(row, mape) for row in record["rows"])
+    repeatability = _figure(record["repeatability_mape"], "the repeatability")
+    ours = "additive" if "additive" in mape else next(iter(mape))  # the main profile's method comes first
+    return Validated(str(record["model"]), rows, mape, repeatability, Meter(**record["meter"]), ours)
+
+
+def _row(row: dict[str, Any], mape: dict[str, float]) -> Row:
+    estimates = {m: _figure(row[m], m) for m in mape}
+    actual = _figure(row["actual"], "a measurement")
+    if not actual > 0:
+        raise ValueError("a measurement is not positive")
+    return Row(str(row["network"]), actual, estimates)
+
+
+def _figure(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+        raise ValueError(f"{what} is {value!r:.40}")
+    return float(value)
+
+
+# Estimates held against what was measured: each observation of the profile by all the others, and unseen networks.
 
 LOOKS = {
     "layer": ("rest", "square"),
@@ -120,3 +189,32 @@ def _chart(key: str, title: str, caption: str, series: list[scatter.Series]) -> 
         lambda width: scatter.draw(series, width, unit, lambda v: tick(v / scale)),
         Table(("series", ">measured", ">estimated", ">error"), rows),
     )
+
+
+# Ampere beside every other method, on the same unseen networks.
+
+
+def methods_section(validated: Validated) -> Section:
+    order = sorted(validated.mape, key=lambda m: validated.mape[m])
+    rows = [
+        bars.Bar(
+            naming.method(m),
+            validated.mape[m],
+            units.percent(validated.mape[m]),
+            f"{naming.method(m)}: {units.percent(validated.mape[m])} off on average",
+            colour="one" if m == validated.ours else "rest",
+        )
+        for m in order
+    ]
+    told = [(bar.name, title(m), bar.label) for m, bar in zip(order, rows, strict=True)]
+    again = bars.Reference(validated.repeatability, f"measuring twice: {units.percent(validated.repeatability)}")
+    chart = Chart(
+        "methods",
+        "Mean error of each method on the same unseen networks",
+        f"Mean absolute percentage error on {len(validated.rows)} networks. Upright line: how far a second measurement "
+        f"of them is from the first; no method can be seen to be better. {beneath(validated.meter)}",
+        lambda width: bars.draw(rows, width, again),
+        Table(("method", "what it is", ">mean error"), (*told, ("measuring twice", "", units.percent(again.value)))),
+        full=True,
+    )
+    return Section("methods", "Methods side by side", charts=(chart,))

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .marks import Datum, Drawing, Line, Mark, Point, Rect, Text, fitted, room_for
-from .scales import Linear
+from .drawing import Datum, Drawing, Line, Linear, Mark, Point, Rect, Text, fitted, room_for
 
 BAR = 15.0
 ROW, NARROW_ROW = 25.0, 44.0

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .axes import Plot
+from .drawing import Area, Datum, Dot, Drawing, Line, Linear, Mark, Plot, whole
 from .heatmap import Seen
-from .marks import Area, Datum, Dot, Drawing, Line, Mark
-from .scales import Linear, whole
 
 
 @dataclass(frozen=True)

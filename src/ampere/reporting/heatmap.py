@@ -7,10 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .axes import Plot
-from .marks import Datum, Dot, Drawing, Mark, Text, Tiles
-from .scales import Linear, Log, whole
-from .theme import RAMP
+from .drawing import RAMP, Datum, Dot, Drawing, Linear, Log, Mark, Plot, Text, Tiles, whole
 
 KEY_HEIGHT, KEY_ROOM = 9.0, 40.0
 OVERLAP = 0.5  # pixels, so that no ground shines through between tiles

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .axes import Plot
-from .marks import Datum, Drawing, Line, Mark, Rect, Text, room_for
-from .scales import Linear, whole
+from .drawing import Datum, Drawing, Line, Linear, Mark, Plot, Rect, Text, room_for, whole
 
 
 def draw(

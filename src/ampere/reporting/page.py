@@ -10,9 +10,9 @@ from pathlib import Path
 
 from ampere.reporting import svg
 
-from .escaping import text as escaped
+from .drawing import DARK, LIGHT, variables
 from .record import Chart, Report, Section, Table
-from .theme import DARK, LIGHT, variables
+from .svg import escaped
 
 FULL, HALF, PHONE = 860.0, 420.0, 326.0  # pixels
 

@@ -12,7 +12,7 @@ from ampere.core.errors import RuntimeMissingError
 from ampere.storage.files import storing
 
 if TYPE_CHECKING:
-    from ampere.validation.validate import Validation
+    from ampere.evaluation.validation import Validation
 
 # Blue and orange that are told apart by everyone, also in grey. Ours is drawn last, on top.
 STYLES = {

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .marks import Area, Datum, Dot, Drawing, Line, Rect, Text, Tiles
+from .drawing import Area, Datum, Dot, Drawing, Line, Rect, Text, Tiles, on_paper
 from .svg import corners
-from .theme import on_paper
 
 DOTS_PER_INCH = 100.0  # a pixel of a drawing is a hundredth of an inch
 SHARPNESS = 2.5

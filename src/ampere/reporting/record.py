@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .marks import Drawing
+from .drawing import Drawing
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .axes import Plot
-from .marks import Area, Datum, Dot, Drawing, Line, Mark, Text
-from .scales import Log, around
+from .drawing import Area, Datum, Dot, Drawing, Line, Log, Mark, Plot, Text, around
 
 BAND = 1.10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .marks import Datum, Drawing, Mark, Rect, Text, room_for
+from .drawing import Datum, Drawing, Mark, Rect, Text, room_for
 
 HEIGHT, LINE, WORDS = 34.0, 24.0, 13.0
 GAP = 2.0

@@ -4,13 +4,12 @@ import numpy as np
 import pytest
 
 from ampere.core.errors import UsageError
-from ampere.evaluation.case_study import celeba
-from ampere.evaluation.case_study.faces import draw
-from ampere.evaluation.case_study.images import SIZE, task
+from ampere.evaluation.case_study import images as celeba
+from ampere.evaluation.case_study.images import SIZE, draw_faces, task
 
 
 def test_faces_are_repeatable_and_differ_by_seed():
-    one, same, other = draw(40, 3), draw(40, 3), draw(40, 4)
+    one, same, other = draw_faces(40, 3), draw_faces(40, 3), draw_faces(40, 4)
     assert one.pixels.shape == (40, SIZE, SIZE)
     assert one.pixels.dtype == np.float32
     assert np.array_equal(one.pixels, same.pixels)
@@ -18,7 +17,7 @@ def test_faces_are_repeatable_and_differ_by_seed():
 
 
 def test_half_of_the_faces_smile_and_light_does_not_tell_which():
-    faces = draw(4000, 0)
+    faces = draw_faces(4000, 0)
     assert 0.45 < faces.labels.mean() < 0.55
     brightness = faces.pixels.mean(axis=(1, 2))
     assert abs(np.corrcoef(brightness, faces.labels)[0, 1]) < 0.06

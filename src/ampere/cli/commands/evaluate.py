@@ -13,9 +13,8 @@ from ampere.core.errors import Interrupted
 from ampere.core.units import seconds
 
 if TYPE_CHECKING:
-    from ampere.evaluation.folder import Folder
-    from ampere.evaluation.lab import Lab
     from ampere.evaluation.running import Result
+    from ampere.evaluation.session import Folder, Session
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -57,15 +56,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere.evaluation.between_runs import between
-    from ampere.evaluation.catalogue import chosen
-    from ampere.evaluation.folder import Folder
-    from ampere.evaluation.lab import Lab
     from ampere.evaluation.plan import Plan
+    from ampere.evaluation.running import chosen
+    from ampere.evaluation.session import Folder, Session
 
     names = chosen(options.experiments)
     plan = Plan(options.quick, options.seed, tuple(dict.fromkeys(options.device)), options.celeba)
     folder = Folder(Path(options.out or ("evaluation-quick" if options.quick else "evaluation")))
-    with Lab(folder, plan) as lab:
+    with Session(folder, plan) as lab:
         if options.list:
             _list(names, lab, options)
             return
@@ -76,16 +74,16 @@ def run(options: Namespace) -> None:
     _show(results, files, options)
 
 
-def _list(names: list[str], lab: Lab, options: Namespace) -> None:
+def _list(names: list[str], lab: Session, options: Namespace) -> None:
     from ampere.cli.views.evaluation import listed, show_list
 
     print_json(listed(names, lab)) if options.json else show_list(names, lab)
 
 
-def _earlier(lab: Lab, options: Namespace) -> Folder | None:
+def _earlier(lab: Session, options: Namespace) -> Folder | None:
     """The run to compare with: looked at before an hour of measuring, not after."""
     from ampere.evaluation.between_runs import check
-    from ampere.evaluation.folder import Folder
+    from ampere.evaluation.session import Folder
 
     if options.against is None:
         return None
@@ -93,7 +91,7 @@ def _earlier(lab: Lab, options: Namespace) -> Folder | None:
     return folder
 
 
-def _stored(names: list[str], lab: Lab) -> list[Result]:
+def _stored(names: list[str], lab: Session) -> list[Result]:
     from ampere.core.errors import ProfileError
     from ampere.evaluation.running import stored
 
@@ -103,7 +101,7 @@ def _stored(names: list[str], lab: Lab) -> list[Result]:
     return found
 
 
-def _measured(names: list[str], lab: Lab, options: Namespace) -> list[Result]:
+def _measured(names: list[str], lab: Session, options: Namespace) -> list[Result]:
     from ampere.evaluation.running import expected_seconds, run
 
     lab.agree()
@@ -119,8 +117,7 @@ def _measured(names: list[str], lab: Lab, options: Namespace) -> list[Result]:
 
 
 def _drawn(results: list[Result], folder: Path, options: Namespace) -> list[Path]:
-    from ampere.evaluation.catalogue import has_drawing
-    from ampere.evaluation.drawing.saving import draw
+    from ampere.evaluation.running import draw, has_drawing
     from ampere.reporting.plotting import can_plot
 
     if options.no_plot:

@@ -9,18 +9,17 @@ from typing import Any
 
 from ampere.cli.console import headline, print_facts, print_table
 from ampere.core import Meter, units
-from ampere.evaluation.case_study.subject import ORIGINAL
+from ampere.evaluation.case_study.model import ORIGINAL
 from ampere.evaluation.case_study.verdict import Verdict
-from ampere.evaluation.catalogue import Record, find
-from ampere.evaluation.drawing.style import by, in_order, label_of
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.running import Result, expected_seconds
+from ampere.evaluation.drawing import by, in_order, label_of
+from ampere.evaluation.running import Record, Result, expected_seconds, find
+from ampere.evaluation.session import Session
 from ampere.evaluation.summary import DRIFT, drift_of, table_of, verdicts_of
 
 from .meter import label
 
 
-def listed(names: Sequence[str], lab: Lab) -> list[Record]:
+def listed(names: Sequence[str], lab: Session) -> list[Record]:
     return [
         {
             "experiment": name,
@@ -32,7 +31,7 @@ def listed(names: Sequence[str], lab: Lab) -> list[Record]:
     ]
 
 
-def show_list(names: Sequence[str], lab: Lab) -> None:
+def show_list(names: Sequence[str], lab: Session) -> None:
     rows = [
         (r["experiment"], r["title"], r["figure"] or "ours", _duration(r["seconds_left"])) for r in listed(names, lab)
     ]

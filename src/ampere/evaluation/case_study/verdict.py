@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any, NamedTuple
 
-from .subject import FLOPS, MODELS, ORIGINAL, OURS, SHARE
+from .model import FLOPS, MODELS, ORIGINAL, OURS, SHARE
 
 FIRMLY = 3.0  # times as far off, to be called worse
 

@@ -5,16 +5,18 @@ Every candidate is measured beforehand, so the steps can be replayed, and the cu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ampere.estimation.sequential import ChannelGP
-from ampere.evaluation.blocks_job import BlocksJob
-from ampere.evaluation.catalogue import Record
-from ampere.evaluation.lab import Lab
+from ampere.evaluation.drawing import FAINT, INK, MUTED, OURS, Record, panels, plain, shared_legend, unit_for
+from ampere.evaluation.jobs import BlocksJob
 from ampere.evaluation.layers import linear
 from ampere.evaluation.plan import Plan, title_of
+from ampere.evaluation.running import Record
+from ampere.evaluation.session import Session
 from ampere.profiling.experiment import Experiment, of_layers
 
 TITLE = "the Gaussian process after each profiling step of a fully connected layer"
@@ -39,7 +41,7 @@ def jobs(plan: Plan) -> list[BlocksJob]:
     return [fc_job(plan, device) for device in plan.devices]
 
 
-def records(lab: Lab) -> Iterator[Record]:
+def records(lab: Session) -> Iterator[Record]:
     for device in lab.plan.devices:
         found = zip(channels(lab.plan), lab.get(fc_job(lab.plan, device)), strict=True)
         truth = {c: o.measurement.joules for c, o in found if o}
@@ -64,3 +66,23 @@ def _curve(process: ChannelGP) -> list[list[float]]:
     means, covariance = process.posterior(_column(x))
     deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     return [[float(c), float(m), float(d)] for c, m, d in zip(x, means, deviations, strict=True)]
+
+
+# One panel a step: what is known, what the process makes of it, and where it looks next.
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    for axes, record in zip(panels(figure, len(records), columns=5, width=2.8, height=2.8), records, strict=True):
+        truth = dict(map(tuple, record["truth"]))
+        scale, unit = unit_for(truth.values())
+        x, mean, doubt = zip(*record["curve"], strict=True)
+        low = [(m - 2 * d) / scale for m, d in zip(mean, doubt, strict=True)]
+        high = [(m + 2 * d) / scale for m, d in zip(mean, doubt, strict=True)]
+        axes.fill_between(x, low, high, color=OURS, alpha=0.15, lw=0, label="two standard deviations")
+        axes.plot(x, [m / scale for m in mean], color=OURS, lw=1.4, label="mean")
+        axes.plot(list(truth), [j / scale for j in truth.values()], "o", color=FAINT, ms=4, label="not measured yet")
+        axes.plot(record["known"], [truth[c] / scale for c in record["known"]], "o", color=INK, ms=5, label="profiled")
+        axes.axvline(record["next"], color=MUTED, lw=0.8, ls="--", label="next")
+        axes.set_ylim(0, 1.45 * max(truth.values()) / scale)
+        plain(axes, f"{record['device_title']}, {record['step']} points", "input channels", f"energy [{unit}]")
+    shared_legend(figure)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from ampere.evaluation.catalogue import Record
 from ampere.evaluation.comparing import beside_rivals
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.trials_job import needs, trials_of
+from ampere.evaluation.drawing import Record, device_panels, dots, floor, shared_legend
+from ampere.evaluation.jobs import needs, trials_of
+from ampere.evaluation.running import Record
+from ampere.evaluation.session import Session
 
 TITLE = "mean error by model and device"
 FIGURE = "Fig. 8"
@@ -18,7 +20,7 @@ jobs = needs(
 )
 
 
-def records(lab: Lab) -> Iterator[Record]:
+def records(lab: Session) -> Iterator[Record]:
     for device in lab.plan.all_devices:
         for family in lab.plan.families(device):
             comparison = beside_rivals(lab, device, family)
@@ -30,3 +32,15 @@ def records(lab: Lab) -> Iterator[Record]:
                 "coverage90": comparison.coverage(),
                 "profiling_seconds": comparison.profiling_seconds,
             }
+
+
+# Mean error of every method by family, one panel a device; the short black lines are the noise of measuring.
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    for axes, title, rows in device_panels(figure, records, columns=2, width=5.6, height=3.3):
+        errors = {r["family"]: {m: 100 * e for m, e in r["mape"].items()} for r in rows}
+        dots(axes, errors, "mean error [%]", title)
+        for x, row in enumerate(rows):
+            floor(axes, x, 100 * row["repeatability"])
+    shared_legend(figure)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from ampere.evaluation.catalogue import Record
 from ampere.evaluation.comparing import beside_rivals
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.trials_job import needs, trials_of
+from ampere.evaluation.drawing import INK, MUTED, Record, device_panels, dots, shared_legend
+from ampere.evaluation.jobs import needs, trials_of
+from ampere.evaluation.running import Record
+from ampere.evaluation.session import Session
 
 TITLE = "mean error against the noise floor"
 FIGURE = ""
@@ -18,7 +20,7 @@ jobs = needs(
 )
 
 
-def records(lab: Lab) -> Iterator[Record]:
+def records(lab: Session) -> Iterator[Record]:
     for device in lab.plan.devices:
         for family in lab.plan.families(device):
             comparison = beside_rivals(lab, device, family)
@@ -29,3 +31,18 @@ def records(lab: Lab) -> Iterator[Record]:
                 "mape": mape,
                 "times_the_floor": {method: error / repeatability for method, error in mape.items()},
             }
+
+
+# How many times the noise of measuring each method's error is; at 1 nothing is left to gain.
+
+GOAL = 1.5
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    for axes, title, rows in device_panels(figure, records, columns=2, width=6.4, height=4.0):
+        times = {f"{r['family']}\nnoise {100 * r['repeatability']:.1f} %": r["times_the_floor"] for r in rows}
+        dots(axes, times, "mean error / noise floor", title)
+        axes.axhline(1, color=INK, lw=1)
+        axes.axhline(GOAL, color=MUTED, lw=0.8, ls="--")
+        axes.tick_params(axis="x", labelsize=8)
+    shared_legend(figure)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ampere.evaluation.catalogue import Record
 from ampere.evaluation.comparing import compared
-from ampere.evaluation.job import Job
-from ampere.evaluation.lab import Lab
+from ampere.evaluation.drawing import (
+    INK,
+    Record,
+    by,
+    colour_of,
+    device_panels,
+    in_order,
+    label_of,
+    plain,
+    shared_legend,
+)
+from ampere.evaluation.jobs import Job, ProfileJob, trials_of
 from ampere.evaluation.plan import OURS, Plan
-from ampere.evaluation.profile_job import ProfileJob
-from ampere.evaluation.trials_job import trials_of
+from ampere.evaluation.running import Record
+from ampere.evaluation.session import Session
 
 TITLE = "mean error against profiling seconds"
 FIGURE = ""
@@ -39,7 +48,7 @@ def jobs(plan: Plan) -> list[Job[Any]]:
     return found
 
 
-def records(lab: Lab) -> Iterator[Record]:
+def records(lab: Session) -> Iterator[Record]:
     for device in lab.plan.devices:
         trials = trials_of(lab.plan, device, FAMILY)
         for profile in profiles(lab.plan, device):
@@ -54,3 +63,23 @@ def records(lab: Lab) -> Iterator[Record]:
                     "mape": comparison.mape[method],
                     "repeatability": comparison.repeatability,
                 }
+
+
+# Mean error over the seconds that profiling took, one line a method, with the noise of measuring below.
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    for axes, title, rows in device_panels(figure, records, width=5.0, height=4.2):
+        groups = by(rows, "method")
+        for method in in_order(groups):
+            own = sorted(groups[method], key=lambda r: r["profiling_seconds"])
+            x, y = [r["profiling_seconds"] for r in own], [100 * r["mape"] for r in own]
+            axes.plot(x, y, "o-", ms=5, lw=1.4, color=colour_of(method), label=label_of(method))
+        axes.axhline(100 * rows[0]["repeatability"], color=INK, lw=0.8, ls=":", label="measured a second time")
+        axes.set(xscale="log", yscale="log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("{x:g}")
+        axes.tick_params(which="minor", labelsize=7)
+        plain(axes, f"{title}, 5-layer CNNs", "seconds of profiling", "mean error [%]")
+    shared_legend(figure)

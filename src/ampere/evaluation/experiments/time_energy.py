@@ -6,14 +6,16 @@ which meter it was, and only a measuring or simulated one shows anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
-from ampere.evaluation.catalogue import Record
 from ampere.evaluation.comparing import compared
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.trials_job import needs, trials_of
+from ampere.evaluation.drawing import MUTED, OURS, Record, device_panels, plain, unit_for
+from ampere.evaluation.jobs import needs, trials_of
+from ampere.evaluation.running import Record
+from ampere.evaluation.session import Session
 
 TITLE = "time against energy of 5-layer CNNs"
 FIGURE = "Fig. 6"
@@ -21,7 +23,7 @@ FIGURE = "Fig. 6"
 jobs = needs(lambda plan: [trials_of(plan, device, "cnn5") for device in plan.all_devices])
 
 
-def records(lab: Lab) -> Iterator[Record]:
+def records(lab: Session) -> Iterator[Record]:
     for device in lab.plan.all_devices:
         comparison = compared(lab, trials_of(lab.plan, device, "cnn5"))
         seconds, joules = np.array([(t.seconds, t.joules) for t in comparison.trials]).T
@@ -34,3 +36,17 @@ def records(lab: Lab) -> Iterator[Record]:
                 "joules": trial.joules,
                 "correlation": correlation,
             }
+
+
+# One mark a network: how long an iteration took, and what it cost.
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    for axes, title, rows in device_panels(figure, records, width=3.6, height=3.2):
+        scale, unit = unit_for(r["joules"] for r in rows)
+        axes.scatter([1e3 * r["seconds"] for r in rows], [r["joules"] / scale for r in rows], s=14, color=OURS)
+        axes.set(xlim=(0, None), ylim=(0, None))
+        built_in = "" if rows[0]["meter_measures"] else "\n(joules are modelled from time)"
+        words = f"correlation {rows[0]['correlation']:.3f}{built_in}"
+        axes.text(0.97, 0.05, words, transform=axes.transAxes, ha="right", color=MUTED, fontsize=8)
+        plain(axes, title, "time of an iteration [ms]", f"energy [{unit}]")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import mean
+from typing import Any
+
+import numpy as np
 
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.fitting import drift_share_in
-from ampere.evaluation.catalogue import Record
 from ampere.evaluation.comparing import Comparison, compared
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.profile_job import of_family
-from ampere.evaluation.trials_job import Pair, needs, trials_of
+from ampere.evaluation.drawing import Record, device_panels, plain
+from ampere.evaluation.jobs import Pair, needs, of_family, trials_of
+from ampere.evaluation.running import Record
+from ampere.evaluation.session import Session
 from ampere.storage.profile import Profile
 
 TITLE = "what one profile knows about families it never saw"
@@ -22,7 +25,7 @@ jobs = needs(
 )
 
 
-def records(lab: Lab) -> Iterator[Record]:
+def records(lab: Session) -> Iterator[Record]:
     plan = lab.plan
     for device in plan.devices:
         for profiled in plan.families(device):
@@ -40,3 +43,21 @@ def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, re
     condition = (reference.yardstick_seconds / known.yardstick_seconds) ** sharing
     said = [estimator.estimate(first.network, "tuned", condition).joules for first, _ in pairs]
     return [abs(joules / trial.joules - 1) for joules, trial in zip(said, truth.trials, strict=True)]
+
+
+# A table in colours: the family that was profiled down the side, the family that was tested along the top.
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    for axes, title, rows in device_panels(figure, records, width=5.6, height=4.8):
+        families = list(dict.fromkeys(r["profiled"] for r in rows))
+        errors = {(r["profiled"], r["tested"]): 100 * r["mape"] for r in rows}
+        values = np.array([[errors[p, t] for t in families] for p in families])
+        axes.imshow(np.log10(np.maximum(values, 0.5)), cmap="Blues", vmin=-0.3, vmax=2.2)
+        for (i, j), value in np.ndenumerate(values):
+            colour = "white" if value > 25 else "black"
+            axes.text(j, i, f"{value:.1f}" if value < 10 else f"{value:.0f}", ha="center", va="center", color=colour)
+        axes.set_xticks(range(len(families)), families, rotation=30)
+        axes.set_yticks(range(len(families)), families)
+        plain(axes, f"{title}: mean error [%]", "networks tested", "networks profiled")
+        axes.spines[:].set_visible(False)

@@ -13,19 +13,20 @@ from typing import TYPE_CHECKING, Any
 from ampere.core.errors import AmpereError
 from ampere.devices import Worker
 from ampere.estimation.estimate import Estimator
-from ampere.evaluation.job import Report, file_name
+from ampere.evaluation.jobs import ProfileJob, Report, file_name
 from ampere.evaluation.plan import is_simulated
-from ampere.evaluation.profile_job import ProfileJob
+from ampere.evaluation.validation import measure_twice
 from ampere.pruning.refitting import joules_of
 from ampere.storage.files import read_document, write_document
-from ampere.validation.validate import measure_twice
 
-from .subject import CHANNELS, FLOPS, ORIGINAL, OURS, channels_of, experiment, pruned
+from .images import name_of, task
+from .model import BATCH, CHANNELS, FLOPS, ORIGINAL, OURS, arguments, channels_of, experiment, pruned, train
 
 if TYPE_CHECKING:
-    from ampere.evaluation.lab import Lab
+    from ampere.evaluation.session import Session
 
-KIND, FORMAT = "case_energy", 1
+
+ENERGY, FORMAT = "case_energy", 1
 ROUND_SECONDS, PRUNING_SECONDS = 0.3, 18.0  # of all three models; with its checks
 
 
@@ -47,7 +48,7 @@ class EnergyJob:
     def seconds(self) -> float:
         return 2.0 if is_simulated(self.device) else PRUNING_SECONDS + 2 * self.rounds * ROUND_SECONDS
 
-    def do(self, lab: Lab, path: Path, report: Report) -> None:
+    def do(self, lab: Session, path: Path, report: Report) -> None:
         profile, device = lab.get(self.profile), lab.open(self.device).device
         estimator = Estimator(profile)
         models: dict[str, dict[str, Any]] = {ORIGINAL: {"channels": CHANNELS}}
@@ -60,10 +61,10 @@ class EnergyJob:
             seen = joules_of(estimator, *(o.measurement for o in pair))
             models[name]["joules"], models[name]["joules_again"] = seen
         meter = profile.meter.to_json()
-        write_document(path, KIND, FORMAT, {"meter": meter, "models": models})
+        write_document(path, ENERGY, FORMAT, {"meter": meter, "models": models})
 
     def load(self, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = read_document(path, KIND, FORMAT)
+        found: dict[str, Any] = read_document(path, ENERGY, FORMAT)
         return found
 
 
@@ -80,3 +81,54 @@ def _chosen(seed: int, way: str, estimator: Estimator, device: Worker) -> dict[s
 
 def _half(report: Report) -> Callable[[int, int], None]:
     return lambda done, total: report(0.5 + 0.5 * done / total)
+
+
+# One seed's training: the original and both pruned models from first weights, on the same images in the same order.
+
+TRAINING, TRAINING_JOB_FORMAT = "case_training", 1
+ITERATION_SECONDS, TEST_SECONDS = 0.02, 5.0  # of all three models
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    energy: EnergyJob
+    iterations: int
+    images: tuple[int, int]  # to learn from, to be tested on
+    celeba: str = ""
+
+    @property
+    def device(self) -> str:
+        return self.energy.device
+
+    @property
+    def name(self) -> str:
+        run = f"{CHANNELS[-1]}c", f"{self.iterations}i", self.energy.seed
+        return file_name("case-training", self.device, name_of(self.celeba), *run)
+
+    @property
+    def seconds(self) -> float:
+        return ITERATION_SECONDS * self.iterations + TEST_SECONDS
+
+    def do(self, lab: Session, path: Path, report: Report) -> None:
+        """On this machine, whatever the device: accuracy is the same everywhere."""
+        import torch
+
+        from ampere.models.cnn5 import build
+
+        seed = self.energy.seed
+        models = {name: m for name, m in lab.get(self.energy)["models"].items() if "channels" in m}
+        images, found = task(self.celeba, seed, *self.images), {}
+        for place, (name, model) in enumerate(models.items()):
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(seed)
+                fresh, _ = build(**arguments(model["channels"]))
+
+            def part(share: float, place: int = place) -> None:
+                report((place + share) / len(models))
+
+            found[name] = train(fresh, images, self.iterations, BATCH, seed, part).to_json()
+        write_document(path, TRAINING, TRAINING_JOB_FORMAT, found)
+
+    def load(self, path: Path) -> dict[str, Any]:
+        found: dict[str, Any] = read_document(path, TRAINING, TRAINING_JOB_FORMAT)
+        return found

@@ -1,12 +1,14 @@
-"""Words of people for kinds, configurations, purposes, methods and flags."""
+"""Plain words for layer kinds, configurations, purposes, methods, flags and where joules come from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from ampere.core import Layer, Network
-from ampere.validation.methods import BY_THE_CLOCK
+from ampere.baselines.answers import BY_THE_CLOCK
+from ampere.core import Layer, Meter, Network
+
+# Words of people for kinds, configurations, purposes, methods and flags.
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 KINDS = {
@@ -60,16 +62,16 @@ FLAGS = {
 }
 
 
-def kind(name: str) -> str:
+def kind_name(name: str) -> str:
     return KINDS.get(name, name.replace("_", " "))
 
 
-def method(name: str) -> str:
+def method_name(name: str) -> str:
     plain = name.removesuffix(BY_THE_CLOCK)
     return METHODS.get(plain, plain.replace("_", " ")) + (", by the clock" if plain != name else "")
 
 
-def flag(name: str) -> str:
+def flag_meaning(name: str) -> str:
     return FLAGS.get(name, "A doubt that the device attached to the measurement; it counts with more noise.")
 
 
@@ -87,7 +89,7 @@ def configuration(layer: Layer) -> str:
     return ", ".join(shown)
 
 
-def network(network_: Network) -> str:
+def network_name(network_: Network) -> str:
     """Its name, or the channels that tell it from others."""
     channels = [f"{x.channels_in}→{x.channels_out}" for x in network_.layers[:6]]
     more = " …" if len(network_.layers) > 6 else ""
@@ -101,3 +103,28 @@ def _is_size(value: Any) -> bool:
 
 def _times(value: Any) -> str:
     return TIMES.join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+# Where joules come from, in a word, in a sentence, and beneath every chart.
+
+
+def origin(meter: Meter) -> str:
+    sort = "simulated" if meter.simulated else "measured" if meter.measured else "modelled"
+    return f"replayed {sort}" if meter.replayed else sort
+
+
+def sentence(meter: Meter) -> str:
+    how = "measured by"
+    if not meter.measured:
+        how = "modelled, not measured, by"
+    if meter.simulated:
+        how = "simulated, not measured on any device, by"
+    again = "replayed from a recording, not read now: " if meter.replayed else ""
+    scope = f": {meter.scope}" if meter.scope else ""
+    return f"{again}{how} {meter.name}{scope}"
+
+
+def beneath(meter: Meter) -> str:
+    """Short enough to stand under every chart."""
+    scope = f", {meter.scope}" if meter.scope else ""
+    return f"{origin(meter).capitalize()} joules ({meter.name}{scope})."

@@ -1,4 +1,4 @@
-"""Estimates held against real training, beside every baseline, on networks that were not used in profiling."""
+"""Validation: the estimates of every method compared with real training, on networks that no profile saw."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ampere.baselines import METHODS
+from ampere.baselines.answers import answers, unavailable
 from ampere.core import Meter
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.estimate import Z90, Estimator
@@ -20,8 +22,6 @@ from ampere.profiling.sources import Source
 from ampere.profiling.strategies.strategy import Trainer
 from ampere.storage.profile import Observation, Profile
 
-from .methods import answers
-
 ROUNDS = 4  # of each of the two independent measurements of a network
 
 
@@ -32,7 +32,7 @@ class Row:
     network: str
     actual: float
     again: float
-    stddevs: dict[str, float]  # of the methods that tell theirs
+    stddevs: dict[str, float]  # of the methods that have them
     estimates: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
@@ -49,6 +49,7 @@ class Validation:
     device: str
     seconds: dict[str, float] = field(default_factory=dict)  # of profiling, by method
     left_out: tuple[str, ...] = ()  # networks that could not be trained, each with the reason
+    unavailable: dict[str, str] = field(default_factory=dict)  # methods that cannot run here: why, and what to do
 
     @property
     def method(self) -> str:
@@ -68,8 +69,8 @@ class Validation:
     @property
     def coverage(self) -> dict[str, float]:
         """How many networks lie in the 90 % interval of each method that has one."""
-        told = self.rows[0].stddevs if self.rows else {}
-        inside = {n: [abs(r.estimates[n] - r.actual) <= Z90 * r.stddevs[n] for r in self.rows] for n in told}
+        known = self.rows[0].stddevs if self.rows else {}
+        inside = {n: [abs(r.estimates[n] - r.actual) <= Z90 * r.stddevs[n] for r in self.rows] for n in known}
         return {name: float(np.mean(within)) for name, within in inside.items()}
 
     @property
@@ -91,6 +92,7 @@ class Validation:
             "allocator": self.allocator,
             "device": self.device,
             "left_out": list(self.left_out),
+            "unavailable": self.unavailable,
             "rows": [row.to_json() for row in self.rows],
         }
 
@@ -121,7 +123,7 @@ def measure_twice(
 ) -> list[tuple[Observation, Observation]]:
     """Two independent measurements of each: rounds shuffled within each half, the halves one after the other.
 
-    What cannot be trained is told in `left_out`, by its number; without it that is an error.
+    `left_out` collects what cannot be trained, by its number, with the reason; without it that is an error.
     """
     estimator = Estimator(profile)
     given_up = {} if left_out is None else left_out
@@ -156,27 +158,31 @@ def compare(
     others: Sequence[Profile] = (),
     methods: Sequence[str] | None = None,
 ) -> Validation:
-    """The profile's own method and those that can learn from it or from the others; all, or only the named ones."""
-    sharing = drift_share_in(profile.observations, profile.yardstick_seconds).part
-    measured = [[to_reference(o.measurement, profile.yardstick_seconds, sharing) for o in pair] for pair in pairs]
+    """Compares the methods that can learn from the profiles with what was measured; all of them, or the named ones."""
+    share = drift_share_in(profile.observations, profile.yardstick_seconds).part
+    measured = [[to_reference(o.measurement, profile.yardstick_seconds, share) for o in pair] for pair in pairs]
     networks = [first.network for first, _ in pairs]
-    said, seconds = {}, {}
+    estimates, seconds = {}, {}
     for known in (profile, *others):  # a profile made for a method replaces one that merely serves it
         found = answers(known, networks, allocator, profile.yardstick_seconds)
-        said.update(found)
+        estimates.update(found)
         seconds.update(dict.fromkeys(found, known.profiling_seconds))
-    own = next(iter(said))
-    said = {m: answer for m, answer in said.items() if methods is None or m in (own, *methods)}
+    own = next(iter(estimates))
+    estimates = {m: answer for m, answer in estimates.items() if methods is None or m in (own, *methods)}
     rows = tuple(
         Row(
             network=network.name or " ".join(f"{x.channels_in}-{x.channels_out}" for x in network.layers),
             actual=first.joules,
             again=second.joules,
-            stddevs={m: float(a.stddevs[i]) for m, a in said.items() if a.stddevs is not None},
-            estimates={m: float(a.joules[i]) for m, a in said.items()},
+            stddevs={m: float(a.stddevs[i]) for m, a in estimates.items() if a.stddevs is not None},
+            estimates={m: float(a.joules[i]) for m, a in estimates.items()},
         )
         for i, (network, (first, second)) in enumerate(zip(networks, measured, strict=True))
     )
     device = str(profile.device.get("cpu", profile.device["id"]))
-    kept = {method: seconds[method] for method in said}
-    return Validation(name, rows, profile.profiling_seconds, profile.meter, allocator, device, kept)
+    kept = {method: seconds[method] for method in estimates}
+    strategies = {known.method for known in (profile, *others)}
+    missing = {m: why for m, why in unavailable().items() if methods is not None or METHODS[m].strategy in strategies}
+    return Validation(
+        name, rows, profile.profiling_seconds, profile.meter, allocator, device, kept, unavailable=missing
+    )

@@ -7,13 +7,13 @@ import pytest
 from tests.synthetic import chain, random_chains, true_seconds
 
 from ampere.baselines import METHODS, evidence_of
+from ampere.baselines.answers import TITLES, answers, names, strategy_of, title
 from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
 from ampere.estimation.estimate import Estimator, watts_of
+from ampere.evaluation.validation import compare
 from ampere.profiling.strategies import STRATEGIES, find_strategy
 from ampere.storage import Observation, Profile
-from ampere.validation.methods import TITLES, answers, campaign_of, names, title
-from ampere.validation.validate import compare
 
 METER, YARDSTICK = Meter("cpu-time", False, "5 W per busy core"), 0.002
 
@@ -60,10 +60,10 @@ def test_a_name_that_is_none(asked, says):
 
 def test_every_method_has_a_campaign_that_is_there():
     for name in names("all"):
-        campaign, protocol = campaign_of(name)
+        campaign, protocol = strategy_of(name)
         find_strategy(campaign, protocol)
-    assert campaign_of("flops") == ("additive", "yardstick")
-    assert campaign_of("sequential_wallclock") == ("sequential", "wallclock")
+    assert strategy_of("flops") == ("additive", "yardstick")
+    assert strategy_of("sequential_wallclock") == ("sequential", "wallclock")
 
 
 def test_a_campaign_that_is_none():

@@ -7,9 +7,9 @@ import pytest
 import ampere
 from ampere.cli.views.validation import show
 from ampere.devices import VariantDied, opened
+from ampere.evaluation.validation import compare, measure_twice, unseen
 from ampere.models import SPACES
 from ampere.profiling.sources import SpaceSource
-from ampere.validation.validate import compare, measure_twice, unseen
 
 ON = "simulated:server"
 
