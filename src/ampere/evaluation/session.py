@@ -1,4 +1,4 @@
-"""Where an evaluation keeps what it measured, what came out, and the pictures.
+"""A session of the evaluation: its plan, its folder, the results of jobs, and the devices that are open.
 
 FOLDER/
   run.json          with which plan all of this was made
@@ -26,19 +26,24 @@ from .jobs import Job, Report
 from .plan import Plan, title_of
 
 RUN, RESULT, FORMAT = "evaluation_run", "evaluation", 1
+YARDSTICK_SECONDS = 0.5
+
+Result = TypeVar("Result")
 
 
 class Folder:
+    """Where an evaluation keeps what it measured, its results and its pictures."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def agree(self, plan: Plan, device_ids: dict[str, str]) -> None:
-        """Figures of two plans or two machines in one folder would be compared by mistake."""
-        path, asked = self.path / "run.json", {"quick": plan.quick, "seed": plan.seed}
-        known: dict[str, Any] = read_document(path, RUN, FORMAT) if path.exists() else {**asked, "devices": {}}
-        if {k: known[k] for k in asked} != asked:
+        """Refuses a folder of another plan or machine: its figures would be compared by mistake."""
+        path, wanted = self.path / "run.json", {"quick": plan.quick, "seed": plan.seed}
+        known: dict[str, Any] = read_document(path, RUN, FORMAT) if path.exists() else {**wanted, "devices": {}}
+        if {k: known[k] for k in wanted} != wanted:
             kind = f"{'a quick' if known['quick'] else 'a full'} run with seed {known['seed']}"
-            raise UsageError(f"{self.path} holds {kind}: choose another folder with --out, or ask for the same")
+            raise UsageError(f"{self.path} holds {kind}: choose another folder with --out, or the same plan")
         for name, found in device_ids.items():
             if known["devices"].get(name, found) != found:
                 raise UsageError(f"{self.path} holds figures of another {name} device: choose another with --out")
@@ -67,21 +72,17 @@ class Folder:
         return self.of_result(experiment)
 
 
-# What experiments ask: a plan, the results of jobs, and open devices while measuring.
-
-Result = TypeVar("Result")
-YARDSTICK_SECONDS = 0.5
-
-
 @dataclass(frozen=True)
 class OpenDevice:
     device: Worker
     meter: Meter
-    yardstick_seconds: float  # of a nominal step: the condition that an experiment's own blocks refer to
+    yardstick_seconds: float  # of a nominal step: the speed at which an experiment's own blocks are given
     yardstick_joules: float | None
 
 
 class Session:
+    """What experiments use: the plan, the results of jobs, and devices that stay open while measuring."""
+
     def __init__(self, folder: Folder, plan: Plan) -> None:
         self.folder, self.plan = folder, plan
         self._known: dict[Any, Any] = {}
@@ -99,13 +100,13 @@ class Session:
             job.do(self, self.folder.of_job(job), report)
 
     def get(self, job: Job[Result]) -> Result:
-        """Read once; an experiment that forgot to name a job among its needs hears it here."""
+        """The result of a job, read once; an error where an experiment did not name the job among its needs."""
         if not self.done(job):
             raise ProfileError(f"{job.name} was not measured yet: run the experiment again")
         return self.remember(job, lambda: job.load(self.folder.of_job(job)))
 
     def remember(self, key: object, make: Callable[[], Result]) -> Result:
-        """For as long as this process lives."""
+        """Makes a value once and keeps it for as long as this process lives."""
         if key not in self._known:
             self._known[key] = make()
         found: Result = self._known[key]
@@ -117,11 +118,11 @@ class Session:
         return {"title": title_of(device), **found.identity, "meter": found.meter.to_json()}
 
     def open(self, device: str) -> OpenDevice:
-        """It stays open for the jobs that follow."""
+        """A device, which stays open for the jobs that follow."""
         return self.remember(("open", device), lambda: self._opened(device))
 
     def _opened(self, name: str) -> OpenDevice:
-        """With another seed than profiles: what is tested is measured anew, also where measuring is simulated."""
+        """A device with another seed than profiles: what is tested is measured anew, also where it is simulated."""
         device = self._stack.enter_context(opened(name, DEFAULT_WATTS_PER_CORE, self.plan.seed + 1))["tuned"]
         nominal = device.yardstick(YARDSTICK_SECONDS)
         return OpenDevice(device, describe(name, DEFAULT_WATTS_PER_CORE).meter, nominal.cpu_seconds, nominal.joules)

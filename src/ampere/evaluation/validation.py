@@ -31,12 +31,12 @@ class Row:
 
     network: str
     actual: float
-    again: float
+    repeat: float
     stddevs: dict[str, float]  # of the methods that have them
     estimates: dict[str, float]
 
     def to_json(self) -> dict[str, Any]:
-        return {"network": self.network, "actual": self.actual, "again": self.again, **self.estimates}
+        return {"network": self.network, "actual": self.actual, "repeat": self.repeat, **self.estimates}
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Validation:
     @property
     def repeatability_mape(self) -> float:
         """How far a second, independent measurement of the same networks is from the first."""
-        return float(np.mean([abs(r.again / r.actual - 1) for r in self.rows]))
+        return float(np.mean([abs(r.repeat / r.actual - 1) for r in self.rows]))
 
     @property
     def coverage(self) -> dict[str, float]:
@@ -173,7 +173,7 @@ def compare(
         Row(
             network=network.name or " ".join(f"{x.channels_in}-{x.channels_out}" for x in network.layers),
             actual=first.joules,
-            again=second.joules,
+            repeat=second.joules,
             stddevs={m: float(a.stddevs[i]) for m, a in estimates.items() if a.stddevs is not None},
             estimates={m: float(a.joules[i]) for m, a in estimates.items()},
         )

@@ -1,28 +1,25 @@
-"""The device: what it is, how noisy, what profiling it took, and what was doubted."""
+"""The device: what it is, how it trains, how noisy it is, what profiling took, and which measurements were flagged."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
 from statistics import median
 
-from ampere.core import Layer, Meter, Network, units
-from ampere.core.kinds import group
-from ampere.estimation.estimate import Z90, Estimator, LayerShare
-from ampere.reporting import bars, curve, heatmap, histogram
-from ampere.reporting import words as naming
-from ampere.storage.profile import Observation, Profile
+from ampere.core import Meter, Network, units
+from ampere.storage.profile import Profile
 
-from .drawing import tick, whole
+from .charts import Bar, Bars, Histogram
 from .record import Chart, Section, Table
-from .words import beneath, sentence
+from .words import PURPOSES, flag_meaning, joules_note, joules_sentence, method_name, setup_words
 
 BINS = 20
 FEWEST = 8  # spreads that a histogram is drawn of
 SOFTWARE = ("system", "release", "machine", "python", "torch")
-CANNOT_TELL = {
-    "sequential": "what the doubt is made of, and each measurement as the others tell it: the paper's method cannot say"
+NOT_SHOWN = {
+    "sequential": "where the uncertainty comes from, and each measurement left out in turn: the paper's method has "
+    "neither"
 }
 
 
@@ -36,249 +33,96 @@ def device_name(profile: Profile) -> str:
     return f"{short_name(profile)}, {cores} cores" if cores else short_name(profile)
 
 
-def spreads(profile: Profile) -> list[float]:
-    """Of the joules of each measurement's rounds where a counter read them, else of their ratios to the yardstick."""
-    found = [o.measurement.joules_spread or o.measurement.spread for o in profile.observations]
-    return sorted(spread for spread in found if spread is not None)
+def batches_of(networks: Sequence[Network]) -> dict[str, int]:
+    return {network.name or f"network {i}": network.batch for i, network in enumerate(networks, 1)}
 
 
-def facts(profile: Profile, meter: Meter) -> tuple[tuple[str, str], ...]:
+def facts(profile: Profile, meter: Meter, networks: Sequence[Network]) -> tuple[tuple[str, str], ...]:
     """What a reader must know before the first figure."""
     found = spreads(profile)
     noise = f"{units.percent(median(found))} between the rounds of one measurement (median)" if found else "not known"
     return (
-        ("joules", sentence(meter)),
+        ("training", setup_words(profile.setup, batches_of(networks))),
+        ("joules", joules_sentence(meter)),
         ("noise", noise),
-        *((("not shown", why),) if (why := CANNOT_TELL.get(profile.method)) else ()),
+        *((("not shown", why),) if (why := NOT_SHOWN.get(profile.method)) else ()),
     )
 
 
 def more_facts(profile: Profile) -> tuple[tuple[str, str], ...]:
-    device, setup = profile.device, profile.setup
-    software = [f"{key} {device[key]}" for key in SOFTWARE if device.get(key)]
-    threads = f"{setup.threads} thread{'s' if setup.threads > 1 else ''}"
+    device = profile.device
     return (
-        ("training", f"{setup.runtime}, {setup.optimizer}, {setup.dtype}, {threads}"),
-        ("software", ", ".join(software)),
+        ("software", ", ".join(f"{key} {device[key]}" for key in SOFTWARE if device.get(key))),
         ("profile", f"{len(profile.observations)} measurements for {', '.join(profile.spaces)}"),
-        ("method", f"{naming.method(profile.method)}, timed by {profile.protocol}"),
+        ("method", f"{method_name(profile.method)}, timed by {profile.protocol}"),
     )
 
 
-def cost_section(profile: Profile, expected: float | None) -> Section:
-    counts = Counter(o.purpose for o in profile.observations)
-    what = "of profiling on a simulated clock" if profile.meter.simulated else "of profiling, all told"
+def spreads(profile: Profile) -> list[float]:
+    """How far the rounds of each measurement lie apart: in joules if a counter read them, else in yardsticks."""
+    found = [o.measurement.joules_spread or o.measurement.spread for o in profile.observations]
+    return sorted(spread for spread in found if spread is not None)
+
+
+def cost_section(profile: Profile, expected_error: float | None) -> Section:
+    what = "of profiling on a simulated clock" if profile.meter.simulated else "of profiling in total"
     figures = [(units.seconds(profile.profiling_seconds), what)]
     figures.append((f"{len(profile.observations):,}", "experiments"))
-    if expected is not None:
-        figures.append((units.percent(expected), "expected error: each whole network, estimated from everything else"))
-    charts = [_purposes(profile, counts)] if counts else []
+    if expected_error is not None:
+        what = "expected error: each whole network, estimated from everything else"
+        figures.append((units.percent(expected_error), what))
+    charts = [_purposes_chart(profile)] if profile.observations else []
     if len(spreads(profile)) >= FEWEST:
-        charts.append(_noise(profile))
+        charts.append(_noise_chart(profile))
     return Section("cost", "What profiling took, and how noisy it was", figures=tuple(figures), charts=tuple(charts))
 
 
-def _purposes(profile: Profile, counts: Counter[str]) -> Chart:
-    rows, cells = [], []
-    for purpose, count in counts.most_common():
-        of_it = [o.measurement for o in profile.observations if o.purpose == purpose]
-        trained = sum(m.iterations * m.seconds for m in of_it)
-        name = naming.PURPOSES.get(purpose, purpose)
-        steps = f"{sum(m.iterations for m in of_it):,}"
-        told = f"{count} experiments, {steps} iterations, {units.seconds(trained)} of training"
-        rows.append(bars.Bar(name, count, f"{count:,}", f"{name}: {told}"))
-        cells.append((name, f"{count:,}", steps, units.seconds(trained)))
+def _purposes_chart(profile: Profile) -> Chart:
+    bars, cells = [], []
+    for purpose, count in Counter(o.purpose for o in profile.observations).most_common():
+        measurements = [o.measurement for o in profile.observations if o.purpose == purpose]
+        trained = units.seconds(sum(m.iterations * m.seconds for m in measurements))
+        steps, name = f"{sum(m.iterations for m in measurements):,}", PURPOSES.get(purpose, purpose)
+        tip = f"{name}: {count} experiments, {steps} iterations, {trained} of training"
+        bars.append(Bar(name, count, f"{count:,}", tip))
+        cells.append((name, f"{count:,}", steps, trained))
     return Chart(
         "experiments",
         "Experiments, by what was trained",
-        f"How many small trainings the profile is made of. {beneath(profile.meter)}",
-        lambda width: bars.draw(rows, width),
+        f"How many small trainings the profile is made of. {joules_note(profile.meter)}",
+        Bars(bars),
         Table(("what", ">experiments", ">iterations", ">training"), tuple(cells)),
     )
 
 
-def _noise(profile: Profile) -> Chart:
+def _noise_chart(profile: Profile) -> Chart:
     found = spreads(profile)
     highest = max(found[min(len(found) - 1, int(0.98 * len(found)))], 1e-4)
     edges = [highest * i / BINS for i in range(BINS + 1)]
     counts = [0] * BINS
     for spread in found:
         counts[min(BINS - 1, int(spread / highest * BINS))] += 1
-    bins = zip(edges, edges[1:], counts, strict=False)
-    rows = tuple((f"{units.percent(a)} to {units.percent(b)}", str(n)) for a, b, n in bins if n)
+    bins = zip(pairwise(edges), counts, strict=True)
+    rows = tuple((f"{units.percent(a)} to {units.percent(b)}", str(n)) for (a, b), n in bins if n)
     return Chart(
         "noise",
         "How far the rounds of one measurement lie apart",
         "Relative standard deviation of the rounds of one measurement; the last bar also holds what lies beyond it. "
-        f"{beneath(profile.meter)}",
-        lambda width: histogram.draw(
-            counts, edges, median(found), width, units.percent, "spread of rounds", "measurements"
-        ),
+        f"{joules_note(profile.meter)}",
+        Histogram(counts, edges, median(found), "spread of rounds", "measurements"),
         Table(("spread", ">measurements"), rows),
     )
 
 
 def flags_section(profile: Profile) -> Section:
     counts = Counter(flag for o in profile.observations for flag in o.measurement.flags)
-    flagged = sum(bool(o.measurement.flags) for o in profile.observations)
+    flagged, total = sum(bool(o.measurement.flags) for o in profile.observations), len(profile.observations)
     if not counts:
-        return Section(
-            "flags",
-            "What was flagged",
-            (f"Nothing: none of the {len(profile.observations)} measurements carries a doubt.",),
-        )
+        return Section("flags", "Flagged measurements", (f"None of the {total} measurements is flagged.",))
     words = (
-        f"{flagged} of {len(profile.observations)} measurements carry a doubt. They are kept, and count with four "
-        "times the variance of the others.",
+        f"{flagged} of {total} measurements are flagged. They are kept, and count with four times the variance of the "
+        "others.",
     )
-    rows = tuple((name, f"{count:,}", naming.flag(name)) for name, count in counts.most_common())
-    return Section("flags", "What was flagged", words, table=Table(("flag", ">measurements", "what it means"), rows))
-
-
-# What was learnt of each kind of layer: its surface over channels, at the configuration that was measured most.
-
-SURFACES_FEWEST = 3  # places of a surface that must have been seen for it to be shown
-CELLS, FINEST, STEPS = 2_600, 40, 64  # cells of all heat maps together, of one side, and of a line
-NO_SURFACE = ("glue", "opaque")
-Place = tuple[int, int]
-
-
-@dataclass(frozen=True)
-class Known:
-    """One configuration of a kind: a layer that stands for it, and the channels at which it was trained."""
-
-    layer: Layer
-    batch: int
-    alone: dict[Place, Observation]  # trained by itself, with a loss
-    within: frozenset[Place]  # as a part of something larger
-
-    @property
-    def places(self) -> list[Place]:
-        return sorted({*self.alone, *self.within})
-
-    @property
-    def is_a_surface(self) -> bool:
-        """Both numbers of channels were seen to change, and not only together."""
-        apart = any(i != o for i, o in self.places)
-        return apart and len({i for i, _ in self.places}) > 1 and len({o for _, o in self.places}) > 1
-
-
-def surfaces_section(profile: Profile, estimator: Estimator) -> Section | None:
-    found = sorted(most_measured(profile).items())
-    side = min(FINEST, int((CELLS / max(1, sum(k.is_a_surface for _, k in found))) ** 0.5))
-    charts = tuple(_chart(name, known, estimator, side) for name, known in found)
-    if not charts:
-        return None
-    words = ("What each kind of layer costs, at the configuration that was measured most.",)
-    return Section("surfaces", "What was learnt of each kind of layer", words, charts=charts)
-
-
-def most_measured(profile: Profile) -> dict[str, Known]:
-    seen: dict[tuple[str, object], list[tuple[Layer, Observation]]] = defaultdict(list)
-    for observation in profile.observations:
-        for layer in observation.network.layers:
-            seen[group(layer), tuple(sorted(layer.config.items()))].append((layer, observation))
-    best: dict[str, Known] = {}
-    for (name, _), found in seen.items():
-        known = _known(found)
-        if (
-            len(known.places) >= SURFACES_FEWEST
-            and name not in NO_SURFACE
-            and (name not in best or len(known.places) > len(best[name].places))
-        ):
-            best[name] = known
-    return best
-
-
-def _known(found: list[tuple[Layer, Observation]]) -> Known:
-    function, _ = Counter(layer.function for layer, _ in found).most_common(1)[0]
-    standing, observation = next((layer, o) for layer, o in found if layer.function == function)
-    alone = {(layer.channels_in, layer.channels_out): o for layer, o in found if o.purpose == "layer"}
-    within = frozenset((layer.channels_in, layer.channels_out) for layer, o in found if o.purpose != "layer")
-    return Known(standing, observation.network.batch, alone, within - alone.keys())
-
-
-def _chart(name: str, known: Known, estimator: Estimator, side: int) -> Chart:
-    title = f"{naming.kind(name).capitalize()}: {naming.configuration(known.layer)}"
-    if known.is_a_surface:
-        return _heatmap(name, title, known, estimator, side)
-    return _curve(name, title, known, estimator)
-
-
-def _share(estimator: Estimator, known: Known, place: Place) -> LayerShare:
-    layer = known.layer.with_channels(*place)
-    return estimator.estimate(Network((layer,), known.batch), "tuned", 1.0).by_layer[0]
-
-
-def _even(values: set[int], most: int) -> list[int]:
-    low, high = min(values), max(values)
-    count = min(most, high - low + 1)
-    return sorted({round(low + (high - low) * i / max(count - 1, 1)) for i in range(count)})
-
-
-def _told(known: Known, estimator: Estimator) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
-    """Each place that was seen, in words and as a row of a table."""
-    for place in known.places:
-        learnt = units.joules(_share(estimator, known, place).joules)
-        how = "trained within a network"
-        if place in known.alone:
-            how = f"trained alone: {units.joules(known.alone[place].measurement.joules)} with its step and loss"
-        tip = f"{place[0]:,} → {place[1]:,} channels: {learnt} learnt; {how}"
-        yield place, tip, (whole(place[0]), whole(place[1]), learnt, how)
-
-
-def _heatmap(name: str, title: str, known: Known, estimator: Estimator, side: int) -> Chart:
-    told = list(_told(known, estimator))
-    xs, ys = _even({i for i, _ in known.places}, side), _even({o for _, o in known.places}, side)
-    values = [[_share(estimator, known, (x, y)).joules for x in xs] for y in ys]
-    seen = [heatmap.Seen(*place, tip, place in known.alone) for place, tip, _ in told]
-    surface = heatmap.Surface(xs, ys, values, seen)
-    scale, unit = units.joules_unit(surface.bounds[1] / 3)
-    return Chart(
-        f"surface-{name}",
-        title,
-        "Colour: what the layer is learnt to cost in a training step. White points were trained alone, black ones as "
-        f"a part of a network. {beneath(estimator.meter)}",
-        lambda width: heatmap.draw(surface, width, unit, lambda v: tick(v / scale)),
-        Table((">channels in", ">channels out", ">learnt", "how it was seen"), tuple(row for *_, row in told)),
-    )
-
-
-def _height(place: Place, known: Known, estimator: Estimator) -> float:
-    """The line, and by how much the measurement was dearer than what the line makes of it with its step and loss."""
-    if place not in known.alone:
-        return 0.0
-    seen = known.alone[place]
-    expected = estimator.estimate(seen.network, seen.measurement.allocator, 1.0).joules
-    return max(_share(estimator, known, place).joules + seen.measurement.joules - expected, 0.0)
-
-
-def _curve(name: str, title: str, known: Known, estimator: Estimator) -> Chart:
-    told = list(_told(known, estimator))
-    ins, outs = {i for i, _ in known.places}, {o for _, o in known.places}
-    both, over_in = ins == outs, len(ins) > 1
-    xs = _even(ins if over_in else outs, STEPS)
-    shares = [_share(estimator, known, (x, x) if both else (x, min(outs)) if over_in else (min(ins), x)) for x in xs]
-    seen = [
-        heatmap.Seen(p[0] if over_in else p[1], _height(p, known, estimator), tip, p in known.alone)
-        for p, tip, _ in told
-    ]
-    half = [Z90 * s.stddev for s in shares]
-    fixed = "channels" if both else f"channels in; {min(outs):,} out" if over_in else f"channels out; {min(ins):,} in"
-    line = curve.Curve(
-        xs,
-        [s.joules for s in shares],
-        [s.joules - h for s, h in zip(shares, half, strict=True)],
-        [s.joules + h for s, h in zip(shares, half, strict=True)],
-        seen,
-        fixed,
-    )
-    scale, unit = units.joules_unit(max(line.highs))
-    return Chart(
-        f"surface-{name}",
-        title,
-        "Line: what the layer is learnt to cost in a training step, with its 90 % band. Short strokes: sizes that were "
-        f"trained within networks; points: alone, less the step and the loss. {beneath(estimator.meter)}",
-        lambda width: curve.draw(line, width, unit, lambda v: tick(v / scale)),
-        Table((">channels in", ">channels out", ">learnt", "how it was seen"), tuple(row for *_, row in told)),
-    )
+    rows = tuple((name, f"{count:,}", flag_meaning(name)) for name, count in counts.most_common())
+    table = Table(("flag", ">measurements", "what it means"), rows)
+    return Section("flags", "Flagged measurements", words, table=table)

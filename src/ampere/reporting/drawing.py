@@ -1,14 +1,15 @@
-"""What drawings are made of: colours by role, marks, scales and axes."""
+"""What drawings are made of: colours by role, so that one drawing serves light, dark and paper; marks; scales; axes."""
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-# Colours by role. Told apart by colour-blind people and in grey; the ramp (cividis) reads the same in both modes.
-
+# Colours by role, distinguishable for colour-blind readers; the ramp (cividis) reads the same in light and dark.
 LIGHT = {
     "paper": "#ffffff",
     "card": "#f6f7f9",
@@ -20,9 +21,11 @@ LIGHT = {
     "two": "#d06f17",
     "three": "#15806d",
     "four": "#8450a6",
-    "five": "#8c6d1f",
+    "five": "#b8a11a",
+    "six": "#c2477f",
+    "step": "#3aa0c9",
     "rest": "#7d8792",
-    "doubt": "#b3261e",
+    "warning": "#b3261e",
 }
 DARK = {
     "paper": "#14181d",
@@ -35,11 +38,13 @@ DARK = {
     "two": "#f2a356",
     "three": "#4fc4ae",
     "four": "#c297e0",
-    "five": "#d6b557",
+    "five": "#e3cf57",
+    "six": "#ef8fb8",
+    "step": "#7cd0ee",
     "rest": "#8e99a4",
-    "doubt": "#ff8a80",
+    "warning": "#ff8a80",
 }
-SERIES = ("one", "two", "three", "four", "five")
+SERIES = ("one", "two", "three", "four", "five", "six")
 RAMP = (
     "#00224e",
     "#123570",
@@ -68,9 +73,8 @@ def variables(colours: dict[str, str]) -> str:
     return "".join(f"--{role}:{colour};" for role, colour in colours.items())
 
 
-# What a drawing is made of. Colours are roles of the theme, so one drawing serves light, dark and paper.
-
 Point: TypeAlias = tuple[float, float]
+CHARACTER = 0.58  # the width of one, as a share of the font's size
 SHAPES = ("circle", "square", "triangle", "diamond")
 
 
@@ -128,7 +132,6 @@ class Text:
     fill: str = "ink"
     anchor: str = "start"
     bold: bool = False
-    turned: bool = False  # reads from below to above
 
 
 @dataclass(frozen=True)
@@ -158,20 +161,47 @@ class Drawing:
 
 
 def room_for(words: str, size: float = 12.0) -> float:
-    """About how wide words are, on the safe side for the fonts that pages and papers use."""
-    return 0.58 * size * len(words)
+    """About how many pixels wide words are, on the safe side for the fonts that pages and papers use."""
+    return CHARACTER * size * len(words)
 
 
-def fitted(words: str, room: float, size: float = 12.0) -> str:
-    """Names that are too long lose their middle: a module path tells most at its ends."""
-    most = max(5, int(room / (0.58 * size)))
-    if len(words) <= most:
-        return words
-    head = (most - 1) // 3
-    return f"{words[:head]}…{words[len(words) - (most - 1 - head) :]}"
+def short_names(names: Sequence[str], room: float, size: float = 12.0) -> list[str]:
+    """The names of a chart's rows, cut to the room that they have and still different from each other.
+
+    Of a module path, parts that most of the names share are left out first.
+    """
+    most = max(5, int(room / (CHARACTER * size)))
+    common = Counter(part for name in set(names) for part in name.split("."))
+    shown = list(names)
+    for i, name in enumerate(names):
+        if len(name) > most:
+            shown[i] = _shortened(
+                name, most, common, {n for other, n in zip(names, shown, strict=True) if other != name}
+            )
+    return shown
 
 
-# From values to pixels, and the round numbers on the way.
+def _shortened(name: str, most: int, common: Counter[str], taken: set[str]) -> str:
+    parts = name.split(".")
+    droppable = [k for k, part in enumerate(parts[:-1]) if not part.isdigit()]
+    for place in sorted(droppable, key=lambda k: (-common[parts[k]], k)):
+        if len(_joined(parts)) <= most:
+            break
+        shorter = ["" if k == place else part for k, part in enumerate(parts)]
+        if _joined(shorter) not in taken:
+            parts = shorter
+    short = _joined(parts)
+    if len(short) <= most:
+        return short
+    end = most // 2
+    cuts = (f"{short[: most - 1 - end]}…{short[-end:]}", f"…{short[1 - most :]}", f"{short[: most - 1]}…")
+    return next((cut for cut in cuts if cut not in taken), name)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """A path whose empty parts were left out: `…layers.0…linear1`."""
+    return re.sub(r"\.?…[.…]*", "…", ".".join(part or "…" for part in parts))
+
 
 LOG_STEPS = {0.7: (1, 1.5, 2, 3, 4, 5, 7), 1.5: (1, 2, 5), 3.0: (1, 3)}
 
@@ -188,7 +218,7 @@ class Linear:
     high: float
     start: float
     end: float
-    whole: bool = False  # of things that come one by one
+    whole: bool = False  # for counts
 
     def __call__(self, value: float) -> float:
         span = self.high - self.low or 1.0
@@ -217,7 +247,7 @@ class Log:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, most: int = 6) -> list[float]:
-        """As many round numbers as there is room for."""
+        """Round numbers, as many as there is room for."""
         decades = math.log10(self.high / self.low)
         steps = next((s for widest, s in LOG_STEPS.items() if decades <= widest), (1,))
         exponents = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
@@ -236,18 +266,16 @@ def whole(value: float) -> str:
 
 
 def tick(value: float) -> str:
-    """Three digits, and never a power of ten."""
+    """A number on an axis: three digits, never a power of ten."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
-
-# A plot's frame: quiet grid lines, round numbers, and what the axes mean.
 
 TICK, LABEL = 11.5, 12.0
 
 
 @dataclass(frozen=True)
-class Plot:
-    """The rectangle in which data lies, in pixels."""
+class Frame:
+    """The rectangle in which data lies, in pixels, and its axes."""
 
     left: float
     top: float
@@ -270,7 +298,7 @@ class Plot:
     def y_axis(
         self, scale: Scale, words: Callable[[float], str], label: str, most: int = 6, grid: bool = True
     ) -> list[Mark]:
-        """Its label stands above the numbers, where it can be read without turning one's head."""
+        """The vertical axis; its label stands above the numbers, not turned."""
         marks: list[Mark] = []
         for tick in scale.ticks(most):
             y = scale(tick)

@@ -1,151 +1,30 @@
-"""Where a model's joules go: by kind of layer, and layer by layer."""
+"""One model on this device: what it costs, where the energy goes by kind, block and layer, and how certain that is."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ampere.core import Layer, Network, units
 from ampere.core.setup import ALLOCATORS
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import COVERS, Z90, Estimate, Estimator, LayerShare
+from ampere.estimation.grouping import Block, blocks
 from ampere.estimation.variance import doubts
-from ampere.reporting import bars, strip
-from ampere.reporting import words as naming
 
+from .charts import Bar, Bars, Share, Shares
 from .drawing import SERIES
 from .record import Chart, Section, Table
-from .words import beneath, kind_name
+from .words import TIMES, joules_note, kind_name, plural
 
-MOST_BARS = 24  # a longer network shows its dearest layers, and the others as one
+MOST_BARS = 24  # a longer network shows its blocks, or its most expensive layers and the others as one
 SHOWN = 20
-
-
-def kind_colours(estimates: list[Estimate]) -> dict[str, str]:
-    """The dearest kinds get colours of their own, the first model's first, and the same ones in every chart."""
-    order: list[str] = []
-    for estimate in estimates:
-        joules = by_kind(estimate)
-        order += sorted((k for k in joules if k != "step" and k not in order), key=lambda k: -joules[k])
-    return dict(zip(order, SERIES, strict=False))
-
-
-def by_kind(estimate: Estimate) -> dict[str, float]:
-    joules: dict[str, float] = {}
-    for share in estimate.by_layer:
-        joules[share.kind] = joules.get(share.kind, 0.0) + share.joules
-    return joules
-
-
-def kinds_chart(key: str, estimate: Estimate, colours: dict[str, str]) -> Chart:
-    joules, counts = by_kind(estimate), Counter(share.kind for share in estimate.by_layer)
-    order = sorted(joules, key=lambda k: (k == "step", -joules[k]))
-    rows = []
-    for name in order:
-        part, many = joules[name] / estimate.joules, "" if name == "step" else f"{counts[name]} layers, "
-        tip = f"{naming.kind(name)}: {many}{units.joules(joules[name])}, {units.percent(part)}"
-        rows.append(strip.Share(naming.kind(name), part, units.percent(part), tip, colours.get(name, "rest")))
-    cells = tuple((r.name, str(counts[k]), units.joules(joules[k]), r.label) for k, r in zip(order, rows, strict=True))
-    return Chart(
-        f"{key}-kinds",
-        "By kind of layer",
-        f"The energy of one training iteration, divided among kinds of layers. {beneath(estimate.meter)}",
-        lambda width: strip.draw(rows, width),
-        Table(("kind", ">layers", ">energy", ">share"), cells),
-        full=True,
-    )
-
-
-def layers_chart(key: str, network: Network, estimate: Estimate, colours: dict[str, str]) -> Chart:
-    shown = folded(estimate)
-    details = {id(s): _detail(layer) for s, layer in zip(estimate.by_layer, network.layers, strict=False)}
-    ranks = {index: rank for rank, index in enumerate(sorted(range(len(shown)), key=lambda i: -shown[i].joules))}
-    doubtful = {*estimate.unprofiled, *estimate.extrapolated}
-    rows = [
-        _bar(share, estimate, details.get(id(share), ""), colours, share.name in doubtful, ranks[i])
-        for i, share in enumerate(shown)
-    ]
-    several = "" if len(shown) == len(estimate.by_layer) else f" The {SHOWN} dearest layers by name; the table has all."
-    pale = " Pale bars: outside what was measured on this device." if doubtful else ""
-    return Chart(
-        f"{key}-layers",
-        "Layer by layer, in the order in which they run",
-        f"Energy of each layer in one iteration, forward and backward; whiskers are 90 % intervals.{several}{pale} "
-        f"{beneath(estimate.meter)}",
-        lambda width: bars.draw(rows, width),
-        _table(estimate),
-        full=True,
-        orders=(("cost", "dearest first"),),
-    )
-
-
-def folded(estimate: Estimate) -> list[LayerShare]:
-    *layers, step = estimate.by_layer
-    if len(layers) <= MOST_BARS:
-        return [*layers, step]
-    kept = set(sorted(range(len(layers)), key=lambda i: -layers[i].joules)[:SHOWN])
-    others = [share.joules for i, share in enumerate(layers) if i not in kept]
-    return [*(layers[i] for i in sorted(kept)), LayerShare(f"({len(others)} other layers)", "", sum(others), 0.0), step]
-
-
-def _bar(
-    share: LayerShare, estimate: Estimate, detail: str, colours: dict[str, str], doubtful: bool, rank: int
-) -> bars.Bar:
-    half, part = Z90 * share.stddev, share.joules / estimate.joules
-    sure = f" ± {units.joules(half)}" if half else ""
-    told = f"{called(share)} ({detail})" if detail else called(share)
-    return bars.Bar(
-        called(share),
-        share.joules,
-        f"{units.joules(share.joules)}  {units.percent(part)}",
-        f"{told}: {units.joules(share.joules)}{sure}, {units.percent(part)} of the iteration",
-        detail,
-        share.joules - half if half else None,
-        share.joules + half if half else None,
-        colours.get(share.kind, "rest"),
-        doubtful,
-        {"cost": rank},
-    )
-
-
-def _detail(layer: Layer) -> str:
-    return f"{naming.kind(layer.kind)} {layer.channels_in:,} → {layer.channels_out:,}"
-
-
-def placed(name: str) -> str:
-    """A name that is only a number is a place in a list of layers."""
-    return f"layer {name}" if name.isdigit() else name
-
-
-def called(share: LayerShare) -> str:
-    if share.kind == "step":
-        return "step overhead"
-    return placed(share.name) or naming.kind(share.kind)
-
-
-def _table(estimate: Estimate) -> Table:
-    notes = {
-        **dict.fromkeys(estimate.extrapolated, "extrapolated"),
-        **dict.fromkeys(estimate.unprofiled, "not profiled"),
-    }
-    rows = tuple(
-        (
-            called(share),
-            naming.kind(share.kind),
-            units.joules(share.joules),
-            f"± {units.joules(Z90 * share.stddev)}" if share.stddev else "",
-            units.percent(share.joules / estimate.joules),
-            notes.get(share.name, ""),
-        )
-        for share in estimate.by_layer
-    )
-    return Table(("layer", "kind", ">energy", ">90 %", ">share", "note"), rows)
-
-
-# One model on this device: what it costs, where that goes, and how sure we are.
-
-DOUBTS_SHOWN, LEAST_DOUBT = 8, 0.01
+FEWER = 0.7  # of the layers: as many blocks make a chart by block worthwhile
+MOST_INSIDE = 8  # blocks whose layers are shown too
+PARTS_SHOWN, LEAST_PART = 8, 0.01  # of the variance
 NAMES_SHOWN = 8
+WIDE = 0.5  # of the estimate: an interval that is wider on either side is called so
 
 
 @dataclass(frozen=True)
@@ -158,56 +37,64 @@ class Run:
 
 
 def model_section(
-    key: str, network: Network, estimate: Estimate, estimator: Estimator, run: Run, colours: dict[str, str]
+    key: str,
+    network: Network,
+    estimate: Estimate,
+    estimator: Estimator,
+    run: Run,
+    colours: dict[str, str],
+    group_by: str | None = None,
 ) -> Section:
-    charts = [kinds_chart(key, estimate, colours), layers_chart(key, network, estimate, colours)]
+    """`group_by` is block, layer, or None: by block where a network has too many layers for one chart."""
+    charts = [kinds_chart(key, estimate, colours)]
+    grouped = blocks(estimate)
+    many = len(estimate.by_layer) > MOST_BARS and len(grouped) < FEWER * len(estimate.by_layer)
+    if group_by == "block" or (group_by is None and many):
+        charts.append(blocks_chart(key, network, estimate, grouped, colours))
+    else:
+        charts.append(layers_chart(key, network, estimate, colours))
     model, _ = estimator.of_joules
     if isinstance(model, Additive) and estimate.stddev > 0:
-        charts.append(_doubts_chart(key, network, estimate, model, estimator.condition_doubt))
-    return Section(
-        key,
-        f"Where the energy of {estimate.network or 'the network'} goes",
-        (where_it_goes(estimate),),
-        figures(estimate, run),
-        tuple(charts),
-        (
-            *_doubtful(estimate),
-            ("stands for", ALLOCATORS[estimate.allocator]),
-            ("covers", COVERS),
-            *(("note", n) for n in network.notes),
-        ),
-    )
+        charts.append(_uncertainty_chart(key, network, estimate, model, estimator.condition_doubt))
+    words = (where_it_goes(estimate), *_warning(estimate))
+    facts = [*_certainty(estimate), ("assumes", ALLOCATORS[estimate.allocator]), ("covers", COVERS)]
+    facts += [("note", note) for note in network.notes]
+    title = f"Where the energy of {estimate.network or 'the network'} goes"
+    return Section(key, title, words, figures(estimate, run, network.batch), tuple(charts), tuple(facts))
 
 
-def figures(estimate: Estimate, run: Run) -> tuple[tuple[str, str], ...]:
+def figures(estimate: Estimate, run: Run, batch: int) -> tuple[tuple[str, str], ...]:
     low, high = estimate.interval90
     scale, unit = units.joules_unit(estimate.joules)
-    spread = f"90 % interval {units.three(low / scale)} to {units.three(high / scale)} {unit}"
-    shown = [
-        (units.joules(estimate.joules), f"for one training iteration, {units.seconds(estimate.seconds)}\n{spread}")
-    ]
+    interval = f"90 % interval {units.three(low / scale)} to {units.three(high / scale)} {unit}"
+    per_sample = f", {units.joules(estimate.joules / batch)} per sample" if batch > 1 else ""
+    time = units.seconds(estimate.seconds)
+    one = f"per training iteration of {plural(batch, 'sample')}, {time}{per_sample}\n{interval}"
+    shown = [(units.joules(estimate.joules), one)]
     if run.iterations:
         n, joules = run.iterations, estimate.total_joules(run.iterations)
-        whole = f"{units.joules(low * n)} to {units.joules(high * n)}"
+        total = f"{units.joules(low * n)} to {units.joules(high * n)}"
         time = units.seconds(estimate.seconds * n)
         shown.append(
-            (units.joules(joules), f"for {n:,} iterations ({units.watt_hours(joules)}, {time})\n90 % interval {whole}")
+            (units.joules(joules), f"for {n:,} iterations ({units.watt_hours(joules)}, {time})\n90 % interval {total}")
         )
         if run.battery_joules:
-            shown.append((units.percent(joules / run.battery_joules), f"of a battery of {run.battery}"))
+            least, most = (units.percent(edge * n / run.battery_joules) for edge in (low, high))
+            share = units.percent(joules / run.battery_joules)
+            shown.append((share, f"of a battery of {run.battery}\n90 % interval {least} to {most}"))
     elif run.battery_joules:
         shown.append((f"{int(run.battery_joules / estimate.joules):,}", f"iterations from a battery of {run.battery}"))
     return tuple(shown)
 
 
 def where_it_goes(estimate: Estimate) -> str:
-    """The fewest layers that take half of it, by name."""
+    """A sentence that names the fewest layers that take half of the energy."""
     layers = sorted(estimate.by_layer[:-1], key=lambda share: -share.joules)
     taken, count = 0.0, 0
     while count < len(layers) and taken < 0.5 * estimate.joules:
         taken, count = taken + layers[count].joules, count + 1
     if not count:
-        return "All of the energy is what a step costs besides its layers."
+        return "All of the energy is the overhead of a step."
     some = ", ".join(f"{called(s)} ({kind_name(s.kind)})" if s.name else called(s) for s in layers[:count][:3])
     more = f" and {count - 3} more" if count > 3 else ""
     takes = "takes" if count == 1 else "take"
@@ -216,23 +103,266 @@ def where_it_goes(estimate: Estimate) -> str:
     )
 
 
-def _doubtful(estimate: Estimate) -> list[tuple[str, str]]:
+def _warning(estimate: Estimate) -> list[str]:
+    if estimate.interval90[1] - estimate.joules <= WIDE * estimate.joules:
+        return []
+    return [
+        "The interval is wider than half of the estimate: this is a rough figure. "
+        "`ampere profile` with this model and more --seconds narrows it."
+    ]
+
+
+def share_of(part: float, whole: float) -> float:
+    """A share of a total, never negative: a part that was estimated below nothing counts as 0."""
+    return max(part / whole, 0.0)
+
+
+def kind_colours(estimates: Sequence[Estimate]) -> dict[str, str]:
+    """Colours of the most expensive kinds, the first model's first, the same in every chart."""
+    order: list[str] = []
+    for estimate in estimates:
+        joules = by_kind(estimate)
+        order += sorted((k for k in joules if k != "step" and k not in order), key=lambda k: -joules[k])
+    return {**dict(zip(order, SERIES, strict=False)), "step": "step"}
+
+
+def by_kind(estimate: Estimate) -> dict[str, float]:
+    joules: dict[str, float] = {}
+    for share in estimate.by_layer:
+        joules[share.kind] = joules.get(share.kind, 0.0) + share.joules
+    return joules
+
+
+def kinds_chart(key: str, estimate: Estimate, colours: dict[str, str]) -> Chart:
+    """Shares of the kinds that have colours; those without are one share, so that no two look alike."""
+    joules, counts = by_kind(estimate), Counter(share.kind for share in estimate.by_layer)
+    order = sorted(joules, key=lambda k: (k == "step", -joules[k]))
+    others = [k for k in order if k not in colours]
+    rows = []
+    for kinds in [*([k] for k in order if k in colours), *([others] if others else [])]:
+        name = f"{plural(len(kinds), 'other kind')}" if kinds == others else kind_name(kinds[0])
+        total, many = sum(joules[k] for k in kinds), sum(counts[k] for k in kinds)
+        share = share_of(total, estimate.joules)
+        layers = "" if kinds == ["step"] else f"{plural(many, 'layer')}, "
+        tip = f"{name}: {layers}{units.joules(total)}, {units.percent(share)}"
+        rows.append(Share(name, share, units.percent(share), tip, colours.get(kinds[0], "rest")))
+    cells = tuple(
+        (kind_name(k), str(counts[k]), units.joules(joules[k]), units.percent(share_of(joules[k], estimate.joules)))
+        for k in order
+    )
+    return Chart(
+        f"{key}-kinds",
+        "By kind of layer",
+        f"The energy of one training iteration by kind of layer. {joules_note(estimate.meter)}",
+        Shares(rows),
+        Table(("kind", ">layers", ">energy", ">share"), cells),
+        full=True,
+    )
+
+
+def blocks_chart(
+    key: str, network: Network, estimate: Estimate, grouped: Sequence[Block], colours: dict[str, str]
+) -> Chart:
+    shown, details = _shown_blocks(grouped), _details(network, estimate)
+    ranks = _ranks([block.joules for block in shown])
+    bars = [_block_bar(block, estimate, colours, ranks[i]) for i, block in enumerate(shown)]
+    largest = sorted((block for block in grouped if len(block.one) > 1), key=lambda block: -block.joules)
+    inside = tuple(
+        _inside(f"{key}-block-{i}", block, estimate, details, colours)
+        for i, block in enumerate(largest[:MOST_INSIDE], 1)
+    )
+    cells = tuple(
+        (
+            _block_name(b),
+            str(b.count),
+            str(len(b.one)),
+            units.joules(b.joules),
+            units.percent(share_of(b.joules, estimate.joules)),
+        )
+        for b in grouped
+    )
+    cut = "" if len(shown) == len(grouped) else f" The {SHOWN} most expensive blocks; the table has all."
+    return Chart(
+        f"{key}-layers",
+        "Block by block, in the order in which they run",
+        "Energy of each block in one iteration, forward and backward; equal blocks that follow each other are one bar. "
+        f"Whiskers are 90 % intervals, at most.{cut} {joules_note(estimate.meter)}",
+        Bars(bars),
+        Table(("block", ">blocks", ">layers in each", ">energy", ">share"), cells),
+        full=True,
+        orders=(("cost", "most expensive first"),),
+        inside=(*inside, layers_chart(f"{key}-all", network, estimate, colours)),
+    )
+
+
+def _shown_blocks(grouped: Sequence[Block]) -> list[Block]:
+    """All blocks, or the most expensive ones and the layers of all others as one."""
+    *found, step = grouped
+    if len(found) <= MOST_BARS:
+        return [*found, step]
+    kept = set(sorted(range(len(found)), key=lambda i: -found[i].joules)[:SHOWN])
+    others = tuple(share for i, block in enumerate(found) if i not in kept for share in block.layers)
+    return [*(found[i] for i in sorted(kept)), Block(f"({len(found) - SHOWN} other blocks)", 1, others), step]
+
+
+def _block_name(block: Block) -> str:
+    return called(block.one[0]) if len(block.layers) == 1 else placed(block.name)
+
+
+def _block_bar(block: Block, estimate: Estimate, colours: dict[str, str], rank: int) -> Bar:
+    share = share_of(block.joules, estimate.joules)
+    each = plural(len(block.one), "layer") if len(block.one) > 1 else kind_name(block.one[0].kind)
+    detail = "" if block.kind == "step" else f"{block.count} {TIMES} {each}" if block.count > 1 else each
+    colour = colours.get(block.kind, "rest") if block.kind else "one"
+    return _energy_bar(_block_name(block), detail, block.joules, block.stddev, share, colour, False, rank)
+
+
+def _inside(key: str, block: Block, estimate: Estimate, details: dict[int, str], colours: dict[str, str]) -> Chart:
+    """The layers of one of several equal blocks."""
+    total, ranks = sum(share.joules for share in block.one), _ranks([share.joules for share in block.one])
+    prefix = block.name.split("-")[0] + "." if block.count > 1 else block.name + "."
+    rows = [
+        _energy_bar(
+            called(share).removeprefix(prefix),
+            details.get(id(share), ""),
+            share.joules,
+            share.stddev,
+            share_of(share.joules, total),
+            colours.get(share.kind, "rest"),
+            share.name in {*estimate.unprofiled, *estimate.extrapolated},
+            ranks[i],
+        )
+        for i, share in enumerate(block.one)
+    ]
+    of = f"each of {block.count} equal blocks" if block.count > 1 else plural(len(block.one), "layer")
+    return Chart(
+        key,
+        f"Inside {placed(block.name)} ({of})",
+        f"Energy of the layers of one block, and their shares of it. {joules_note(estimate.meter)}",
+        Bars(rows),
+        Table(("layer", ">energy and share of the block"), tuple((row.name, row.label) for row in rows)),
+        full=True,
+    )
+
+
+def layers_chart(key: str, network: Network, estimate: Estimate, colours: dict[str, str]) -> Chart:
+    shown, details = _shown_layers(estimate), _details(network, estimate)
+    ranks = _ranks([share.joules for share in shown])
+    uncertain = {*estimate.unprofiled, *estimate.extrapolated}
+    rows = [
+        _energy_bar(
+            called(share),
+            details.get(id(share), ""),
+            share.joules,
+            share.stddev,
+            share_of(share.joules, estimate.joules),
+            colours.get(share.kind, "rest"),
+            share.name in uncertain,
+            ranks[i],
+        )
+        for i, share in enumerate(shown)
+    ]
+    cut = "" if len(shown) == len(estimate.by_layer) else f" The {SHOWN} most expensive layers; the table has all."
+    pale = " Pale bars: outside what was measured on this device." if uncertain else ""
+    return Chart(
+        f"{key}-layers",
+        "Layer by layer, in the order in which they run",
+        f"Energy of each layer in one iteration, forward and backward; whiskers are 90 % intervals.{cut}{pale} "
+        f"{joules_note(estimate.meter)}",
+        Bars(rows),
+        _layers_table(estimate),
+        full=True,
+        orders=(("cost", "most expensive first"),),
+    )
+
+
+def _shown_layers(estimate: Estimate) -> list[LayerShare]:
+    """All layers, or the most expensive ones and the others as one."""
+    *layers, step = estimate.by_layer
+    if len(layers) <= MOST_BARS:
+        return [*layers, step]
+    kept = set(sorted(range(len(layers)), key=lambda i: -layers[i].joules)[:SHOWN])
+    others = [share.joules for i, share in enumerate(layers) if i not in kept]
+    return [*(layers[i] for i in sorted(kept)), LayerShare(f"({len(others)} other layers)", "", sum(others), 0.0), step]
+
+
+def _ranks(values: Sequence[float]) -> list[int]:
+    """The place of each value when the largest comes first."""
+    order = sorted(range(len(values)), key=lambda i: -values[i])
+    return [order.index(i) for i in range(len(values))]
+
+
+def _energy_bar(
+    name: str, detail: str, joules: float, stddev: float, share: float, colour: str, pale: bool, rank: int
+) -> Bar:
+    half = Z90 * stddev
+    plus_minus = f" ± {units.joules(half)}" if half else ""
+    full_name = f"{name} ({detail})" if detail else name
+    return Bar(
+        name,
+        max(joules, 0.0),
+        f"{units.joules(joules)}  {units.percent(share)}",
+        f"{full_name}: {units.joules(joules)}{plus_minus}, {units.percent(share)}",
+        detail,
+        joules - half if half else None,
+        joules + half if half else None,
+        colour,
+        pale,
+        {"cost": rank},
+    )
+
+
+def _details(network: Network, estimate: Estimate) -> dict[int, str]:
+    """The kind and channels of each layer, by the identity of its share."""
+    return {id(share): _detail(layer) for share, layer in zip(estimate.by_layer, network.layers, strict=False)}
+
+
+def _detail(layer: Layer) -> str:
+    return f"{kind_name(layer.kind)} {layer.channels_in:,} → {layer.channels_out:,}"
+
+
+def placed(name: str) -> str:
+    """A name that is only a number is a place in a list of layers."""
+    return f"layer {name}" if name.replace("-", "").isdigit() else name
+
+
+def called(share: LayerShare) -> str:
+    if share.kind == "step":
+        return "step overhead"
+    return placed(share.name) or kind_name(share.kind)
+
+
+def _layers_table(estimate: Estimate) -> Table:
+    notes = {
+        **dict.fromkeys(estimate.extrapolated, "extrapolated"),
+        **dict.fromkeys(estimate.unprofiled, "not profiled"),
+    }
+    rows = tuple(
+        (
+            called(share),
+            kind_name(share.kind),
+            units.joules(share.joules),
+            f"± {units.joules(Z90 * share.stddev)}" if share.stddev else "",
+            units.percent(share_of(share.joules, estimate.joules)),
+            notes.get(share.name, ""),
+        )
+        for share in estimate.by_layer
+    )
+    return Table(("layer", "kind", ">energy", ">90 %", ">share", "note"), rows)
+
+
+def _certainty(estimate: Estimate) -> list[tuple[str, str]]:
     relative = units.percent((estimate.interval90[1] - estimate.joules) / estimate.joules)
-    said = [("how sure", f"± {relative} in 9 of 10 cases")]
+    facts = [("90 % interval", f"± {relative}")]
     if estimate.unprofiled:
-        said.append(
-            (
-                "not profiled",
-                f"{_some(estimate.unprofiled)}: no layer of such a kind was measured; priced by its arithmetic",
-            )
-        )
+        why = "no layer of this kind was measured; estimated from its arithmetic"
+        facts.append(("not profiled", f"{_some(estimate.unprofiled)}: {why}"))
     if estimate.extrapolated:
-        said.append(
-            ("extrapolated", f"{_some(estimate.extrapolated)}: far larger or smaller than any layer that was measured")
-        )
+        why = "far larger or smaller than any layer that was measured"
+        facts.append(("extrapolated", f"{_some(estimate.extrapolated)}: {why}"))
     if not (estimate.unprofiled or estimate.extrapolated):
-        said.append(("known", "every layer lies within the kinds and sizes that were measured"))
-    return said
+        facts.append(("within", "every layer lies within the kinds and sizes that were measured"))
+    return facts
 
 
 def _some(names: tuple[str, ...]) -> str:
@@ -240,45 +370,49 @@ def _some(names: tuple[str, ...]) -> str:
     return ", ".join(map(placed, names[:NAMES_SHOWN])) + (f" and {more} more" if more > 0 else "")
 
 
-def _doubts_chart(key: str, network: Network, estimate: Estimate, model: Additive, condition: float) -> Chart:
+def _uncertainty_chart(key: str, network: Network, estimate: Estimate, model: Additive, condition: float) -> Chart:
+    parts = _variance_parts(network, estimate, model, condition)
+    total = sum(max(share, 0.0) for _, share in parts) or 1.0
+    rows = []
+    for name, share in parts:
+        shown = f"{100 * share_of(share, total):.0f} %"
+        rows.append(Bar(name, share_of(share, total), shown, f"{name}: {shown} of the variance", colour="four"))
+    balancing = sum(share < 0 for _, share in parts)
+    clipped = f" {plural(balancing, 'part')} that balance others are counted as 0." if balancing else ""
+    return Chart(
+        f"{key}-uncertainty",
+        "Where the uncertainty comes from",
+        "Shares of the variance of the total. Measuring more networks like this one makes the layers' part smaller; "
+        f"the noise of measuring stays.{clipped} {joules_note(estimate.meter)}",
+        Bars(rows),
+        Table(("part", ">share of variance"), tuple((b.name, b.label) for b in rows)),
+        full=True,
+    )
+
+
+def _variance_parts(network: Network, estimate: Estimate, model: Additive, condition: float) -> list[tuple[str, float]]:
+    """Each part's covariance with the total, as a share of its variance; a part that balances others is negative."""
     found = doubts(model, network, estimate.allocator == "system")
     busy = (condition * estimate.joules / estimate.stddev) ** 2
     names: dict[object, list[str]] = {}
     for layer in network.layers:
         names.setdefault(layer, []).append(placed(layer.name) or kind_name(layer.kind))
-    parts = {_together(names[layer]): share for layer, share in found.layers.items()}
-    dearest = sorted(parts.items(), key=lambda item: -item[1])
-    shown = [(name, share) for name, share in dearest[:DOUBTS_SHOWN] if share >= LEAST_DOUBT]
-    rest = dearest[len(shown) :]
-    shown, rest = (dearest, []) if len(rest) == 1 else (shown, rest)
+    layers = [(_together(names[layer]), share) for layer, share in found.layers.items()]
+    layers.sort(key=lambda item: -item[1])
+    shown = [(name, share) for name, share in layers[:PARTS_SHOWN] if share >= LEAST_PART]
+    rest = layers[len(shown) :]
+    if len(rest) == 1:
+        shown, rest = layers, []
     if rest:
-        shown.append(("all layers" if not shown else f"({len(rest)} other layers)", sum(share for _, share in rest)))
+        name = f"({len(rest)} other layers)" if shown else "all layers"
+        shown.append((name, sum(share for _, share in rest)))
     shown += [
         ("network as a whole", found.whole),
         ("step overhead", found.step),
         ("noise of measuring", found.measuring),
     ]
     shown = [(name, share * (1 - busy)) for name, share in shown]
-    shown += [("how busy the device was", busy)] if busy >= LEAST_DOUBT else []
-    rows = [
-        bars.Bar(
-            name,
-            max(share, 0.0),
-            f"{100 * share:.0f} %".replace("-0 %", "0 %"),
-            f"{name}: {100 * share:.1f} % of the variance",
-            colour="rest",
-        )
-        for name, share in shown
-    ]
-    return Chart(
-        f"{key}-doubts",
-        "How sure we are: what the doubt is made of",
-        "Shares of the variance of the total. Measuring more networks like this one makes what layers add smaller; the "
-        f"noise of measuring stays. {beneath(estimate.meter)}",
-        lambda width: bars.draw(rows, width),
-        Table(("part", ">share of variance"), tuple((b.name, b.label) for b in rows)),
-        full=True,
-    )
+    return [*shown, ("how busy the device was", busy)] if busy >= LEAST_PART else shown
 
 
 def _together(names: list[str]) -> str:

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ampere.baselines.answers import BY_THE_CLOCK
-from ampere.core import Layer, Meter, Network
-
-# Words of people for kinds, configurations, purposes, methods and flags.
+from ampere.core import Layer, Meter, Network, TrainingSetup
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 KINDS = {
@@ -46,7 +44,7 @@ METHODS = {
     "flops": "FLOPs",
     "flops_intercept": "FLOPs and a constant",
     "neuralpower": "NeuralPower",
-    "kernels": "kernels (nn-Meter's way)",
+    "kernels": "kernels (as nn-Meter)",
     "roofline": "roofline",
     "parameters": "parameter count",
     "layers": "layer count",
@@ -54,10 +52,10 @@ METHODS = {
 FLAGS = {
     "loaded": "Other programs held the processor, so the step waited: close them while profiling.",
     "noisy": "The rounds of one measurement differ by more than a quarter: let the device settle, or profile longer.",
-    "short": "Fewer iterations fitted into the window than asked for: a slower device needs more seconds.",
-    "nonfinite_loss": "The loss became infinite or not a number; time and energy still count.",
+    "short": "Fewer iterations fitted into the window than planned: a slower device needs more seconds.",
+    "nonfinite_loss": "The loss became infinite or NaN; time and energy still count.",
     "not_isolated": "It was trained in a process that had trained others before: this runtime cannot be forked.",
-    "slow_compile": "Compiling it took longer than half a minute, which is in no figure of training.",
+    "slow_compile": "Compiling it took more than half a minute, which no figure of training includes.",
     "throttled": "The device lowered its clock because it was hot: cool it, or let it rest.",
 }
 
@@ -72,11 +70,11 @@ def method_name(name: str) -> str:
 
 
 def flag_meaning(name: str) -> str:
-    return FLAGS.get(name, "A doubt that the device attached to the measurement; it counts with more noise.")
+    return FLAGS.get(name, "A warning that the device attached to the measurement; it counts with more noise.")
 
 
 def configuration(layer: Layer) -> str:
-    """`3x3, on 14x14, batch 10`: what is the same all over a layer's surface."""
+    """A layer's configuration without its channels: `3x3, on 14x14, batch 10`."""
     config: Mapping[str, Any] = layer.config
     if "kernel" in config:
         strided = [f"stride {_times(config['stride'])}"] if any(s != 1 for s in config["stride"]) else []
@@ -90,7 +88,7 @@ def configuration(layer: Layer) -> str:
 
 
 def network_name(network_: Network) -> str:
-    """Its name, or the channels that tell it from others."""
+    """A network's name, or its channels where it has none."""
     channels = [f"{x.channels_in}→{x.channels_out}" for x in network_.layers[:6]]
     more = " …" if len(network_.layers) > 6 else ""
     return network_.name or " ".join(channels) + more
@@ -105,26 +103,39 @@ def _times(value: Any) -> str:
     return TIMES.join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-# Where joules come from, in a word, in a sentence, and beneath every chart.
+def joules_origin(meter: Meter) -> str:
+    """Whether joules are measured, modelled or simulated."""
+    how = "simulated" if meter.simulated else "measured" if meter.measured else "modelled"
+    return f"replayed {how}" if meter.replayed else how
 
 
-def origin(meter: Meter) -> str:
-    sort = "simulated" if meter.simulated else "measured" if meter.measured else "modelled"
-    return f"replayed {sort}" if meter.replayed else sort
-
-
-def sentence(meter: Meter) -> str:
+def joules_sentence(meter: Meter) -> str:
+    """Where joules come from, to follow `joules`."""
     how = "measured by"
     if not meter.measured:
         how = "modelled, not measured, by"
     if meter.simulated:
         how = "simulated, not measured on any device, by"
-    again = "replayed from a recording, not read now: " if meter.replayed else ""
+    replayed = "replayed from a recording, not read now: " if meter.replayed else ""
     scope = f": {meter.scope}" if meter.scope else ""
-    return f"{again}{how} {meter.name}{scope}"
+    return f"{replayed}{how} {meter.name}{scope}"
 
 
-def beneath(meter: Meter) -> str:
-    """Short enough to stand under every chart."""
+def joules_note(meter: Meter) -> str:
+    """Where joules come from, short enough to stand under every chart."""
     scope = f", {meter.scope}" if meter.scope else ""
-    return f"{origin(meter).capitalize()} joules ({meter.name}{scope})."
+    return f"{joules_origin(meter).capitalize()} joules ({meter.name}{scope})."
+
+
+def setup_words(setup: TrainingSetup, batches: Mapping[str, int]) -> str:
+    """How training is done: `torch, sgd, float32, 1 thread, batch 10`."""
+    threads = f"{setup.threads} thread{'s' if setup.threads > 1 else ''}"
+    if len(set(batches.values())) == 1:
+        batch = f", batch {next(iter(batches.values()))}"
+    else:
+        batch = "".join(f", batch {size} ({name})" for name, size in batches.items())
+    return f"{setup.runtime}, {setup.optimizer}, {setup.dtype}, {threads}{batch}"
+
+
+def plural(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from ampere.core.errors import UsageError
-from ampere.evaluation.case_study import images as celeba
 from ampere.evaluation.case_study.images import SIZE, draw_faces, task
 
 

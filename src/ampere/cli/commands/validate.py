@@ -109,7 +109,7 @@ def _validate(
 
 
 def _draw(validation: Validation, path: Path, quiet: bool) -> None:
-    from ampere.reporting.plotting import scatter
+    from ampere.reporting import draw_validation
 
-    scatter(validation, path)
+    draw_validation(validation.to_json(), path)
     notice(f"drawn in {path}", quiet)

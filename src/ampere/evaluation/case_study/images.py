@@ -1,4 +1,10 @@
-"""Grey images of two classes, as plain arrays: drawn by Ampere, or photographs that the user has."""
+"""Grey images of two classes: faces drawn by Ampere that smile or do not, or the user's own copy of CelebA.
+
+Drawn heads differ in place, size, tilt, shape and light; brows, noses and eyes are their own; something may cover a
+part; pixels are noisy. The smile is the curve of a thin mouth, from broad to hardly there, so some cannot be told.
+
+CelebA is a folder with `img_align_celeba/` and `list_attr_celeba.txt`, as it is distributed.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +20,18 @@ from numpy.typing import NDArray
 from ampere.core.errors import RuntimeMissingError, UsageError
 
 SIZE = 28  # pixels a side, as the 5-layer CNN takes them
-TRAINED, TESTED = 12_000, 2_000
+TRAINED, TESTED = 12_000, 2_000  # images
+NOISE = 0.1
+FAINTEST, BROADEST = 0.05, 0.6  # how far the corners of the mouth are above or below its middle
+MIDDLE, SPREAD = 0.4, 0.25  # of all pixels, about
+CHUNK = 2000
+ATTRIBUTE = "Male"  # the paper's
+PHOTOGRAPHS, TABLE = "img_align_celeba", "list_attr_celeba.txt"
 
 Pixels = NDArray[np.float32]  # (images, SIZE, SIZE)
 Labels = NDArray[np.int64]  # 0 or 1
+Field = NDArray[np.float32]
+Vary = Callable[[float, float], Field]  # a number for each face, between two
 
 
 class Images(NamedTuple):
@@ -38,34 +52,14 @@ class Task(NamedTuple):
 
 
 def task(celeba: str, seed: int, trained: int = TRAINED, tested: int = TESTED) -> Task:
-    """With the folder of CelebA, gender as in the paper; without one, whether a drawn face smiles."""
+    """The task: gender in a folder of CelebA as in the paper; without one, whether a drawn face smiles."""
     if celeba:
-        from pathlib import Path
-
-        pass
-
         return Task(*load_celeba(Path(celeba), trained, tested))
-    pass
-
     return Task(draw_faces(trained, 2 * seed), draw_faces(tested, 2 * seed + 1))
 
 
 def name_of(celeba: str) -> str:
     return "celeba" if celeba else "faces"
-
-
-# Drawn faces that smile or do not: the task that comes with Ampere.
-#
-# Heads differ in place, size, tilt, shape and light; brows, noses and eyes are their own; something may cover a part;
-# pixels are noisy. The smile is the curve of a thin mouth, from broad to hardly there, so some are beyond telling.
-
-NOISE = 0.1
-FAINTEST, BROADEST = 0.05, 0.6  # how far the corners of the mouth are above or below its middle
-MIDDLE, SPREAD = 0.4, 0.25  # of all pixels, about
-CHUNK = 2000
-
-Field = NDArray[np.float32]
-Vary = Callable[[float, float], Field]  # a number for each face, between two
 
 
 def draw_faces(count: int, seed: int) -> Images:
@@ -126,12 +120,6 @@ def _inside(distance: NDArray[Any], edge: float) -> Field:
     return soft.astype(np.float32)
 
 
-# CelebA for those who have it: a folder with `img_align_celeba/` and `list_attr_celeba.txt`, as it is handed out.
-
-ATTRIBUTE = "Male"  # the paper's
-PHOTOGRAPHS, TABLE = "img_align_celeba", "list_attr_celeba.txt"
-
-
 def load_celeba(folder: Path, trained: int, tested: int, attribute: str = ATTRIBUTE) -> tuple[Images, Images]:
     """The first photographs to learn from and the last to be tested on, as CelebA itself divides them."""
     if importlib.util.find_spec("PIL") is None:
@@ -139,7 +127,7 @@ def load_celeba(folder: Path, trained: int, tested: int, attribute: str = ATTRIB
     rows = labels_in(folder, attribute)
     if len(rows) < trained + tested:
         raise UsageError(
-            f"{folder} tells of {len(rows)} photographs, but {trained + tested} are needed: get all of CelebA"
+            f"{folder} lists {len(rows)} photographs, but {trained + tested} are needed: get all of CelebA"
         )
     return _read(folder, Random(0).sample(rows[:-tested], trained)), _read(folder, rows[-tested:])
 

@@ -1,6 +1,6 @@
-"""One seed's energy: pruned to half in two ways, then all three measured side by side.
+"""The jobs of the case study, for each seed: prune and measure, then train all three models.
 
-profile -> pruned by ours, which is measured and corrected -> pruned by FLOPs -> all three in shuffled rounds, twice
+profile -> pruned by energy, measured and corrected -> pruned by FLOPs -> all three in shuffled rounds, twice -> trained
 """
 
 from __future__ import annotations
@@ -26,12 +26,15 @@ if TYPE_CHECKING:
     from ampere.evaluation.session import Session
 
 
-ENERGY, FORMAT = "case_energy", 1
+ENERGY, TRAINING, FORMAT = "case_energy", "case_training", 1
 ROUND_SECONDS, PRUNING_SECONDS = 0.3, 18.0  # of all three models; with its checks
+ITERATION_SECONDS, TEST_SECONDS = 0.02, 5.0  # of all three models
 
 
 @dataclass(frozen=True)
 class EnergyJob:
+    """One seed's energy: pruned to half in two ways, then all three measured in turn."""
+
     profile: ProfileJob
     seed: int
     rounds: int
@@ -48,8 +51,8 @@ class EnergyJob:
     def seconds(self) -> float:
         return 2.0 if is_simulated(self.device) else PRUNING_SECONDS + 2 * self.rounds * ROUND_SECONDS
 
-    def do(self, lab: Session, path: Path, report: Report) -> None:
-        profile, device = lab.get(self.profile), lab.open(self.device).device
+    def do(self, session: Session, path: Path, report: Report) -> None:
+        profile, device = session.get(self.profile), session.open(self.device).device
         estimator = Estimator(profile)
         models: dict[str, dict[str, Any]] = {ORIGINAL: {"channels": CHANNELS}}
         for way in (OURS, FLOPS):
@@ -59,7 +62,7 @@ class EnergyJob:
         pairs = measure_twice(list(known.values()), device, profile, self.seed, _half(report), self.rounds)
         for name, pair in zip(known, pairs, strict=True):
             seen = joules_of(estimator, *(o.measurement for o in pair))
-            models[name]["joules"], models[name]["joules_again"] = seen
+            models[name]["joules"], models[name]["joules_repeat"] = seen
         meter = profile.meter.to_json()
         write_document(path, ENERGY, FORMAT, {"meter": meter, "models": models})
 
@@ -69,7 +72,7 @@ class EnergyJob:
 
 
 def _chosen(seed: int, way: str, estimator: Estimator, device: Worker) -> dict[str, Any]:
-    """Channels, what pruning knew of them, or why there are none."""
+    """The channels that pruning chose and its estimate of them, or why there are none."""
     try:
         found = pruned(seed, way, estimator, device)
     except AmpereError as error:
@@ -83,14 +86,10 @@ def _half(report: Report) -> Callable[[int, int], None]:
     return lambda done, total: report(0.5 + 0.5 * done / total)
 
 
-# One seed's training: the original and both pruned models from first weights, on the same images in the same order.
-
-TRAINING, TRAINING_JOB_FORMAT = "case_training", 1
-ITERATION_SECONDS, TEST_SECONDS = 0.02, 5.0  # of all three models
-
-
 @dataclass(frozen=True)
 class TrainingJob:
+    """One seed's training: the original and both pruned models from first weights, on the same images in order."""
+
     energy: EnergyJob
     iterations: int
     images: tuple[int, int]  # to learn from, to be tested on
@@ -109,14 +108,14 @@ class TrainingJob:
     def seconds(self) -> float:
         return ITERATION_SECONDS * self.iterations + TEST_SECONDS
 
-    def do(self, lab: Session, path: Path, report: Report) -> None:
+    def do(self, session: Session, path: Path, report: Report) -> None:
         """On this machine, whatever the device: accuracy is the same everywhere."""
         import torch
 
         from ampere.models.cnn5 import build
 
         seed = self.energy.seed
-        models = {name: m for name, m in lab.get(self.energy)["models"].items() if "channels" in m}
+        models = {name: m for name, m in session.get(self.energy)["models"].items() if "channels" in m}
         images, found = task(self.celeba, seed, *self.images), {}
         for place, (name, model) in enumerate(models.items()):
             with torch.random.fork_rng(devices=[]):
@@ -127,8 +126,8 @@ class TrainingJob:
                 report((place + share) / len(models))
 
             found[name] = train(fresh, images, self.iterations, BATCH, seed, part).to_json()
-        write_document(path, TRAINING, TRAINING_JOB_FORMAT, found)
+        write_document(path, TRAINING, FORMAT, found)
 
     def load(self, path: Path) -> dict[str, Any]:
-        found: dict[str, Any] = read_document(path, TRAINING, TRAINING_JOB_FORMAT)
+        found: dict[str, Any] = read_document(path, TRAINING, FORMAT)
         return found

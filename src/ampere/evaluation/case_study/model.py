@@ -1,4 +1,4 @@
-"""What the case study is about: the paper's 5-layer CNN, two of whose outputs are the classes, and how it is pruned."""
+"""The model of the case study: the paper's 5-layer CNN with two classes, how it is pruned and how it is trained."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ SHARE = 0.5  # of the original's energy that may be spent
 CONFIDENCE = 0.98  # with which ours must stay inside
 ORIGINAL, OURS, FLOPS = "original", "ampere", "flops"
 MODELS = (ORIGINAL, OURS, FLOPS)
-CHANNELS = [16, 32, 64, 128]  # half of the paper's: a few milliseconds an iteration
+CHANNELS = [16, 32, 64, 128]  # half of the paper's: a few milliseconds per iteration
 BATCH = int(CNN5["batch"])
+RATE = 0.1  # of learning
+LOOKS, LOOKED_AT = 20, 200  # tests while training, and of how many images; the last one is of all
+AT_ONCE = 250  # images of a test
 
 
 def arguments(channels: list[int]) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def built(seed: int) -> tuple[nn.Module, Any]:
 
 
 def pruned(seed: int, way: str, estimator: Estimator, device: Worker) -> Pruned:
-    """Ours is measured and corrected until it is inside the budget; FLOPs are held to their own half."""
+    """The model pruned to half its energy, measured and corrected until it is inside the budget, or half its FLOPs."""
     from ampere.pruning.checking import Place
     from ampere.pruning.pruning import prune
 
@@ -65,15 +68,8 @@ def pruned(seed: int, way: str, estimator: Estimator, device: Worker) -> Pruned:
 
 
 def channels_of(found: Pruned) -> list[int]:
-    """In the order of the model's layers."""
+    """The channels of a pruned model, in the order of its layers."""
     return [layer.channels_after[1] for layer in found.layers() if layer.kind.startswith("conv")]
-
-
-# Training for real, and what the test says on the way.
-
-RATE = 0.1
-LOOKS, LOOKED_AT = 20, 200  # tests on the way, and of how many images; the last one is of all
-AT_ONCE = 250
 
 
 @dataclass(frozen=True)

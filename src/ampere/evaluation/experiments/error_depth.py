@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ampere.evaluation.comparing import compared
-from ampere.evaluation.drawing import INK, Record, by, colour_of, label_of, legend, panels, plain
-from ampere.evaluation.jobs import needs, trials_of
-from ampere.evaluation.running import Record
+from ampere.evaluation.drawing import colour_of, family_panels
+from ampere.evaluation.jobs import Record, needs, trials_of
 from ampere.evaluation.session import Session
+from ampere.reporting.plotting import INK, label_axes
+from ampere.reporting.words import method_name
 
 TITLE = "error against depth, in families whose networks differ in depth"
 FIGURE = ""
@@ -19,27 +20,25 @@ DEEP = ("lstm", "transformer", "resnet")
 jobs = needs(lambda plan: [trials_of(plan, device, family) for device in plan.devices for family in DEEP])
 
 
-def records(lab: Session) -> Iterator[Record]:
-    for device in lab.plan.devices:
+def records(session: Session) -> Iterator[Record]:
+    for device in session.plan.devices:
         for family in DEEP:
-            comparison = compared(lab, trials_of(lab.plan, device, family))
+            comparison = compared(session, trials_of(session.plan, device, family))
             for trial in comparison.trials:
                 errors = {method: joules / trial.joules - 1 for method, joules in trial.estimates.items()}
                 yield {**comparison.of, "network": trial.network, "layers": trial.layers, "errors": errors}
 
 
-# Signed errors over the number of layers, one panel a family: a slope would be a bias that each layer adds to.
-
 SHOWN = ("flops_intercept", "additive")
 
 
 def draw(figure: Any, records: Sequence[Record]) -> None:
-    groups = {(d, f): own for d, rows in by(records, "device_title").items() for f, own in by(rows, "family").items()}
-    for axes, ((device, family), rows) in zip(panels(figure, len(groups)), groups.items(), strict=True):
+    """Signed errors over the number of layers, one panel per family: a slope would be a bias of each layer."""
+    for axes, title, rows in family_panels(figure, records):
         axes.axhline(0, color=INK, lw=0.8)
         for method in SHOWN:
             errors = [100 * r["errors"][method] for r in rows]
-            axes.scatter([r["layers"] for r in rows], errors, s=15, color=colour_of(method), label=label_of(method))
+            axes.scatter([r["layers"] for r in rows], errors, s=15, color=colour_of(method), label=method_name(method))
         axes.locator_params(axis="x", integer=True)
-        plain(axes, f"{family} on {device}", "layers", "error [%]")
-    legend(axes, loc="best", reverse=True)
+        label_axes(axes, title, "layers", "error [%]")
+    axes.legend(loc="best", reverse=True)

@@ -13,15 +13,15 @@ import numpy as np
 
 from ampere.core import Layer
 from ampere.estimation.estimate import Estimator
-from ampere.evaluation.drawing import FAINT, INK, MUTED, OURS, Record, by, plain, unit_for
-from ampere.evaluation.jobs import BlocksJob, Job, of_family
+from ampere.evaluation.drawing import by, unit_for
+from ampere.evaluation.jobs import BlocksJob, Job, Record, of_family
 from ampere.evaluation.layers import measured
 from ampere.evaluation.plan import Plan, title_of
-from ampere.evaluation.running import Record
 from ampere.evaluation.session import Session
 from ampere.models.loading import find_space
 from ampere.profiling.experiment import Experiment, of_layers
 from ampere.profiling.sources import SpaceSource
+from ampere.reporting.plotting import BLUE, FAINT, INK, MUTED, label_axes
 from ampere.storage.profile import Profile
 
 TITLE = "profiled points, test points and estimated surface of convolutions"
@@ -57,12 +57,12 @@ def jobs(plan: Plan) -> list[Job[object]]:
     return [job for device in plan.large_devices for job in (of_family(plan, device, FAMILY), test_job(plan, device))]
 
 
-def records(lab: Session) -> Iterator[Record]:
-    plan = lab.plan
+def records(session: Session) -> Iterator[Record]:
+    plan = session.plan
     for device in plan.large_devices:
-        profile = lab.get(of_family(plan, device, FAMILY))
-        estimator = lab.remember(("estimator", device, FAMILY), lambda profile=profile: Estimator(profile))  # type: ignore[misc]
-        tests = iter(lab.get(test_job(plan, device)))
+        profile = session.get(of_family(plan, device, FAMILY))
+        estimator = session.remember(("estimator", device, FAMILY), lambda profile=profile: Estimator(profile))  # type: ignore[misc]
+        tests = iter(session.get(test_job(plan, device)))
         for name, layer in surfaces().items():
             head = {"device": device, "device_title": title_of(device), "meter": profile.meter.name, "surface": name}
             for c in test_channels(plan, layer):
@@ -102,10 +102,8 @@ def _grid(layer: Layer) -> list[tuple[int, int]]:
     return [(i, o) for i in along(layer.channels_in) for o in along(layer.channels_out)]
 
 
-# Above: the estimated surface with the test points. Below: how far each test is from it, and where was profiled.
-
-
 def draw(figure: Any, records: Sequence[Record]) -> None:
+    """Above: the estimated surface and the test points. Below: how far each test is from it, and what was profiled."""
     columns = [(d, s, rows) for d, own in by(records, "device_title").items() for s, rows in by(own, "surface").items()]
     figure.set_size_inches(3.9 * len(columns) + 0.6, 7.6)
     for i, (device, size, rows) in enumerate(columns):
@@ -122,8 +120,8 @@ def _surface(axes: Any, title: str, kinds: dict[str, list[Record]]) -> None:
     x, y = (sorted({r[key] for r in kinds["surface"]}) for key in ("channels_in", "channels_out"))
     heights = {(r["channels_in"], r["channels_out"]): r["estimate"] / scale for r in kinds["surface"]}
     z = np.array([[heights[i, o] for i in x] for o in y])
-    axes.plot_surface(*np.meshgrid(x, y), z, color=OURS, alpha=0.25, edgecolor=OURS, linewidth=0.25)
-    for kind, mark, colour in (("profiled", "o", OURS), ("test", "x", "#c44536")):
+    axes.plot_surface(*np.meshgrid(x, y), z, color=BLUE, alpha=0.25, edgecolor=BLUE, linewidth=0.25)
+    for kind, mark, colour in (("profiled", "o", BLUE), ("test", "x", "#c44536")):
         own = kinds.get(kind, [])
         places = [[r["channels_in"] for r in own], [r["channels_out"] for r in own]]
         axes.scatter(
@@ -167,5 +165,5 @@ def _differences(axes: Any, kinds: dict[str, list[Record]]) -> Any:
         zorder=2,
     )
     mean = sum(map(abs, errors)) / max(1, len(errors))
-    plain(axes, f"tests (x above) are {mean:.1f} % off; grey: profiled", "channels in", "channels out")
+    label_axes(axes, f"tests (x above) are {mean:.1f} % off; grey: profiled", "channels in", "channels out")
     return shown

@@ -10,12 +10,11 @@ from ampere.evaluation.case_study.images import TESTED, TRAINED, name_of
 from ampere.evaluation.case_study.jobs import EnergyJob, TrainingJob
 from ampere.evaluation.case_study.model import FLOPS, MODELS, ORIGINAL, OURS, SHARE
 from ampere.evaluation.case_study.verdict import verdict_of
-from ampere.evaluation.drawing import FAINT, INK, MUTED, THEIRS, Record, by, legend, panels, plain, unit_for
-from ampere.evaluation.drawing import OURS as OUR_COLOUR
-from ampere.evaluation.jobs import Job, ProfileJob
+from ampere.evaluation.drawing import by, panels, unit_for
+from ampere.evaluation.jobs import Job, ProfileJob, Record
 from ampere.evaluation.plan import Plan, title_of
-from ampere.evaluation.running import Record
 from ampere.evaluation.session import Session
+from ampere.reporting.plotting import BLUE, FAINT, INK, MUTED, ORANGE, label_axes
 
 TITLE = "pruned to half the energy of 2,000 iterations, and trained"
 FIGURE = "Fig. 13"
@@ -45,11 +44,11 @@ def jobs(plan: Plan) -> Sequence[Job[Any]]:
     return [*measured, *found]
 
 
-def records(lab: Session) -> Iterator[Record]:
-    """Joules of an iteration were measured beside the yardstick; those of a run are as many times that."""
-    for device in lab.plan.devices:
-        for case in cases(lab.plan, device):
-            energy, trained = lab.get(case.energy), lab.get(case)
+def records(session: Session) -> Iterator[Record]:
+    """Joules of an iteration were measured, paired with the yardstick; those of a run are as many times that."""
+    for device in session.plan.devices:
+        for case in cases(session.plan, device):
+            energy, trained = session.get(case.energy), session.get(case)
             costs = {name: _joules(model) for name, model in energy["models"].items()}
             whole = costs[ORIGINAL] or 1.0
             for name in MODELS:
@@ -74,19 +73,18 @@ def records(lab: Session) -> Iterator[Record]:
 
 def _joules(model: dict[str, Any]) -> float | None:
     """An iteration's: the mean of its two measurements."""
-    return (model["joules"] + model["joules_again"]) / 2 if "joules" in model else None
+    return (model["joules"] + model["joules_repeat"]) / 2 if "joules" in model else None
 
-
-# As in the paper: test loss and accuracy over iterations, and beside them the energy spent against the budget.
 
 WAYS = {
     ORIGINAL: ("original", MUTED),
-    FLOPS: ("pruned by FLOPs", THEIRS),
-    OURS: ("pruned by Ampere", OUR_COLOUR),
+    FLOPS: ("pruned by FLOPs", ORANGE),
+    OURS: ("pruned by Ampere", BLUE),
 }
 
 
 def draw(figure: Any, records: Sequence[Record]) -> None:
+    """As in the paper: test loss and accuracy over iterations, and the energy spent against the budget."""
     devices = by(records, "device_title")
     axes = iter(panels(figure, 3 * len(devices), columns=3, width=4.2, height=3.7))
     for device, rows in devices.items():
@@ -108,8 +106,8 @@ def _over_iterations(axes: Any, rows: Sequence[Record], column: int, scale: floa
         each = [[scale * curve[i][column] for curve in curves] for i in range(len(places))]
         axes.fill_between(places, [min(e) for e in each], [max(e) for e in each], color=colour, alpha=0.12, lw=0)
         axes.plot(places, [mean(e) for e in each], color=colour, lw=1.6, label=label)
-    plain(axes, title, "iterations", words)
-    legend(axes, loc="upper right" if column == 1 else "lower right")
+    label_axes(axes, title, "iterations", words)
+    axes.legend(loc="upper right" if column == 1 else "lower right")
 
 
 def _energy(axes: Any, rows: Sequence[Record]) -> None:
@@ -132,4 +130,4 @@ def _energy(axes: Any, rows: Sequence[Record]) -> None:
     )
     axes.fill_between([0, last], budget, budget * 2.1, color=FAINT, alpha=0.5, lw=0, zorder=0)
     axes.set(xlim=(0, 1.16 * last), ylim=(0, 2.1 * budget))
-    plain(axes, "", "iterations", f"energy spent [{unit}]")
+    label_axes(axes, "", "iterations", f"energy spent [{unit}]")

@@ -7,15 +7,16 @@ from random import Random
 from typing import Any
 
 from ampere.evaluation.comparing import compared
-from ampere.evaluation.drawing import Record, by, colour_of, device_panels, label_of, plain, shared_legend
-from ampere.evaluation.jobs import TrialsJob, needs, of_family
+from ampere.evaluation.drawing import by, colour_of, device_panels, shared_legend
+from ampere.evaluation.jobs import Record, TrialsJob, needs, of_family
 from ampere.evaluation.plan import Plan
-from ampere.evaluation.running import Record
 from ampere.evaluation.session import Session
 from ampere.models.loading import find_space
 from ampere.models.spaces import RESNET
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
+from ampere.reporting.plotting import label_axes
+from ampere.reporting.words import method_name
 from ampere.storage.profile import Profile
 
 TITLE = "errors of ResNets of growing depth"
@@ -41,21 +42,20 @@ def trials(plan: Plan, device: str, depth: int) -> TrialsJob:
 jobs = needs(lambda plan: [trials(plan, device, depth) for device in plan.large_devices for depth in BLOCKS])
 
 
-def records(lab: Session) -> Iterator[Record]:
-    for device in lab.plan.large_devices:
+def records(session: Session) -> Iterator[Record]:
+    for device in session.plan.large_devices:
         for depth in BLOCKS:
-            comparison = compared(lab, trials(lab.plan, device, depth))
+            comparison = compared(session, trials(session.plan, device, depth))
             for trial in comparison.trials:
                 yield {**comparison.of, "depth": depth, **trial.to_json()}
 
-
-# How many networks are estimated within an error: nearer to the upper left is better; one line a depth.
 
 SHOWN = ("additive", "flops_intercept")
 STYLES = ("-", "--", ":")
 
 
 def draw(figure: Any, records: Sequence[Record]) -> None:
+    """How many networks are estimated within an error: nearer to the upper left is better; one line a depth."""
     for axes, title, rows in device_panels(figure, records, width=4.0, height=3.8):
         largest = 0.0
         for method in SHOWN:
@@ -63,10 +63,10 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
                 errors = sorted(100 * abs(r["estimates"][method] / r["joules"] - 1) for r in own)
                 largest = max(largest, errors[-1])
                 shares = [100 * (i + 1) / len(errors) for i in range(len(errors))]
-                label = f"{label_of(method)}, {depth} layers"
+                label = f"{method_name(method)}, {depth} layers"
                 axes.step(
                     [0, *errors, 1e3], [0, *shares, 100], style, where="post", color=colour_of(method), label=label
                 )
         axes.set(xlim=(0, min(80.0, 1.05 * largest)), ylim=(0, 102))
-        plain(axes, title, "error at most [%]", "networks [%]")
+        label_axes(axes, title, "error at most [%]", "networks [%]")
     shared_legend(figure)

@@ -1,0 +1,157 @@
+"""What was learnt of each kind of layer: its cost over channels, at the configuration that was measured most."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ampere.core import Layer, Network, units
+from ampere.core.kinds import group
+from ampere.estimation.estimate import Z90, Estimator, LayerShare
+from ampere.storage.profile import Observation, Profile
+
+from .charts import Curve, Heatmap, Seen
+from .drawing import whole
+from .record import Chart, Section, Table
+from .words import configuration, joules_note, kind_name
+
+FEWEST = 3  # measured places of a surface that is shown
+CELLS, FINEST, STEPS = 2_600, 40, 64  # cells of all heat maps together, of one side, and of a line
+NO_SURFACE = ("glue", "opaque")
+COLUMNS = (">channels in", ">channels out", ">learnt", "how it was measured")
+Place = tuple[int, int]  # channels in, channels out
+
+
+@dataclass(frozen=True)
+class Known:
+    """One configuration of a kind: a layer that represents it, and the channels at which it was trained."""
+
+    layer: Layer
+    batch: int
+    alone: dict[Place, Observation]  # trained by itself, with a loss
+    within: frozenset[Place]  # as a part of something larger
+
+    @property
+    def places(self) -> list[Place]:
+        return sorted({*self.alone, *self.within})
+
+    @property
+    def is_a_surface(self) -> bool:
+        """Whether both numbers of channels were varied, and not only together."""
+        apart = any(i != o for i, o in self.places)
+        return apart and len({i for i, _ in self.places}) > 1 and len({o for _, o in self.places}) > 1
+
+
+def surfaces_section(profile: Profile, estimator: Estimator) -> Section | None:
+    found = sorted(most_measured(profile).items())
+    side = min(FINEST, int((CELLS / max(1, sum(k.is_a_surface for _, k in found))) ** 0.5))
+    charts = tuple(_chart(name, known, estimator, side) for name, known in found)
+    if not charts:
+        return None
+    words = ("What each kind of layer costs, at the configuration that was measured most.",)
+    return Section("surfaces", "What was learnt of each kind of layer", words, charts=charts)
+
+
+def most_measured(profile: Profile) -> dict[str, Known]:
+    """For each kind, the configuration that was measured at most places."""
+    seen: dict[tuple[str, object], list[tuple[Layer, Observation]]] = defaultdict(list)
+    for observation in profile.observations:
+        for layer in observation.network.layers:
+            seen[group(layer), tuple(sorted(layer.config.items()))].append((layer, observation))
+    best: dict[str, Known] = {}
+    for (name, _), found in seen.items():
+        known = _known(found)
+        more = name not in best or len(known.places) > len(best[name].places)
+        if len(known.places) >= FEWEST and name not in NO_SURFACE and more:
+            best[name] = known
+    return best
+
+
+def _known(found: list[tuple[Layer, Observation]]) -> Known:
+    function, _ = Counter(layer.function for layer, _ in found).most_common(1)[0]
+    layer, observation = next((layer, o) for layer, o in found if layer.function == function)
+    alone = {(x.channels_in, x.channels_out): o for x, o in found if o.purpose == "layer"}
+    within = frozenset((x.channels_in, x.channels_out) for x, o in found if o.purpose != "layer")
+    return Known(layer, observation.network.batch, alone, within - alone.keys())
+
+
+def _chart(name: str, known: Known, estimator: Estimator, side: int) -> Chart:
+    title = f"{kind_name(name).capitalize()}: {configuration(known.layer)}"
+    if known.is_a_surface:
+        return _heatmap(name, title, known, estimator, side)
+    return _curve(name, title, known, estimator)
+
+
+def _share(estimator: Estimator, known: Known, place: Place) -> LayerShare:
+    layer = known.layer.with_channels(*place)
+    return estimator.estimate(Network((layer,), known.batch), "tuned", 1.0).by_layer[0]
+
+
+def _even(values: set[int], most: int) -> list[int]:
+    low, high = min(values), max(values)
+    count = min(most, high - low + 1)
+    return sorted({round(low + (high - low) * i / max(count - 1, 1)) for i in range(count)})
+
+
+def _measured(known: Known, estimator: Estimator) -> Iterator[tuple[Place, str, tuple[str, ...]]]:
+    """Each measured place, in words and as a row of a table."""
+    for place in known.places:
+        learnt = units.joules(_share(estimator, known, place).joules)
+        how = "trained within a network"
+        if place in known.alone:
+            how = f"trained alone: {units.joules(known.alone[place].measurement.joules)} with its step and loss"
+        tip = f"{place[0]:,} → {place[1]:,} channels: {learnt} learnt; {how}"
+        yield place, tip, (whole(place[0]), whole(place[1]), learnt, how)
+
+
+def _heatmap(name: str, title: str, known: Known, estimator: Estimator, side: int) -> Chart:
+    measured = list(_measured(known, estimator))
+    xs, ys = _even({i for i, _ in known.places}, side), _even({o for _, o in known.places}, side)
+    values = [[_share(estimator, known, (x, y)).joules for x in xs] for y in ys]
+    seen = [Seen(*place, tip, place in known.alone) for place, tip, _ in measured]
+    return Chart(
+        f"surface-{name}",
+        title,
+        "Colour: the learnt cost of the layer in a training step. White points were trained alone, black ones as a "
+        f"part of a network. {joules_note(estimator.meter)}",
+        Heatmap(xs, ys, values, seen),
+        Table(COLUMNS, tuple(row for *_, row in measured)),
+    )
+
+
+def _curve(name: str, title: str, known: Known, estimator: Estimator) -> Chart:
+    measured = list(_measured(known, estimator))
+    ins, outs = {i for i, _ in known.places}, {o for _, o in known.places}
+    both, over_in = ins == outs, len(ins) > 1
+    xs = _even(ins if over_in else outs, STEPS)
+    shares = [_share(estimator, known, (x, x) if both else (x, min(outs)) if over_in else (min(ins), x)) for x in xs]
+    seen = [
+        Seen(p[0] if over_in else p[1], _height(p, known, estimator), tip, p in known.alone) for p, tip, _ in measured
+    ]
+    label = "channels" if both else f"channels in; {min(outs):,} out" if over_in else f"channels out; {min(ins):,} in"
+    curve = Curve(
+        xs,
+        [s.joules for s in shares],
+        [s.joules - Z90 * s.stddev for s in shares],
+        [s.joules + Z90 * s.stddev for s in shares],
+        seen,
+        label,
+    )
+    return Chart(
+        f"surface-{name}",
+        title,
+        "Line: the learnt cost of the layer in a training step, with its 90 % band. Short strokes: sizes that were "
+        f"trained within networks; points: alone, less the step and the loss. {joules_note(estimator.meter)}",
+        curve,
+        Table(COLUMNS, tuple(row for *_, row in measured)),
+    )
+
+
+def _height(place: Place, known: Known, estimator: Estimator) -> float:
+    """The curve, plus what the measurement costs more than its estimate with step and loss."""
+    if place not in known.alone:
+        return 0.0
+    seen = known.alone[place]
+    expected = estimator.estimate(seen.network, seen.measurement.allocator, 1.0).joules
+    return max(_share(estimator, known, place).joules + seen.measurement.joules - expected, 0.0)
