@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ampere.core.errors import UsageError
-from ampere.evaluation.case_study.images import SIZE, draw_faces, task
+from ampere.evaluation.case_study.images import SIZE, draw_faces, load_celeba, task
 
 
 def test_faces_are_repeatable_and_differ_by_seed():
@@ -42,7 +42,7 @@ def folder(tmp_path):
 
 
 def test_photographs_come_with_their_attribute(folder):
-    trained, tested = celeba.load(folder, 20, 10)
+    trained, tested = load_celeba(folder, 20, 10)
     assert trained.pixels.shape == (20, SIZE, SIZE)
     assert list(tested.labels) == [0, 1] * 5
     assert trained.pixels[trained.labels == 1].min() > trained.pixels[trained.labels == 0].max()
@@ -50,22 +50,22 @@ def test_photographs_come_with_their_attribute(folder):
 
 def test_a_folder_without_celeba_is_said(tmp_path):
     with pytest.raises(UsageError, match=r"no readable list_attr_celeba.txt.*folder that holds it"):
-        celeba.load(tmp_path, 20, 10)
+        load_celeba(tmp_path, 20, 10)
 
 
 def test_too_few_photographs_are_said(folder):
     with pytest.raises(UsageError, match="30 photographs, but 40 are needed"):
-        celeba.load(folder, 20, 20)
+        load_celeba(folder, 20, 20)
 
 
 def test_a_missing_photograph_is_said(folder):
     (folder / "img_align_celeba" / "000029.jpg").unlink()
     with pytest.raises(UsageError, match=r"000029.jpg cannot be read"):
-        celeba.load(folder, 20, 10)
+        load_celeba(folder, 20, 10)
 
 
 @pytest.mark.parametrize("table", ["", "30\nSmiling\na.jpg 1\n"])
 def test_a_table_without_the_attribute_is_said(folder, table):
     (folder / "list_attr_celeba.txt").write_text(table)
     with pytest.raises(UsageError, match="no table of CelebA's with a column Male"):
-        celeba.load(folder, 1, 1)
+        load_celeba(folder, 1, 1)
