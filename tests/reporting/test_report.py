@@ -220,6 +220,7 @@ def test_equal_blocks_are_one_bar_and_can_be_opened(profile):
     blocks = chart(report, "model-1-layers")
     assert [bar.name for bar in blocks.plot.bars] == ["stem", "encoder.layers.0-11", "head", "step overhead"]
     assert "12 × 2 layers" in blocks.plot.bars[1].detail  # noqa: RUF001
+    assert report.sections[0].words[0].startswith("1 of 3 blocks takes")
     inside, every = blocks.inside
     assert [bar.name for bar in inside.plot.bars] == ["attention", "feed_forward"]
     assert len(every.table.rows) == 27
@@ -247,7 +248,7 @@ def test_a_part_that_balances_others_counts_as_nothing_and_that_is_said(profile,
     monkeypatch.setattr(model_section, "_variance_parts", lambda *_: parts)
     drawn = chart(make_report(profile, [network]), "model-1-uncertainty")
     assert [bar.label for bar in drawn.plot.bars] == ["59 %", "0 %", "41 %"]
-    assert "1 part that balance others are counted as 0" in drawn.caption
+    assert "Parts that balance others count as 0" in drawn.caption
 
 
 def test_kinds_without_a_colour_of_their_own_are_one_grey_share(profile):

@@ -56,6 +56,7 @@ class Bar:
     low: float | None = None
     high: float | None = None
     colour: str = "one"
+    parts: tuple[tuple[str, float], ...] = ()  # colours and values that it is made of, if several
     hollow: bool = False
     other_rows: dict[str, int] = field(default_factory=dict)  # its row in another order
 
@@ -121,10 +122,9 @@ def _bar(bar: Bar, name: str, scale: Linear, layout: BarLayout) -> list[Mark]:
     middle = layout.bar + BAR / 2
     detail = layout.details or room_for(name, NAME) + 6
     room = (layout.left if layout.details else layout.names) - detail
-    length = max(scale(bar.value) - layout.left, 1.0)
     marks: list[Mark] = [
         Text(0, layout.text, name, NAME, "ink"),
-        Rect(layout.left, layout.bar, length, BAR, bar.colour, bar.colour, 1.5, 0.35 if bar.hollow else 1.0),
+        *_pieces(bar, scale, layout),
         Text(layout.width, layout.text, bar.label, VALUE, "ink", "end"),
     ]
     if bar.detail and room_for(bar.detail, DETAIL) <= room:
@@ -136,6 +136,15 @@ def _bar(bar: Bar, name: str, scale: Linear, layout: BarLayout) -> list[Mark]:
         marks += [Line(line, "card", 3.6) for line in whisker]  # a rim that keeps it visible on its bar
         marks += [Line(line, "ink", 1.4) for line in whisker]
     return marks
+
+
+def _pieces(bar: Bar, scale: Linear, layout: BarLayout) -> list[Mark]:
+    opacity, start, pieces = 0.35 if bar.hollow else 1.0, 0.0, []
+    for colour, value in bar.parts or ((bar.colour, bar.value),):
+        x, end = scale(start), scale(start + value)
+        pieces.append(Rect(x, layout.bar, max(end - x, 1.0), BAR, colour, colour, 1.5, opacity))
+        start += value
+    return [*pieces]
 
 
 def _reference(reference: Reference, x: float, top: float, rows: int, layout: BarLayout) -> list[Mark]:

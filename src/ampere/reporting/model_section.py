@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ampere.core import Layer, Network, units
 from ampere.core.setup import ALLOCATORS
@@ -49,14 +49,15 @@ def model_section(
     charts = [kinds_chart(key, estimate, colours)]
     grouped = blocks(estimate)
     many = len(estimate.by_layer) > MOST_BARS and len(grouped) < FEWER * len(estimate.by_layer)
-    if group_by == "block" or (group_by is None and many):
+    by_block = many if group_by is None else group_by == "block"
+    if by_block:
         charts.append(blocks_chart(key, network, estimate, grouped, colours))
     else:
         charts.append(layers_chart(key, network, estimate, colours))
     model, _ = estimator.of_joules
     if isinstance(model, Additive) and estimate.stddev > 0:
         charts.append(_uncertainty_chart(key, network, estimate, model, estimator.condition_doubt))
-    words = (where_it_goes(estimate), *_warning(estimate))
+    words = (where_it_goes(estimate, grouped if by_block else ()), *_warning(estimate))
     facts = [*_certainty(estimate), ("assumes", ALLOCATORS[estimate.allocator]), ("covers", COVERS)]
     facts += [("note", note) for note in network.notes]
     title = f"Where the energy of {estimate.network or 'the network'} goes"
@@ -87,20 +88,26 @@ def figures(estimate: Estimate, run: Run, batch: int) -> tuple[tuple[str, str], 
     return tuple(shown)
 
 
-def where_it_goes(estimate: Estimate) -> str:
-    """A sentence that names the fewest layers that take half of the energy."""
-    layers = sorted(estimate.by_layer[:-1], key=lambda share: -share.joules)
+def where_it_goes(estimate: Estimate, grouped: Sequence[Block] = ()) -> str:
+    """A sentence that names the fewest layers, or blocks, that take half of the energy."""
+    things, parts = "layers", [(_with_kind(share), share.joules) for share in estimate.by_layer[:-1]]
+    if grouped:
+        things, parts = "blocks", [(_block_name(block), block.joules) for block in grouped[:-1]]
+    parts.sort(key=lambda part: -part[1])
     taken, count = 0.0, 0
-    while count < len(layers) and taken < 0.5 * estimate.joules:
-        taken, count = taken + layers[count].joules, count + 1
+    while count < len(parts) and taken < 0.5 * estimate.joules:
+        taken, count = taken + parts[count][1], count + 1
     if not count:
         return "All of the energy is the overhead of a step."
-    some = ", ".join(f"{called(s)} ({kind_name(s.kind)})" if s.name else called(s) for s in layers[:count][:3])
+    some = ", ".join(name for name, _ in parts[:count][:3])
     more = f" and {count - 3} more" if count > 3 else ""
     takes = "takes" if count == 1 else "take"
-    return (
-        f"{count} of {len(layers)} layers {takes} {units.percent(taken / estimate.joules)} of the energy: {some}{more}."
-    )
+    share = units.percent(taken / estimate.joules)
+    return f"{count} of {len(parts)} {things} {takes} {share} of the energy: {some}{more}."
+
+
+def _with_kind(share: LayerShare) -> str:
+    return f"{called(share)} ({kind_name(share.kind)})" if share.name else called(share)
 
 
 def _warning(estimate: Estimate) -> list[str]:
@@ -186,7 +193,8 @@ def blocks_chart(
         f"{key}-layers",
         "Block by block, in the order in which they run",
         "Energy of each block in one iteration, forward and backward; equal blocks that follow each other are one bar. "
-        f"Whiskers are 90 % intervals, at most.{cut} {joules_note(estimate.meter)}",
+        "Colours are kinds of layers, as in the chart by kind; whiskers are 90 % intervals of single layers."
+        f"{cut} {joules_note(estimate.meter)}",
         Bars(bars),
         Table(("block", ">blocks", ">layers in each", ">energy", ">share"), cells),
         full=True,
@@ -212,9 +220,18 @@ def _block_name(block: Block) -> str:
 def _block_bar(block: Block, estimate: Estimate, colours: dict[str, str], rank: int) -> Bar:
     share = share_of(block.joules, estimate.joules)
     each = plural(len(block.one), "layer") if len(block.one) > 1 else kind_name(block.one[0].kind)
-    detail = "" if block.kind == "step" else f"{block.count} {TIMES} {each}" if block.count > 1 else each
-    colour = colours.get(block.kind, "rest") if block.kind else "one"
-    return _energy_bar(_block_name(block), detail, block.joules, block.stddev, share, colour, False, rank)
+    detail = (
+        "" if block.kind == "step" or not block.name else f"{block.count} {TIMES} {each}" if block.count > 1 else each
+    )
+    colour = colours.get(block.kind, "rest")
+    stddev = block.stddev if len(block.layers) == 1 else 0.0  # of several layers only an upper bound is known
+    bar = _energy_bar(_block_name(block), detail, block.joules, stddev, share, colour, False, rank)
+    parts: dict[str, float] = {}
+    for layer in block.layers:
+        of_kind = colours.get(layer.kind, "rest")
+        parts[of_kind] = parts.get(of_kind, 0.0) + max(layer.joules, 0.0)
+    order = sorted(parts.items(), key=lambda part: -part[1])
+    return replace(bar, parts=tuple(order)) if len(order) > 1 else bar
 
 
 def _inside(key: str, block: Block, estimate: Estimate, details: dict[int, str], colours: dict[str, str]) -> Chart:
@@ -234,11 +251,12 @@ def _inside(key: str, block: Block, estimate: Estimate, details: dict[int, str],
         )
         for i, share in enumerate(block.one)
     ]
+    pale = " Pale bars: outside what was measured on this device." if any(row.hollow for row in rows) else ""
     of = f"each of {block.count} equal blocks" if block.count > 1 else plural(len(block.one), "layer")
     return Chart(
         key,
         f"Inside {placed(block.name)} ({of})",
-        f"Energy of the layers of one block, and their shares of it. {joules_note(estimate.meter)}",
+        f"Energy of the layers of one block, and their shares of it.{pale} {joules_note(estimate.meter)}",
         Bars(rows),
         Table(("layer", ">energy and share of the block"), tuple((row.name, row.label) for row in rows)),
         full=True,
@@ -307,6 +325,7 @@ def _energy_bar(
         joules - half if half else None,
         joules + half if half else None,
         colour,
+        (),
         pale,
         {"cost": rank},
     )
@@ -377,8 +396,7 @@ def _uncertainty_chart(key: str, network: Network, estimate: Estimate, model: Ad
     for name, share in parts:
         shown = f"{100 * share_of(share, total):.0f} %"
         rows.append(Bar(name, share_of(share, total), shown, f"{name}: {shown} of the variance", colour="four"))
-    balancing = sum(share < 0 for _, share in parts)
-    clipped = f" {plural(balancing, 'part')} that balance others are counted as 0." if balancing else ""
+    clipped = " Parts that balance others count as 0." if any(share < 0 for _, share in parts) else ""
     return Chart(
         f"{key}-uncertainty",
         "Where the uncertainty comes from",

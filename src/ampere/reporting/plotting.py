@@ -97,6 +97,10 @@ def _bars(axes: Any, plot: Bars) -> None:
     drawn = axes.barh(rows, [b.value for b in plot.bars], height=0.62, color=colours)
     for i, (bar, patch) in enumerate(zip(plot.bars, drawn, strict=True)):
         patch.set_alpha(0.35 if bar.hollow else 1.0)
+        left = 0.0
+        for colour, value in bar.parts:
+            axes.barh([i], [value], left=left, height=0.62, color=LIGHT[colour])
+            left += value
         if bar.low is not None and bar.high is not None:
             span = [[bar.value - max(bar.low, 0.0)], [bar.high - bar.value]]
             axes.errorbar([bar.value], [i], xerr=span, color=INK, capsize=2.5, lw=1.1)
@@ -129,6 +133,7 @@ def _histogram(axes: Any, plot: Histogram) -> None:
     axes.stairs(plot.counts, plot.edges, fill=True, color=BLUE)
     axes.axvline(min(plot.median, plot.edges[-1]), color=INK, lw=1, ls="--", label=plot.note)
     axes.xaxis.set_major_formatter(lambda value, _: units.percent(value))
+    axes.locator_params(axis="y", integer=True)
     axes.legend(loc="upper right")
     label_axes(axes, "", plot.label, plot.things)
 
