@@ -17,9 +17,9 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 import ampere
+from ampere.baselines.answers import strategy_of, names
+from ampere.evaluation.validation import Validation
 from ampere.storage.profile import Profile
-from ampere.validation.methods import campaign_of, names
-from ampere.validation.validate import Validation
 
 SECONDS = {"lenet5": 15, "cnn5": 15, "har": 15, "lstm": 15, "transformer": 25, "resnet": 25, "cnn": 60}
 SHOWN = ("additive", "physics", "flops_intercept", "flops")
@@ -57,7 +57,7 @@ def one(family: str, path: Path, networks: int, seed: int, methods: tuple[str, .
 
 def needed(methods: tuple[str, ...]) -> list[tuple[str, str]]:
     """Campaigns other than ours, which serves everything that learns from whole networks."""
-    wanted = dict.fromkeys(campaign_of(name) for name in methods)
+    wanted = dict.fromkeys(strategy_of(name) for name in methods)
     return [c for c in wanted if c not in (("additive", "yardstick"), ("networks", "yardstick"))]
 
 

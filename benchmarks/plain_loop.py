@@ -18,9 +18,9 @@ from statistics import mean, median
 import ampere
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.fitting import drift_share_in
+from ampere.evaluation.validation import unseen
 from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
-from ampere.validation.validate import unseen
 
 SECONDS = {"cnn5": 15, "resnet": 25}
 

@@ -21,6 +21,7 @@ import ampere
 from ampere.core.errors import UsageError
 from ampere.devices import opened
 from ampere.estimation.estimate import Estimator
+from ampere.evaluation.validation import measure_twice
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.models.loading import LoadedModel
 from ampere.profiling.sources import source_of
@@ -32,7 +33,6 @@ from ampere.pruning.rebuilding import experiment_of
 from ampere.pruning.refitting import joules_of
 from ampere.pruning.result import Pruned
 from ampere.pruning.strategies.searching import cheapest
-from ampere.validation.validate import measure_twice
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 SECONDS = {"transformer": 25.0, "resnet": 25.0}

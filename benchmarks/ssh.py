@@ -24,9 +24,9 @@ import ampere
 from ampere.core import Network
 from ampere.devices import Worker, opened
 from ampere.estimation.estimate import Estimator
+from ampere.evaluation.validation import unseen
 from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
-from ampere.validation.validate import unseen
 
 FAMILY = "lenet5"
 BLOCKS, NETWORKS = 60, 20

@@ -17,6 +17,8 @@ from ampere.devices import allocator_on, check_same_meter, describe, opened, set
 from ampere.devices.opening import LOCAL
 from ampere.estimation.estimate import Estimate, Estimator, joules_in
 from ampere.estimation.fitting import drift_share_in
+from ampere.evaluation.validation import ROUNDS, Validation, measure_twice, unseen
+from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.models.loading import LoadedModel, find_space, is_flax, load_model, need_torch, refuse_flax
 from ampere.profiling.capabilities import built_by, check_setup, itself, known
@@ -27,8 +29,6 @@ from ampere.profiling.sources import Source, SpaceSource, source_of
 from ampere.profiling.strategies.strategy import Goal, Progress
 from ampere.storage.places import default_path
 from ampere.storage.profile import Profile, check_device
-from ampere.validation.validate import ROUNDS, Validation, measure_twice, unseen
-from ampere.validation.validate import compare as compare_methods
 
 if TYPE_CHECKING:
     from torch import nn

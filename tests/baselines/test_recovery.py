@@ -1,4 +1,4 @@
-"""Each rival recovers a device that obeys the rival's own assumptions."""
+"""Each baseline recovers a device that obeys its own assumptions."""
 
 from random import Random
 
@@ -7,8 +7,7 @@ import pytest
 from tests.synthetic import chain, observed, random_chains
 
 from ampere.baselines import METHODS, Evidence
-from ampere.baselines.layers import layers
-from ampere.baselines.parameters import parameters
+from ampere.baselines.counts import layers, parameters
 from ampere.baselines.roofline import Roofs
 from ampere.core import Layer, Network, work
 from ampere.profiling.isolated import alone, operations, stages_of

@@ -2,7 +2,7 @@
 
 from ampere.cli.views.validation import show
 from ampere.core import Meter
-from ampere.validation.validate import Row, Validation
+from ampere.evaluation.validation import Row, Validation
 
 
 def test_the_best_comes_first_and_ours_is_marked(capsys):

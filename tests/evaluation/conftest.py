@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from ampere.evaluation import catalogue
-from ampere.evaluation.folder import Folder
-from ampere.evaluation.lab import Lab
+from ampere.evaluation import running
 from ampere.evaluation.plan import Plan
 from ampere.evaluation.running import run
+from ampere.evaluation.session import Folder, Session
 
 DEVICE = "simulated:xavier"
 
@@ -16,13 +15,13 @@ DEVICE = "simulated:xavier"
 @dataclass(frozen=True)
 class Tiny(Plan):
     quick: bool = True
-    asked_devices: tuple[str, ...] = (DEVICE,)
+    chosen_devices: tuple[str, ...] = (DEVICE,)
 
     def families(self, device):
         return ("lenet5", "cnn5")
 
-    def rivals(self, device, family):
-        return super().rivals(device, family)[:1]
+    def baselines(self, device, family):
+        return super().baselines(device, family)[:1]
 
     def networks(self, family):
         return 4
@@ -36,13 +35,13 @@ class Tiny(Plan):
 
 
 @pytest.fixture
-def lab(tmp_path):
-    with Lab(Folder(tmp_path / "out"), Tiny()) as lab:
-        yield lab
+def session(tmp_path):
+    with Session(Folder(tmp_path / "out"), Tiny()) as session:
+        yield session
 
 
 @pytest.fixture(scope="session")
 def evaluated(tmp_path_factory):
     """The folder and the results of all experiments, run once."""
-    with Lab(Folder(tmp_path_factory.mktemp("evaluated")), Tiny()) as lab:
-        return lab.folder, {result.experiment: result for result in run(catalogue.in_paper_order(), lab)}
+    with Session(Folder(tmp_path_factory.mktemp("evaluated")), Tiny()) as session:
+        return session.folder, {result.experiment: result for result in run(running.in_paper_order(), session)}

@@ -3,53 +3,51 @@
 import pytest
 
 from ampere.core.errors import ProfileError, UsageError
-from ampere.evaluation.between_runs import between, check
-from ampere.evaluation.drawing.saving import draw
-from ampere.evaluation.folder import Folder
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.running import Result, run
-from ampere.evaluation.summary import drift_of, summary_of
+from ampere.evaluation.between_runs import between, check, drift_of
+from ampere.evaluation.running import Result, draw, run
+from ampere.evaluation.session import Folder, Session
+from ampere.evaluation.summary import summary_of
 from ampere.storage.files import read_document, write_document
 
 from .conftest import DEVICE, Tiny
 
-DEARER = 1.1
+RISE = 1.1
 
 
 def spoilt(folder):
-    """Every trial of a run made dearer by a tenth: a drift that is known."""
+    """Every trial of a run made more expensive by a tenth: a drift that is known."""
     for path in (folder.path / "measured").glob("trials-*.json"):
         pairs = read_document(path, "trials", 1)
         for half in (half for pair in pairs for half in pair):
             measured = half["measurement"]
-            measured["joules"] *= DEARER
-            measured["joules_rounds"] = [DEARER * joules for joules in measured["joules_rounds"]]
+            measured["joules"] *= RISE
+            measured["joules_rounds"] = [RISE * joules for joules in measured["joules_rounds"]]
         write_document(path, "trials", 1, pairs)
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """A run, and the same again on a device that has become dearer; what `run` measures of both."""
+    """A run, and the same again on a device that has become more expensive; what `run` measures of both."""
     folders = [Folder(tmp_path_factory.mktemp(name)) for name in ("before", "now")]
     for folder in folders:
-        with Lab(folder, Tiny()) as lab:
-            lab.agree()
-            run(["calibration"], lab)
+        with Session(folder, Tiny()) as session:
+            session.agree()
+            run(["calibration"], session)
     spoilt(folders[1])
     return folders
 
 
 @pytest.fixture(autouse=True)
 def small_plans(monkeypatch):
-    monkeypatch.setattr("ampere.evaluation.folder.Plan", lambda quick, seed: Tiny(quick, seed))
+    monkeypatch.setattr("ampere.evaluation.session.Plan", lambda quick, seed: Tiny(quick, seed))
 
 
-def test_what_became_dearer_is_told_network_by_network(runs):
+def test_what_became_more_expensive_is_shown_network_by_network(runs):
     before, now = runs
-    result = between(before, Lab(now, Tiny()))
+    result = between(before, Session(now, Tiny()))
     assert len(result.records) == 8
     for record in result.records:
-        assert record["joules"] / record["joules_before"] == pytest.approx(DEARER)
+        assert record["joules"] / record["joules_before"] == pytest.approx(RISE)
         assert record["estimate"] == pytest.approx(record["estimate_before"])
         assert record["estimate_carried"] == pytest.approx(record["estimate"])
         assert record["device"] == DEVICE
@@ -58,36 +56,36 @@ def test_what_became_dearer_is_told_network_by_network(runs):
 
 def test_the_summary_has_a_line_a_family(runs):
     before, now = runs
-    result = between(before, Lab(now, Tiny()))
+    result = between(before, Session(now, Tiny()))
     lines = summary_of([result])["between_runs"]
     assert [line["family"] for line in lines] == ["lenet5", "cnn5"]
     assert lines == drift_of(result.records)
     for line in lines:
-        assert line["measured"] == pytest.approx(DEARER - 1)
+        assert line["measured"] == pytest.approx(RISE - 1)
         assert line["estimated"] == pytest.approx(0)
         assert line["mape_carried"] > line["mape_before"]
 
 
 def test_it_is_drawn(runs, tmp_path):
     before, now = runs
-    png, _ = draw(between(before, Lab(now, Tiny())), tmp_path)
+    png, _ = draw(between(before, Session(now, Tiny())), tmp_path)
     assert png.stat().st_size > 10_000
 
 
-def test_a_run_is_not_held_against_itself(runs):
-    with pytest.raises(UsageError, match="against itself"):
-        check(runs[0], Lab(runs[0], Tiny()))
+def test_a_run_is_not_compared_with_itself(runs):
+    with pytest.raises(UsageError, match="compared with itself"):
+        check(runs[0], Session(runs[0], Tiny()))
 
 
 def test_another_device_is_refused(runs, tmp_path):
     other = Folder(tmp_path)
     other.agree(Tiny(), {DEVICE: "another"})
     with pytest.raises(UsageError, match="drift is of one device only"):
-        check(other, Lab(runs[0], Tiny()))
+        check(other, Session(runs[0], Tiny()))
 
 
 def test_nothing_in_common_is_said(runs, tmp_path):
     empty = Folder(tmp_path)
     empty.agree(Tiny(), {})
     with pytest.raises(ProfileError, match="run `ampere evaluate models_devices` in both"):
-        between(empty, Lab(runs[0], Tiny()))
+        between(empty, Session(runs[0], Tiny()))

@@ -2,13 +2,12 @@
 
 import pytest
 
-from ampere.evaluation import catalogue
-from ampere.evaluation.drawing.saving import draw
-from ampere.evaluation.running import Result
+from ampere.evaluation import running
+from ampere.evaluation.running import Result, draw
 
 from .conftest import DEVICE
 
-NAMES = catalogue.names()
+NAMES = running.names()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -36,14 +35,14 @@ def test_the_picture_is_drawn_from_what_is_stored(evaluated, name, tmp_path):
     assert "<svg" in svg.read_text()[:2000]
 
 
-def test_layers_add_up_and_lone_ones_cost_more(evaluated):
+def test_layers_add_up_and_single_ones_cost_more(evaluated):
     _, results = evaluated
     rows = results["additivity"].records
     assert all(abs(r["line_joules"] / r["joules"] - 1) < 0.2 for r in rows)
     assert rows[-1]["neuralpower_joules"] is None or rows[-1]["neuralpower_joules"] > rows[-1]["joules"]
 
 
-def test_the_table_has_every_method_beside_the_noise(evaluated):
+def test_the_table_has_every_method_and_the_noise(evaluated):
     _, results = evaluated
     for record in results["models_devices"].records:
         assert {"additive", "physics", "flops_intercept", "flops"} <= set(record["mape"])

@@ -3,12 +3,11 @@
 import pytest
 
 from ampere.core.errors import ProfileError, UsageError
-from ampere.evaluation.blocks_job import BlocksJob
 from ampere.evaluation.experiments import additivity
-from ampere.evaluation.folder import Folder
-from ampere.evaluation.lab import Lab
+from ampere.evaluation.jobs import BlocksJob
 from ampere.evaluation.plan import Plan
 from ampere.evaluation.running import expected_seconds, jobs_left, run
+from ampere.evaluation.session import Folder, Session
 
 
 @pytest.fixture
@@ -16,10 +15,10 @@ def done(monkeypatch):
     """The names of the jobs that were really done; one may be told to fail."""
     names, really = [], BlocksJob.do
 
-    def do(self, lab, path, report):
+    def do(self, session, path, report):
         if self.name == do.stopped_at:
             raise KeyboardInterrupt
-        really(self, lab, path, report)
+        really(self, session, path, report)
         names.append(self.name)
 
     do.stopped_at = None
@@ -28,36 +27,36 @@ def done(monkeypatch):
     return names_and_switch()
 
 
-def test_a_stopped_run_goes_on_where_it_was(lab, done):
-    first, second = [job.name for job in additivity.jobs(lab.plan)]
+def test_a_stopped_run_goes_on_where_it_was(session, done):
+    first, second = [job.name for job in additivity.jobs(session.plan)]
     done.stop_at(second)
     with pytest.raises(KeyboardInterrupt):
-        run(["additivity"], lab)
+        run(["additivity"], session)
     assert done.names == [first]
-    assert lab.folder.result("additivity") is None
+    assert session.folder.result("additivity") is None
     done.stop_at(None)
-    run(["additivity"], lab)
+    run(["additivity"], session)
     assert done.names == [first, second]
 
 
-def test_what_is_finished_is_neither_measured_nor_computed_again(lab, done, monkeypatch):
-    [before] = run(["fc_channels"], lab)
+def test_what_is_finished_is_neither_measured_nor_computed_again(session, done, monkeypatch):
+    [before] = run(["fc_channels"], session)
     monkeypatch.setattr("ampere.evaluation.experiments.fc_channels.records", None)
-    [again] = run(["fc_channels"], lab)
+    [again] = run(["fc_channels"], session)
     assert again == before
     assert len(done.names) == 1
-    assert expected_seconds(["fc_channels"], lab) == 0
+    assert expected_seconds(["fc_channels"], session) == 0
 
 
-def test_shared_work_is_counted_once(lab):
-    apart = sum(expected_seconds([name], lab) for name in ("calibration", "noise_floor", "models_devices"))
-    assert expected_seconds(["calibration", "noise_floor", "models_devices"], lab) < 0.6 * apart
+def test_shared_work_is_counted_once(session):
+    apart = sum(expected_seconds([name], session) for name in ("calibration", "noise_floor", "models_devices"))
+    assert expected_seconds(["calibration", "noise_floor", "models_devices"], session) < 0.6 * apart
 
 
-def test_what_was_not_measured_is_named(lab):
-    [job, *_] = jobs_left(["additivity"], lab)
+def test_what_was_not_measured_is_named(session):
+    [job, *_] = jobs_left(["additivity"], session)
     with pytest.raises(ProfileError, match="was not measured yet"):
-        lab.get(job)
+        session.get(job)
 
 
 @pytest.mark.parametrize("other", [Plan(quick=False), Plan(quick=True, seed=1)])
@@ -75,9 +74,9 @@ def test_a_folder_holds_one_machine(tmp_path):
         Folder(tmp_path).agree(Plan(), {"local": "b"})
 
 
-def test_progress_never_goes_back_and_ends_at_all(lab):
+def test_progress_never_goes_back_and_ends_at_all(session):
     seen = []
-    with Lab(lab.folder, lab.plan) as own:
+    with Session(session.folder, session.plan) as own:
         run(["additivity", "fc_channels"], own, lambda done, total, words: seen.append((done, total)))
     shares = [done / total for done, total in seen]
     assert shares == sorted(shares)

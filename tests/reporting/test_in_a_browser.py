@@ -8,8 +8,8 @@ import pytest
 from tests.reporting.test_validation_file import written
 
 from ampere.reporting import Run, make_report, read_validation, save_page
+from ampere.reporting.drawing import DARK, LIGHT
 from ampere.reporting.page import FULL, HALF, PHONE
-from ampere.reporting.theme import DARK, LIGHT
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
@@ -83,7 +83,7 @@ def test_every_chart_is_drawn_with_all_its_data(open_page, shown, viewport, whic
         assert box["width"] > 250
         assert box["height"] > 40
         boxes = [datum.bounding_box() for datum in drawn.locator(".datum").all()]
-        assert len(boxes) == len(chart.draw(width).data)
+        assert len(boxes) == len(chart.plot.draw(width).data)
         assert all(b and b["width"] > 0 and b["height"] > 0 for b in boxes), chart.key
 
 

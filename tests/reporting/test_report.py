@@ -9,9 +9,9 @@ from tests.synthetic import conv, linear
 
 from ampere.core import Meter, Network, units
 from ampere.core.errors import UsageError
-from ampere.estimation.estimate import Estimator
-from ampere.reporting import Run, make_report, save_charts, save_page
-from ampere.reporting.model_part import where_it_goes
+from ampere.estimation.estimate import Estimator, LayerShare
+from ampere.reporting import Run, make_report, save_charts, save_page, write_report
+from ampere.reporting.model_section import _warning, kind_colours, kinds_chart, where_it_goes
 from ampere.reporting.page import html
 
 
@@ -63,7 +63,7 @@ def test_joules_from_a_recording_are_called_replayed(profile):
 @pytest.mark.parametrize("width", [326.0, 420.0, 860.0])
 def test_every_chart_has_a_mark_for_every_row_and_stays_within_its_paper(report, width):
     for c in report.charts:
-        drawing = c.draw(width)
+        drawing = c.plot.draw(width)
         assert drawing.data, c.key
         if c.key != "left-out":
             assert len(drawing.data) == len(c.table.rows), c.key
@@ -78,11 +78,11 @@ def test_layers_of_the_table_sum_to_the_total(profile, network, report):
     assert len(shares) == len(estimate.by_layer)
 
 
-def test_a_long_network_shows_its_dearest_layers_and_the_others_as_one(profile):
+def test_a_long_network_shows_its_most_expensive_layers_and_the_others_as_one(profile):
     long = Network(tuple(replace(conv(8, 8 + i), name=f"c{i}") for i in range(40)), 10, "long")
     report = make_report(profile, [long], [Run()])
     bars = chart(report, "model-1-layers")
-    assert len(bars.draw(860).data) == 22
+    assert len(bars.plot.draw(860).data) == 22
     assert len(bars.table.rows) == 41
 
 
@@ -102,7 +102,7 @@ def test_layers_that_were_never_measured_are_named_and_pale(profile):
     assert 'opacity="0.35"' in html(report)
 
 
-def test_the_run_and_the_battery_are_told(report):
+def test_the_run_and_the_battery_are_shown(report):
     (one, _), (whole, words), (share, of) = report.sections[0].figures
     assert one.endswith("mJ")
     assert "10,000 iterations" in words
@@ -136,10 +136,10 @@ def test_the_page_asks_nobody_for_anything(report):
     assert len(page) < 500_000
 
 
-def test_several_models_are_held_side_by_side_first(profile, network):
+def test_several_models_are_compared_first(profile, network):
     report = make_report(profile, [network, network.renamed("twin")], [Run(), Run()])
     assert keys(report)[:3] == ["models", "model-1", "model-2"]
-    assert [row[0] for row in chart(report, "models").table.rows] == ["tidy", "twin"]
+    assert [row[0] for row in chart(report, "models-iteration").table.rows] == ["tidy", "twin"]
 
 
 @pytest.mark.parametrize("name", ["\x00\x0b", "\ud800", "x" * 50_000, "\u202e&amp;<!--", "]]>"])
@@ -165,7 +165,7 @@ def test_a_profile_that_knows_little_makes_a_report_too(profile, network, kept):
     assert "Where the energy of tidy goes" in html(make_report(little, [network], [Run()]))
 
 
-def test_modelled_joules_can_be_told_at_other_watts(profile, network):
+def test_modelled_joules_can_be_shown_at_other_watts(profile, network):
     five, ten = (make_report(profile, [network], [Run()], watts_per_core=watts) for watts in (None, 10.0))
     [(once, _)], [(twice, _)] = five.sections[0].figures, ten.sections[0].figures
     assert float(twice.split()[0]) == pytest.approx(2 * float(once.split()[0]), rel=0.01)
@@ -177,21 +177,110 @@ def test_models_are_compared_as_a_pair_and_not_by_their_whiskers(profile, networ
     larger = Network((*network.layers, conv(16, 48)), network.batch, "larger")
     report = make_report(profile, [network, larger], [Run(), Run()])
     assert keys(report)[0] == "models"
-    [sentence] = report.sections[0].words
+    [sentence] = report.sections[0].bases[0].words
     assert sentence.startswith("larger costs 1.")
-    assert "it is dearer" in sentence
+    assert "it is more expensive with a probability of" in sentence
 
 
-def test_models_with_different_batches_are_compared_by_example(profile, network):
+def test_models_are_compared_on_one_basis_that_is_named(profile, network):
     twice = Network(network.layers, 2 * network.batch, "twice")
-    report = make_report(profile, [network, twice], [Run(), Run()])
-    assert "for each training example" in report.sections[0].words[0]
+    first, other = make_report(profile, [network, twice]).sections[0].bases
+    assert (first.key, other.key) == ("sample", "iteration")  # batches differ: an iteration is not the same work
+    assert first.words[0].startswith("twice costs 0.50 of tidy per sample")
+    assert other.words[0].startswith("twice costs 1.00 times tidy per iteration")
+    for basis, share in ((first, 0.5), (other, 1.0)):
+        [drawn] = basis.charts
+        assert f"per {basis.key}" in drawn.title
+        one, two = drawn.plot.bars
+        assert two.value / one.value == pytest.approx(share)
+    same, _ = make_report(profile, [network, network.renamed("twin")]).sections[0].bases
+    assert same.key == "iteration"
+
+
+def test_the_setup_is_in_the_first_lines_and_in_the_json(profile, network):
+    report = make_report(profile, [network, Network(network.layers, 20, "twice")])
+    name, words = report.facts[0]
+    assert (name, words) == ("training", "torch, sgd, float32, 1 thread, batch 10 (tidy), batch 20 (twice)")
+    page = html(report)
+    assert page.index(words) < page.index("<section")
+    record = report.to_json()
+    assert record["setup"] == {**profile.setup.to_json(), "batch": {"tidy": 10, "twice": 20}}
+    assert [model["network"] for model in record["models"]] == ["tidy", "twice"]
+
+
+def encoder(count):
+    """Equal blocks of two layers between a stem and a head."""
+    parts = [replace(conv(8, 8), name="attention"), replace(conv(8, 24), name="feed_forward")]
+    blocks = [replace(part, name=f"encoder.layers.{i}.{part.name}") for i in range(count) for part in parts]
+    return Network((replace(conv(3, 8), name="stem"), *blocks, replace(linear(8, 8), name="head")), 10, "encoder")
+
+
+def test_equal_blocks_are_one_bar_and_can_be_opened(profile):
+    report = make_report(profile, [encoder(12)])
+    blocks = chart(report, "model-1-layers")
+    assert [bar.name for bar in blocks.plot.bars] == ["stem", "encoder.layers.0-11", "head", "step overhead"]
+    assert "12 × 2 layers" in blocks.plot.bars[1].detail  # noqa: RUF001
+    assert report.sections[0].words[0].startswith("1 of 3 blocks takes")
+    inside, every = blocks.inside
+    assert [bar.name for bar in inside.plot.bars] == ["attention", "feed_forward"]
+    assert len(every.table.rows) == 27
+    assert "<details class=inside><summary>Inside encoder.layers.0-11 (each of 12 equal blocks)" in html(report)
+
+
+@pytest.mark.parametrize(("group_by", "bars"), [("block", 4), ("layer", 9), (None, 9)])
+def test_layers_are_grouped_as_asked(profile, group_by, bars):
+    report = make_report(profile, [encoder(3)], group_by=group_by)
+    assert len(chart(report, "model-1-layers").plot.bars) == bars
+
+
+def test_shares_are_never_negative_and_sum_to_all(report):
+    for key in ("model-1-uncertainty", "model-1-kinds"):
+        plot = chart(report, key).plot
+        shares = [bar.value for bar in plot.bars] if key.endswith("y") else [share.share for share in plot.shares]
+        assert min(shares) >= 0
+        assert sum(shares) == pytest.approx(1)
+
+
+def test_a_part_that_balances_others_counts_as_nothing_and_that_is_said(profile, network, monkeypatch):
+    from ampere.reporting import model_section
+
+    parts = [("stem", 0.6), ("head", -0.01), ("noise", 0.41)]
+    monkeypatch.setattr(model_section, "_variance_parts", lambda *_: parts)
+    drawn = chart(make_report(profile, [network]), "model-1-uncertainty")
+    assert [bar.label for bar in drawn.plot.bars] == ["59 %", "0 %", "41 %"]
+    assert "Parts that balance others count as 0" in drawn.caption
+
+
+def test_kinds_without_a_colour_of_their_own_are_one_grey_share(profile):
+    kinds = ["conv", "linear", "conv_grouped", "norm_batch", "embedding", "scale", "lstm", "gru"]
+    shares = [LayerShare(kind, kind, 10.0 - i, 0.1) for i, kind in enumerate(kinds)]
+    total = sum(share.joules for share in shares) + 1.0
+    estimate = Estimator(profile).estimate(encoder(1))
+    estimate = replace(estimate, joules=total, by_layer=(*shares, LayerShare("(step)", "step", 1.0, 0.0)))
+    colours = [share.colour for share in kinds_chart("k", estimate, kind_colours([estimate])).plot.shares]
+    assert len(set(colours)) == len(colours) == 8
+    assert colours.count("rest") == 1
+
+
+def test_a_wide_interval_is_called_so(profile, network):
+    rough = replace(Estimator(profile).estimate(network), stddev=1.0)
+    assert "rough figure" in " ".join(_warning(rough))
+
+
+def test_a_report_is_written_in_one_call(profile, network, tmp_path):
+    page = write_report(profile, [network], tmp_path / "r.html")
+    assert page.to_json()["bytes"] == (tmp_path / "r.html").stat().st_size
+    assert page.to_json()["setup"]["optimizer"] == "sgd"
+    charts = write_report([profile, profile], [network], tmp_path / "charts", format="svg")
+    assert [path.stem for path in charts.files] == [c.key for c in charts.report.charts]
+    with pytest.raises(UsageError, match="is a folder"):
+        write_report(profile, [network], tmp_path)
 
 
 def test_further_profiles_are_devices_side_by_side(profile, network):
     gauge = Meter("simulated gauge", True, "the whole phone", simulated=True)
-    dearer = replace(profile, device={"id": "phone", "name": "a phone"}, meter=gauge)
-    report = make_report(profile, [network], [Run()], others=[dearer, profile])
+    phone = replace(profile, device={"id": "phone", "name": "a phone"}, meter=gauge)
+    report = make_report(profile, [network], [Run()], others=[phone, profile])
     assert keys(report)[:2] == ["devices", "model-1"]
     [drawn] = report.sections[0].charts
     assert [row[0] for row in drawn.table.rows] == [
@@ -205,16 +294,16 @@ def test_further_profiles_are_devices_side_by_side(profile, network):
     assert any("different meters" in words for words in report.sections[0].words)
 
 
-def test_the_papers_method_says_what_it_cannot_tell(profile, network):
+def test_the_papers_method_says_what_it_lacks(profile, network):
     report = make_report(replace(profile, method="sequential"), [network], [Run()])
-    assert "what the doubt is made of" in dict(report.facts)["not shown"]
-    assert "model-1-doubts" not in [c.key for c in report.charts]
+    assert "where the uncertainty comes from" in dict(report.facts)["not shown"]
+    assert "model-1-uncertainty" not in [c.key for c in report.charts]
 
 
 def test_a_profile_that_knows_no_layers_says_so_and_shows_the_rest(profile):
     stages = tuple(replace(o, purpose="stage", stage="forward") for o in profile.observations)
     report = make_report(replace(profile, method="stages", observations=stages), [], [])
-    assert keys(report) == ["whole", "cost", "flags"]
+    assert keys(report) == ["totals", "cost", "flags"]
     assert "stages of single layers" in report.sections[0].words[0]
     with pytest.raises(UsageError, match="leave out the other profiles"):
         make_report(replace(profile, method="stages", observations=stages), [], [], others=[profile])

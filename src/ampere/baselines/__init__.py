@@ -1,17 +1,19 @@
-"""Rival methods. Each is one file here with a METHOD; whatever file is here takes part."""
+"""Rival methods: each file here declares one or more `Method`s, and whatever file is here takes part."""
 
 from importlib import import_module
 from pkgutil import iter_modules
 
 from .method import Estimator, Evidence, Method, evidence_of
 
-
-def _found() -> dict[str, Method]:
-    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
-    methods: list[Method] = [module.METHOD for module in modules if hasattr(module, "METHOD")]
-    return {method.name: method for method in methods}
+NOT_RIVALS = ("answers", "method")  # what all rivals share
 
 
-METHODS: dict[str, Method] = _found()
+def _declared() -> dict[str, Method]:
+    files = [found.name for found in iter_modules(__path__) if found.name not in NOT_RIVALS]
+    values = [value for file in files for value in vars(import_module(f"{__name__}.{file}")).values()]
+    return {method.name: method for method in values if isinstance(method, Method)}
+
+
+METHODS: dict[str, Method] = _declared()
 
 __all__ = ["METHODS", "Estimator", "Evidence", "Method", "evidence_of"]

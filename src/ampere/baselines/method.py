@@ -1,4 +1,4 @@
-"""What a rival is: a name, what it learns from, and how it learns."""
+"""A baseline method: its name, what it learns from, and how it is fitted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Estimator = Callable[[Sequence[Network]], Array]  # networks -> CPU seconds a st
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a method may learn from: all of it is of the sort that the method asked for."""
+    """The observations that a method is fitted to."""
 
     observations: tuple[Observation, ...]
     yardstick_seconds: float
@@ -40,22 +40,23 @@ class Evidence:
 class Method:
     name: str
     title: str  # one line for people
-    learns_from: str  # a campaign; or "networks" or "all", which our own campaign's observations serve as well
+    learns_from: str  # a profiling strategy; or "networks" or "all", for which Ampere's own strategy is enough
     fit: Callable[[Evidence], Estimator]
+    unavailable: Callable[[], str] = lambda: ""  # why it cannot run here and what to do; empty where it can
 
     @property
-    def campaign(self) -> str:
-        """Which campaign must have run."""
+    def strategy(self) -> str:
+        """The profiling strategy whose measurements it needs."""
         return "additive" if self.learns_from in ("networks", "all") else self.learns_from
 
 
 def evidence_of(profile: Profile, learns_from: str) -> Evidence | None:
-    """What a profile offers to a method that learns from this; None where it has nothing of the sort."""
-    quiet = [o for o in profile.observations if o.measurement.allocator == "tuned"]
+    """The observations of a profile that such a method can learn from; None where there are none."""
+    tuned = [o for o in profile.observations if o.measurement.allocator == "tuned"]
     if learns_from == "networks" and profile.method in ("additive", "networks"):
-        found = [o for o in quiet if o.purpose == "network"] or quiet
+        found = [o for o in tuned if o.purpose == "network"] or tuned
     elif learns_from == ("all" if profile.method == "additive" else profile.method):
-        found = quiet
+        found = tuned
     else:
         found = []
     return Evidence(tuple(found), profile.yardstick_seconds) if found else None

@@ -1,13 +1,13 @@
 """NeuralPower: every stage of every layer measured alone, a sparse polynomial for each kind and stage, summed.
 
 x_1..x_d  sizes of a layer that differ among those measured, as shares of the largest seen
-F_s       amounts: FLOPs, values moved, parameters, and what each class of operations in the tail moves
+F_s       amounts: FLOPs, values moved, parameters, and what each class of trailing operations moves
 
 t(layer, stage) = sum over |q| <= K of  a_q x_1^q_1 ... x_d^q_d  +  sum_s b_s F_s,      a, b >= 0
 t(network)      = sum over layers and stages of  t(layer, stage)
 
 The degree K is the one that cross-validation prefers. Coefficients are not negative, so most are zero: that takes the
-place of the paper's Lasso, and keeps answers positive beyond the sizes measured.
+place of the paper's Lasso, and keeps estimates positive beyond the sizes measured.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def regress(layers: Sequence[Layer], costs: Array, sizes_of: Callable[[Layer], t
     seen = _table(layers, sizes_of)
     differing, largest = np.ptp(seen, axis=0) > 0, np.max(seen, axis=0, initial=1.0)
 
-    def design(asked: Sequence[Layer], degree: int) -> Array:
-        sizes = (_table(asked, sizes_of) / largest)[:, differing]
-        return np.hstack([polynomial(sizes, degree), _table(asked, _amounts)])
+    def design(layers: Sequence[Layer], degree: int) -> Array:
+        sizes = (_table(layers, sizes_of) / largest)[:, differing]
+        return np.hstack([polynomial(sizes, degree), _table(layers, _amounts)])
 
     degree = min(DEGREES, key=lambda k: _cross_validated(design(layers, k), costs))
     prices = _prices(design(layers, degree), costs)
-    return lambda asked: design(asked, degree) @ prices
+    return lambda layers: design(layers, degree) @ prices
 
 
 def _table(layers: Sequence[Layer], numbers: Callable[[Layer], tuple[float, ...]]) -> Array:
@@ -92,7 +92,7 @@ def fit(evidence: Evidence) -> Estimator:
             regressions[kind, stage] = regress([layers[i] for i in same], costs[same], configuration)
 
     def seconds(layer: Layer) -> float:
-        """A kind that was never measured is judged by its amounts alone."""
+        """A kind that was never measured is estimated from its amounts alone."""
         total = 0.0
         for stage in stages_of(layer):
             found = regressions.get((layer.kind, stage)) or regressions.get(("", stage))
@@ -103,4 +103,4 @@ def fit(evidence: Evidence) -> Estimator:
     return lambda networks: np.array([sum(known(layer) for layer in n.layers) for n in networks], dtype=float)
 
 
-METHOD = Method("neuralpower", "NeuralPower: stages of lone layers, polynomials, summed", "stages", fit)
+METHOD = Method("neuralpower", "NeuralPower: stages of single layers, polynomials, summed", "stages", fit)

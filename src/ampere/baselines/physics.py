@@ -1,4 +1,4 @@
-"""Physics alone: non-negative least squares on what layers ask for, without a Gaussian process."""
+"""Physics alone: non-negative least squares on the work of layers, without a Gaussian process."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def rows(networks: Sequence[Network], width: int) -> Array:
 
 
 def fit(evidence: Evidence) -> Estimator:
-    """With the vector width that describes the measurements best."""
+    """Prices of work, at the vector width that describes the measurements best."""
     seen, costs = evidence.networks, evidence.costs
     fits = [(width, fit_prices(rows(seen, width), costs)) for width in VECTOR_WIDTHS]
     width, prices = min(fits, key=lambda found: float(np.mean(np.abs(rows(seen, found[0]) @ found[1] / costs - 1))))
     return lambda networks: rows(networks, width) @ prices
 
 
-METHOD = Method("physics", "least squares on what layers ask for", "all", fit)
+METHOD = Method("physics", "least squares on the work of layers", "all", fit)

@@ -26,21 +26,21 @@ UPDATE_VALUES = 3  # a parameter and its gradient are read, the parameter is wri
 
 @lru_cache(maxsize=65536)
 def operations(layer: Layer) -> tuple[tuple[float, float, float], ...]:
-    """FLOPs, values moved and launches of the layer's operation, of each one in its tail, and of the update."""
+    """FLOPs, values moved and launches of the layer's operation, of each trailing operation, and of the update."""
     return tuple(_operations(layer))
 
 
 def _operations(layer: Layer) -> Iterator[tuple[float, float, float]]:
-    asked = work(layer)
-    yield float(asked.flops), float(asked.values + asked.weights), float(asked.launches)
+    needed = work(layer)
+    yield float(needed.flops), float(needed.values + needed.weights), float(needed.launches)
     for tail in layer.tail:
         passes = 1 + int(tail.backward)
         yield 0.0, (tail.values_in + tail.values_out) * passes, float(passes)
-    yield 0.0, float(UPDATE_VALUES * asked.parameters), float(asked.parameter_tensors)
+    yield 0.0, float(UPDATE_VALUES * needed.parameters), float(needed.parameter_tensors)
 
 
 class Roofs:
-    """Many networks as one table of operations, so that a fit asks for all of them at once."""
+    """Many networks as one table of operations, so that a fit computes all of them at once."""
 
     def __init__(self, networks: Sequence[Network]) -> None:
         rows = [

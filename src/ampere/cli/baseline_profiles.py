@@ -20,9 +20,9 @@ USUAL = ("additive", "yardstick")
 
 
 def rivals(model: str | LoadedModel, options: Namespace, methods: Sequence[str]) -> list[Profile]:
-    from ampere.validation.methods import campaign_of
+    from ampere.baselines.answers import strategy_of
 
-    ways = dict.fromkeys(campaign_of(method) for method in methods)
+    ways = dict.fromkeys(strategy_of(method) for method in methods)
     return [_known(model, options, *way) for way in ways if way != USUAL]
 
 

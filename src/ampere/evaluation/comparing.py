@@ -1,4 +1,4 @@
-"""Trials beside the estimates of every method: what most experiments compute their records from."""
+"""Trials compared with the estimates of every method: what most experiments compute their records from."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
-from ampere.baselines.flops import flops
+from ampere.baselines.counts import flops
 from ampere.estimation.estimate import Z90
-from ampere.validation.validate import Validation, compare
 
-from .lab import Lab
+from .jobs import ProfileJob, TrialsJob, baseline_profiles, trials_of
 from .plan import title_of
-from .profile_job import ProfileJob, rivals_of
-from .trials_job import TrialsJob, trials_of
+from .session import Session
+from .validation import Validation, compare
 
 OURS = "additive"
 
@@ -27,7 +26,7 @@ class Trial:
     flops: float
     seconds: float
     joules: float
-    joules_again: float
+    joules_repeat: float
     stddev: float | None  # of our estimate
     estimates: dict[str, float]
 
@@ -72,19 +71,19 @@ class Comparison:
         return mean(inside) if inside else 0.0
 
 
-def compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...] = ()) -> Comparison:
-    """With the trials' own profile; each further one adds its methods, or replaces what the first says of them."""
-    return lab.remember(("compared", trials, others), lambda: _compared(lab, trials, others))
+def compared(session: Session, trials: TrialsJob, others: tuple[ProfileJob, ...] = ()) -> Comparison:
+    """Trials compared with their own profile's methods; each further profile adds its methods, or replaces them."""
+    return session.remember(("compared", trials, others), lambda: _compared(session, trials, others))
 
 
-def beside_rivals(lab: Lab, device: str, family: str) -> Comparison:
-    """Random networks of a family, by every method that the plan profiles for."""
-    return compared(lab, trials_of(lab.plan, device, family), rivals_of(lab.plan, device, family))
+def with_baselines(session: Session, device: str, family: str) -> Comparison:
+    """Random networks of a family, estimated by every method that the plan profiles for."""
+    return compared(session, trials_of(session.plan, device, family), baseline_profiles(session.plan, device, family))
 
 
-def _compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Comparison:
-    pairs, known = lab.get(trials), lab.get(trials.profile)
-    validation = compare(trials.family, pairs, known, "tuned", [lab.get(job) for job in others])
+def _compared(session: Session, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Comparison:
+    pairs, known = session.get(trials), session.get(trials.profile)
+    validation = compare(trials.family, pairs, known, "tuned", [session.get(job) for job in others])
     rows = [
         Trial(
             network=row.network,
@@ -92,7 +91,7 @@ def _compared(lab: Lab, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Co
             flops=float(flops([first.network])[0]),
             seconds=first.measurement.seconds,
             joules=row.actual,
-            joules_again=row.again,
+            joules_repeat=row.repeat,
             stddev=row.stddevs.get(OURS),
             estimates=dict(row.estimates),
         )

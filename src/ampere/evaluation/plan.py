@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ampere.baselines import METHODS
+from ampere.baselines.answers import unavailable
 from ampere.devices import describe
 from ampere.devices.opening import LOCAL
 from ampere.meters import DEFAULT_WATTS_PER_CORE
@@ -15,10 +17,10 @@ SIMULATED = tuple(f"simulated:{name}" for name in ("xavier", "tx2", "phone-andro
 SIMULATED_WHEN_QUICK = ("simulated:xavier", "simulated:server")
 PAPERS_LARGE = ("simulated:xavier", "simulated:server")  # the paper's other devices cannot hold its larger models
 
-Campaign = tuple[str, str]  # method, protocol
-OURS: Campaign = ("additive", "yardstick")
-PAPERS: Campaign = ("sequential", "yardstick")
-RIVALS: tuple[Campaign, ...] = (
+Strategy = tuple[str, str]  # method, timing
+OURS: Strategy = ("additive", "yardstick")
+PAPERS: Strategy = ("sequential", "yardstick")
+BASELINES: tuple[Strategy, ...] = (
     PAPERS,
     ("sequential", "wallclock"),  # as the paper measures
     ("stages", "yardstick"),  # NeuralPower's
@@ -28,36 +30,37 @@ RIVALS: tuple[Campaign, ...] = (
 
 @dataclass(frozen=True)
 class Plan:
-    """The same plan always asks for the same measurements, so a stopped run can be told from a finished one."""
+    """The size of a run. The same plan always needs the same measurements, so a stopped run can be continued."""
 
     quick: bool = False
     seed: int = 0
-    asked_devices: tuple[str, ...] = ()
+    chosen_devices: tuple[str, ...] = ()
     celeba: str = ""  # a folder of the user's; empty where drawn faces do
 
     @property
     def devices(self) -> tuple[str, ...]:
         """Where experiments on one device run."""
-        return self.asked_devices or (LOCAL,)
+        return self.chosen_devices or (LOCAL,)
 
     @property
     def all_devices(self) -> tuple[str, ...]:
         """Where experiments that compare devices run: unless the user chose, simulated ones too."""
-        return self.asked_devices or (LOCAL, *(SIMULATED_WHEN_QUICK if self.quick else SIMULATED))
+        return self.chosen_devices or (LOCAL, *(SIMULATED_WHEN_QUICK if self.quick else SIMULATED))
 
     @property
     def large_devices(self) -> tuple[str, ...]:
         """Where the paper trains its larger models, and here."""
-        return self.asked_devices or tuple(d for d in self.all_devices if d == LOCAL or d in PAPERS_LARGE)
+        return self.chosen_devices or tuple(d for d in self.all_devices if d == LOCAL or d in PAPERS_LARGE)
 
     def families(self, device: str) -> tuple[str, ...]:
         return ("cnn5", "lstm", "transformer") if self.quick and not self.is_main(device) else FAMILIES
 
-    def rivals(self, device: str, family: str) -> tuple[Campaign, ...]:
-        """Methods that need measurements of their own."""
-        if self.is_main(device):
-            return RIVALS if not self.quick or family == "cnn5" else (PAPERS,)
-        return () if self.quick else (PAPERS,)
+    def baselines(self, device: str, family: str) -> tuple[Strategy, ...]:
+        """The strategies of methods that need measurements of their own and can run here."""
+        if self.is_main(device) and (not self.quick or family == "cnn5"):
+            missing = {METHODS[name].strategy for name in unavailable()}
+            return tuple(strategy for strategy in BASELINES if strategy[0] not in missing)
+        return (PAPERS,) if self.is_main(device) or not self.quick else ()
 
     def is_main(self, device: str) -> bool:
         return device in self.devices
@@ -87,6 +90,6 @@ def is_simulated(device: str) -> bool:
 
 
 def title_of(device: str) -> str:
-    """For people: a device that is not real always says so."""
+    """A device's name for people, which says where it is not real."""
     kind, _, name = device.partition(":")
     return f"{name} ({kind})" if name else "this device" if kind == LOCAL else kind

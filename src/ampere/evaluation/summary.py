@@ -1,18 +1,18 @@
-"""What an evaluation comes down to: the error of every method on every family, beside the noise."""
+"""The summary of an evaluation: the error of every method on every family, drift, and the case study."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from statistics import mean
+from collections.abc import Sequence
 from typing import Any
 
+from ampere.baselines.answers import unavailable
 from ampere.evaluation.case_study.verdict import Verdict, verdict_of
 
-from .catalogue import Record
+from .between_runs import DRIFT, drift_of
+from .jobs import Record
 from .running import Result
 
 SOURCE = "models_devices"  # the experiment whose records are the table
-DRIFT = "between_runs"  # the comparison with another run
 CASE_STUDY = "pruning"
 
 
@@ -21,12 +21,13 @@ def summary_of(results: Sequence[Result]) -> dict[str, Any]:
         "experiments": [_short(result) for result in results],
         "mape": table_of(results),
         **({DRIFT: drift_of(compared)} if (compared := _of(DRIFT, results)) else {}),
+        "unavailable": unavailable(),
         "pruning": [verdict.to_json() for verdict in verdicts_of(results)],
     }
 
 
 def verdicts_of(results: Sequence[Result]) -> list[Verdict]:
-    """Of the case study, one a device."""
+    """The verdict of the case study on each device."""
     rows = _of(CASE_STUDY, results)
     devices = dict.fromkeys(row["device_title"] for row in rows)
     return [verdict_of(device, [row for row in rows if row["device_title"] == device]) for device in devices]
@@ -34,32 +35,6 @@ def verdicts_of(results: Sequence[Result]) -> list[Verdict]:
 
 def table_of(results: Sequence[Result]) -> list[Record]:
     return _of(SOURCE, results)
-
-
-def drift_of(records: Sequence[Record]) -> list[Record]:
-    """By device and family: the mean change between two runs, and what it does to errors."""
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        groups.setdefault((record["device"], record["family"]), []).append(record)
-    return [_drift(rows) for rows in groups.values()]
-
-
-def _drift(rows: list[Record]) -> Record:
-    def mean_of(value: Callable[[Record], float]) -> float:
-        return mean(map(value, rows))
-
-    shared = ("device", "device_title", "family", "repeatability", "yardstick")
-    return {
-        **{key: rows[0][key] for key in shared},
-        "networks": len(rows),
-        "measured": mean_of(lambda r: r["joules"] / r["joules_before"] - 1),
-        "measured_apart": mean_of(lambda r: abs(r["joules"] / r["joules_before"] - 1)),
-        "estimated": mean_of(lambda r: r["estimate"] / r["estimate_before"] - 1),
-        "estimated_apart": mean_of(lambda r: abs(r["estimate"] / r["estimate_before"] - 1)),
-        "mape_before": mean_of(lambda r: abs(r["estimate_before"] / r["joules_before"] - 1)),
-        "mape": mean_of(lambda r: abs(r["estimate"] / r["joules"] - 1)),
-        "mape_carried": mean_of(lambda r: abs(r["estimate_carried"] / r["joules"] - 1)),
-    }
 
 
 def _of(experiment: str, results: Sequence[Result]) -> list[Record]:

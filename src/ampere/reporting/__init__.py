@@ -1,10 +1,9 @@
 """Reports: what is known of a device and what models cost on it, as one page or as pictures."""
 
-from .model_part import Run
+from .accuracy import Validated, draw_validation, read_validation
+from .model_section import Run
 from .record import Chart, Report, Section, Table
-from .report import make_report
-from .validation_file import Validated, read_validation
-from .writing import save_charts, save_page
+from .report import WrittenReport, make_report, save_charts, save_page, write_report
 
 __all__ = [
     "Chart",
@@ -13,8 +12,11 @@ __all__ = [
     "Section",
     "Table",
     "Validated",
+    "WrittenReport",
+    "draw_validation",
     "make_report",
     "read_validation",
     "save_charts",
     "save_page",
+    "write_report",
 ]

@@ -1,28 +1,95 @@
-"""Estimates held against what was measured: each observation of the profile by all the others, and unseen networks."""
+"""How good the estimates are: each measurement of the profile left out in turn, and a validation on unseen networks."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean, median
+from typing import Any
 
-from ampere.core import units
+from ampere.baselines.answers import title
+from ampere.core import Meter, units
+from ampere.core.errors import ProfileError
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
-from ampere.reporting import naming, scatter
+from ampere.storage import files as strict_json
+from ampere.storage.files import read_at_most
 from ampere.storage.profile import Profile
 
-from .origin import beneath
+from .charts import Bar, Bars, Reference, Scatter, Series, Spot
 from .record import Chart, Section, Table
-from .scales import tick
-from .validation_file import Validated
+from .words import PURPOSES, joules_note, method_name, network_name
 
+LARGEST = 8_000_000  # bytes of a validation's file
+MOST_ROWS = 2_000
+FEWEST = 4  # measurements that can be left out in turn
 LOOKS = {
     "layer": ("rest", "square"),
     "opaque": ("two", "triangle"),
     "variant": ("three", "diamond"),
     "network": ("one", "circle"),
 }
-FEWEST = 4  # measurements
 OURS, RIVAL = ("one", "circle"), ("two", "triangle")
+
+
+@dataclass(frozen=True)
+class Row:
+    network: str
+    actual: float
+    estimates: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Validated:
+    """What `ampere validate --json` printed."""
+
+    model: str
+    rows: tuple[Row, ...]
+    mape: dict[str, float]
+    repeatability: float
+    meter: Meter
+    ours: str  # the method that the others are compared with
+    device: str = ""
+
+    @classmethod
+    def from_json(cls, record: dict[str, Any]) -> Validated:
+        """Checked like any file from elsewhere; a ValueError, KeyError or TypeError says what is wrong."""
+        mape = {str(m): _figure(error, f"the error of {m}") for m, error in record["mape"].items()}
+        if not mape:
+            raise ValueError("it has no method")
+        if not 0 < len(record["rows"]) <= MOST_ROWS:
+            raise ValueError(f"it has {len(record['rows'])} rows")
+        rows = tuple(_row(row, mape) for row in record["rows"])
+        repeatability = _figure(record["repeatability_mape"], "the repeatability")
+        ours = "additive" if "additive" in mape else next(iter(mape))  # the main profile's method comes first
+        meter, device = Meter(**record["meter"]), str(record.get("device", ""))
+        return cls(str(record["model"]), rows, mape, repeatability, meter, ours, device)
+
+
+def read_validation(path: Path) -> Validated:
+    raw = read_at_most(path, LARGEST)
+    try:
+        return Validated.from_json(strict_json.loads(raw.decode("utf-8")))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ProfileError(
+            f"{path} is not a validation ({what[:120]}): make one with `ampere validate MODEL --json --no-plot > FILE`"
+        ) from None
+
+
+def _row(row: dict[str, Any], mape: dict[str, float]) -> Row:
+    estimates = {m: _figure(row[m], m) for m in mape}
+    actual = _figure(row["actual"], "a measurement")
+    if not actual > 0:
+        raise ValueError("a measurement is not positive")
+    return Row(str(row["network"]), actual, estimates)
+
+
+def _figure(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < 0:
+        raise ValueError(f"{what} is {value!r:.40}")
+    return float(value)
 
 
 def accuracy_section(profile: Profile, estimator: Estimator, validated: Validated | None) -> Section | None:
@@ -37,86 +104,121 @@ def accuracy_section(profile: Profile, estimator: Estimator, validated: Validate
         )
         charts.append(_left_out_chart(held_out, estimator))
     if validated:
-        ours = f"{naming.method(validated.ours)} is {units.percent(validated.mape[validated.ours])} off on average"
+        ours = f"{method_name(validated.ours)} is {units.percent(validated.mape[validated.ours])} off on average"
         words.append(
             f"On {len(validated.rows)} networks like {validated.model} that the profile never saw, {ours}; "
             f"measuring them a second time differs by {units.percent(validated.repeatability)}."
         )
-        charts.append(_validation_chart(validated))
+        charts.append(validation_chart(validated))
     return Section("accuracy", "Estimated against measured", tuple(words), charts=tuple(charts)) if charts else None
 
 
-def left_out(profile: Profile, estimator: Estimator) -> dict[str, list[scatter.Spot]]:
-    """By purpose, each measurement and what the others say of it; empty where the method cannot tell."""
+def expected_error(profile: Profile, estimator: Estimator) -> float | None:
+    """The mean error on whole networks, which estimates are made for; on all measurements where there are none."""
+    found = left_out(profile, estimator)
+    spots = found.get("network") or [spot for of_purpose in found.values() for spot in of_purpose]
+    return mean(abs(s.estimated / s.measured - 1) for s in spots) if spots else None
+
+
+def left_out(profile: Profile, estimator: Estimator) -> dict[str, list[Spot]]:
+    """By purpose, each measurement and its estimate from all the others; empty where the method has none."""
     model, joules = estimator.of_joules
     if not isinstance(model, Additive) or len(model.data) < FEWEST:
         return {}
     errors, _ = model.leave_one_out()
-    spots: dict[str, list[scatter.Spot]] = {}
+    spots: dict[str, list[Spot]] = {}
     for observation, cost, error in zip(profile.observations, model.data.costs, errors, strict=True):
         measured, estimated = joules * float(cost), joules * max(float(cost - error), 1e-12)
-        told = f"measured {units.joules(measured)}, estimated {units.joules(estimated)}"
-        tip = f"{naming.network(observation.network)}: {told}"
-        spots.setdefault(observation.purpose, []).append(scatter.Spot(measured, estimated, tip))
+        both = f"measured {units.joules(measured)}, estimated {units.joules(estimated)}"
+        spots.setdefault(observation.purpose, []).append(
+            Spot(measured, estimated, f"{network_name(observation.network)}: {both}")
+        )
     return spots
 
 
-def _left_out_chart(held_out: dict[str, list[scatter.Spot]], estimator: Estimator) -> Chart:
+def _left_out_chart(held_out: dict[str, list[Spot]], estimator: Estimator) -> Chart:
     series = [
-        scatter.Series(f"{naming.PURPOSES[p]} ({len(held_out[p])})", held_out[p], *LOOKS.get(p, ("rest", "circle")))
+        Series(f"{PURPOSES[p]} ({len(held_out[p])})", held_out[p], *LOOKS.get(p, ("rest", "circle")))
         for p in sorted(held_out, key=lambda p: list(LOOKS).index(p) if p in LOOKS else -1)
     ]
-    return _chart(
+    return _scatter_chart(
         "left-out",
         "The profile's own measurements, each left out in turn",
-        f"Every point is one measurement and what all the others say of it. {beneath(estimator.meter)}",
+        f"Every point is one measurement and its estimate from all the others. {joules_note(estimator.meter)}",
         series,
     )
 
 
-def _validation_chart(validated: Validated) -> Chart:
-    rival = min(
-        (m for m in validated.mape if m != validated.ours and "flops" in m),
-        key=lambda m: validated.mape[m],
-        default=None,
-    )
+def validation_chart(validated: Validated) -> Chart:
+    """Unseen networks, trained: Ampere's estimates, and those of the better FLOPs baseline."""
+    rivals = [m for m in validated.mape if m != validated.ours and "flops" in m]
+    rival = min(rivals, key=lambda m: validated.mape[m], default=None)
     series = [_of_method(validated, rival, *RIVAL)] if rival else []
     series.append(_of_method(validated, validated.ours, *OURS))
-    return _chart(
+    return _scatter_chart(
         "validation",
-        f"Unseen networks like {validated.model}, trained for real",
-        f"Every network was trained and measured after it had been estimated. {beneath(validated.meter)}",
+        f"{len(validated.rows)} unseen networks like {validated.model}, trained",
+        "Every network was trained and measured after it had been estimated; measured a second time they differ by "
+        f"{units.percent(validated.repeatability)}. {joules_note(validated.meter)}",
         series,
     )
 
 
-def _of_method(validated: Validated, method: str, colour: str, shape: str) -> scatter.Series:
+def draw_validation(record: dict[str, Any], path: Path) -> None:
+    """Draws a validation, given as its JSON, as a PNG."""
+    from .plotting import save_png
+
+    save_png(validation_chart(Validated.from_json(record)), path)
+
+
+def _of_method(validated: Validated, method: str, colour: str, shape: str) -> Series:
     spots = []
     for row in validated.rows:
         estimated = row.estimates[method]
-        told = f"measured {units.joules(row.actual)}, {naming.method(method)} {units.joules(estimated)}"
-        spots.append(scatter.Spot(row.actual, estimated, f"{row.network}: {told}"))
-    label = f"{naming.method(method)}: {units.percent(validated.mape[method])} off"
-    return scatter.Series(label, spots, colour, shape)
+        both = f"measured {units.joules(row.actual)}, {method_name(method)} {units.joules(estimated)}"
+        spots.append(Spot(row.actual, estimated, f"{row.network}: {both}"))
+    return Series(f"{method_name(method)}: {units.percent(validated.mape[method])} off", spots, colour, shape)
 
 
-def _chart(key: str, title: str, caption: str, series: list[scatter.Series]) -> Chart:
-    middle = median(spot.measured for one in series for spot in one.spots)
-    scale, unit = units.joules_unit(middle)
+def _scatter_chart(key: str, title_: str, caption: str, series: list[Series]) -> Chart:
+    unit_joules, unit = units.joules_unit(median(spot.measured for one in series for spot in one.spots))
     rows = tuple(
         (
             one.label,
             units.joules(s.measured),
             units.joules(s.estimated),
-            f"{100 * (s.estimated / s.measured - 1):+.1f} %",
+            units.signed_percent(s.estimated / s.measured - 1),
         )
         for one in series
         for s in one.spots
     )
-    return Chart(
-        key,
-        title,
-        caption,
-        lambda width: scatter.draw(series, width, unit, lambda v: tick(v / scale)),
-        Table(("series", ">measured", ">estimated", ">error"), rows),
+    columns = ("series", ">measured", ">estimated", ">error")
+    return Chart(key, title_, caption, Scatter(series, unit_joules, unit), Table(columns, rows))
+
+
+def methods_section(validated: Validated) -> Section:
+    """Ampere compared with every other method, on the same unseen networks."""
+    order = sorted(validated.mape, key=lambda m: validated.mape[m])
+    bars = [
+        Bar(
+            method_name(m),
+            validated.mape[m],
+            units.percent(validated.mape[m]),
+            f"{method_name(m)}: {units.percent(validated.mape[m])} off on average",
+            colour="one" if m == validated.ours else "rest",
+        )
+        for m in order
+    ]
+    cells = [(bar.name, title(m), bar.label) for m, bar in zip(order, bars, strict=True)]
+    repeat = units.percent(validated.repeatability)
+    chart = Chart(
+        "methods",
+        "Mean error of each method on the same unseen networks",
+        f"Mean absolute percentage error on {len(validated.rows)} networks. Upright line: how far a second measurement "
+        "of them is from the first; below it no method can be told from a better one. "
+        f"{joules_note(validated.meter)}",
+        Bars(bars, Reference(validated.repeatability, f"measuring twice: {repeat}")),
+        Table(("method", "what it is", ">mean error"), (*cells, ("measuring twice", "", repeat))),
+        full=True,
     )
+    return Section("methods", "Methods compared", charts=(chart,))

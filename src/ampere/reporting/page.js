@@ -1,5 +1,5 @@
 "use strict";
-// Tips at once instead of after a second, and for fingers; the words are the charts' own titles.
+// Tips at once instead of after a second, also on touch screens; the words are the charts' own titles.
 const tip = document.createElement("div");
 tip.id = "tip";
 tip.hidden = true;
@@ -22,6 +22,16 @@ document.addEventListener("pointerover", (event) => {
   tip.style.top = (above > 4 ? above : box.bottom + 6) + "px";
 });
 addEventListener("scroll", () => { tip.hidden = true; }, { passive: true });
+// The same figures per iteration or per sample.
+for (const group of document.querySelectorAll(".switch")) {
+  group.hidden = false;
+  for (const button of group.querySelectorAll("button")) button.addEventListener("click", () => {
+    for (const other of group.querySelectorAll("button"))
+      other.setAttribute("aria-pressed", String(other === button));
+    for (const part of group.parentNode.querySelectorAll("[data-shown]"))
+      part.hidden = part.dataset.shown !== button.dataset.basis;
+  });
+}
 // Another order of the same bars.
 for (const button of document.querySelectorAll("button[data-order]")) {
   button.hidden = false;

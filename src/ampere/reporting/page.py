@@ -1,4 +1,4 @@
-"""A report as one HTML file that asks nobody for anything. All words are escaped here or in `svg`."""
+"""A report as one HTML file that loads nothing from anywhere. All text is escaped here or in `svg`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ampere.reporting import svg
-
-from .escaping import text as escaped
-from .record import Chart, Report, Section, Table
-from .theme import DARK, LIGHT, variables
+from .drawing import DARK, LIGHT, variables
+from .record import Basis, Chart, Report, Section, Table
+from .svg import escaped, inline
 
 FULL, HALF, PHONE = 860.0, 420.0, 326.0  # pixels
-
-
-MOST_ROWS = 400  # of a table: more is for a file of figures, not for a page
+MOST_ROWS = 400  # of a table: more would make the page too large
 UNITS = re.compile(r"(\d) (?=[mkµnMG]?J\b|[mk]?Wh?\b|[mµ]?s\b|min\b|h\b|days\b|%)")
 
 
@@ -36,7 +32,7 @@ def html(report: Report) -> str:
 
 
 def _style() -> str:
-    """Light unless the reader's system is dark; paper is always light."""
+    """The style sheet: light unless the reader's system is dark; paper is always light."""
     dark = f"@media screen and (prefers-color-scheme: dark){{:root{{{variables(DARK)}}}}}"
     return f":root{{{variables(LIGHT)}}}{dark}\n{_read('page.css')}"
 
@@ -46,12 +42,12 @@ def _read(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    """Only what we wrote may run or style: a name that looks like code stays a name."""
+    """The digest of our own script or style: nothing else on the page may run or style."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def text(words: str) -> str:
-    """Escaped, and with figures that stay with their units at the end of a line."""
+    """Escaped text in which a number and its unit stay on one line."""
     return escaped(UNITS.sub("\\1\N{NO-BREAK SPACE}", words))
 
 
@@ -63,9 +59,8 @@ def _header(report: Report) -> str:
 
 
 def _footer(report: Report) -> str:
-    return (
-        f"<footer>Made by Ampere. All joules in this report are {report.origin}; this file needs no network.</footer>"
-    )
+    joules = f"All joules in this report are {report.origin}"
+    return f"<footer>Made by Ampere. {joules}; this file loads nothing from a network.</footer>"
 
 
 def _section(section: Section) -> str:
@@ -73,24 +68,58 @@ def _section(section: Section) -> str:
     return (
         f'<section id="{section.key}"><h2>{text(section.title)}</h2>'
         + (f'<div class="figures">{figures}</div>' if figures else "")
-        + "".join(f"<p>{text(words)}</p>" for words in section.words)
-        + (f'<div class="charts">{"".join(map(_chart, section.charts))}</div>' if section.charts else "")
+        + _switch(section.bases)
+        + "".join(_basis(basis, shown=i == 0) for i, basis in enumerate(section.bases))
+        + _words(section.words)
+        + _charts(section.charts)
         + (_table(section.table) if section.table else "")
         + (_facts(section.facts) if section.facts else "")
         + "</section>\n"
     )
 
 
+def _switch(bases: Sequence[Basis]) -> str:
+    """Buttons between bases, hidden where no script runs."""
+    buttons = "".join(
+        f'<button type="button" data-basis="{basis.key}" aria-pressed="{str(i == 0).lower()}">per {basis.key}</button>'
+        for i, basis in enumerate(bases)
+    )
+    return f'<div class="switch" role="group" aria-label="Energy per" hidden>{buttons}</div>' if bases else ""
+
+
+def _basis(basis: Basis, shown: bool) -> str:
+    hidden = "" if shown else " hidden"
+    return f'<div data-shown="{basis.key}"{hidden}>{_words(basis.words)}{_charts(basis.charts)}</div>'
+
+
+def _words(words: Sequence[str]) -> str:
+    return "".join(f"<p>{text(sentence)}</p>" for sentence in words)
+
+
+def _charts(charts: Sequence[Chart]) -> str:
+    return f'<div class="charts">{"".join(map(_chart, charts))}</div>' if charts else ""
+
+
 def _chart(chart: Chart) -> str:
-    wide = svg.on_a_page(chart.draw(FULL if chart.full else HALF), f"{chart.key}-w", chart.title, chart.caption, "wide")
-    narrow = svg.on_a_page(chart.draw(PHONE), f"{chart.key}-n", chart.title, chart.caption, "narrow")
+    """A chart with its figures as a table, and what its parts are made of, folded away."""
+    inside = "".join(
+        f"<details class=inside><summary>{text(c.title)}</summary>{_figure(c)}</details>" for c in chart.inside
+    )
+    size = "full" if chart.full else "half"
+    return f'<figure id="{chart.key}" class="{size}">{_figure(chart, heading=True)}{inside}</figure>'
+
+
+def _figure(chart: Chart, heading: bool = False) -> str:
+    width = FULL if chart.full else HALF
+    wide = inline(chart.plot.draw(width), f"{chart.key}-w", chart.title, chart.caption, "wide")
+    narrow = inline(chart.plot.draw(PHONE), f"{chart.key}-n", chart.title, chart.caption, "narrow")
     orders = "".join(
         f'<button type="button" hidden data-order="{order}">{text(name)}</button>' for order, name in chart.orders
     )
+    title = f"<h3>{text(chart.title)}{orders}</h3>" if heading else ""
     return (
-        f'<figure id="{chart.key}" class="{"full" if chart.full else "half"}"><h3>{text(chart.title)}{orders}</h3>'
-        f"{wide}{narrow}<figcaption>{text(chart.caption)}</figcaption>"
-        f"<details><summary>The figures</summary>{_table(chart.table)}</details></figure>"
+        f"{title}{wide}{narrow}<figcaption>{text(chart.caption)}</figcaption>"
+        f"<details><summary>The figures</summary>{_table(chart.table)}</details>"
     )
 
 

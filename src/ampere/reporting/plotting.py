@@ -1,28 +1,48 @@
-"""Pictures of results. Matplotlib is an extra: it is looked for before the work that would be drawn begins."""
+"""The one style of all PNG and SVG pictures that matplotlib draws, and a report's charts in it.
+
+Matplotlib is an extra: `need_matplotlib` is called before the work that would be drawn begins.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-import math
 import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ampere.core import units
 from ampere.core.errors import RuntimeMissingError
 from ampere.storage.files import storing
 
-if TYPE_CHECKING:
-    from ampere.validation.validate import Validation
+from .charts import BAND, Bars, Curve, Heatmap, Histogram, Scatter, Shares, edges
+from .drawing import LIGHT, RAMP, Log, tick
+from .record import Chart
 
-# Blue and orange that are told apart by everyone, also in grey. Ours is drawn last, on top.
-STYLES = {
-    "flops_intercept": {"label": "FLOPs and a constant", "color": "#d9822b", "marker": "^", "s": 34},
-    "additive": {"label": "Ampere", "color": "#1f5fa8", "marker": "o", "s": 38},
+INK, MUTED, FAINT, BLUE, ORANGE = (LIGHT[role] for role in ("ink", "muted", "faint", "one", "two"))
+STYLE: dict[Any, Any] = {
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": INK,
+    "axes.labelsize": 9,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlecolor": INK,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 10,
+    "font.size": 9,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "text.color": INK,
+    "text.parse_math": False,  # a model's name may hold a dollar sign
+    "xtick.color": INK,
+    "ytick.color": INK,
 }
-INK, MUTED, FAINT = "#333333", "#777777", "#e4e4e4"
-BAND = 1.10
-UNITS = ((1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
-STEPS = {0.7: (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9), 1.3: (1, 1.5, 2, 3, 5, 7), 3.0: (1, 2, 5)}
+TITLE_CHARACTERS, NOTE_CHARACTERS = 12, 18  # that fit into an inch
+MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D"}
+FULL, HALF = 8.6, 4.8  # inches
+BAR_INCHES = 0.26
 
 
 def can_plot() -> bool:
@@ -34,75 +54,147 @@ def need_matplotlib() -> None:
         raise RuntimeMissingError("drawing needs matplotlib: pip install 'ampere-energy[plot]'")
 
 
-def scatter(validation: Validation, path: Path) -> None:
-    """Estimated against measured joules, one mark a network and method."""
+@contextmanager
+def picture(paths: Sequence[Path], title: str, note: str, size: tuple[float, float] = (7.2, 5.6)) -> Iterator[Any]:
+    """A figure to draw into, saved to all paths with a title and, below, a note that says whose joules these are."""
     need_matplotlib()
+    import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 6.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    scale, unit = _unit(validation)
-    _draw_axes(axes, *_limits(validation, scale))
-    for method, style in STYLES.items():
-        _draw_method(axes, validation, method, style, scale)
-    _label(axes, validation, unit)
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=160)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=size, layout="constrained")
+        FigureCanvasAgg(figure)
+        yield figure
+        width = figure.get_size_inches()[0]
+        figure.suptitle(_wrapped(title, TITLE_CHARACTERS * width), x=0.01, ha="left", fontsize=11)
+        figure.supxlabel(_wrapped(note, NOTE_CHARACTERS * width), x=0.99, ha="right", color=MUTED, fontsize=7)
+        for path in paths:
+            with storing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                figure.savefig(path)
 
 
-def _unit(validation: Validation) -> tuple[float, str]:
-    middle = sorted(row.actual for row in validation.rows)[len(validation.rows) // 2]
-    return next(((scale, unit) for scale, unit in UNITS if middle >= scale), UNITS[-1])
+def _wrapped(words: str, characters: float) -> str:
+    return "\n".join(textwrap.wrap(words, max(20, int(characters))))
 
 
-def _limits(validation: Validation, scale: float) -> tuple[float, float]:
-    values = [v / scale for r in validation.rows for v in (r.actual, *(r.estimates[m] for m in STYLES)) if v > 0]
-    margin = max(1.08, (max(values) / min(values)) ** 0.08)
-    return min(values) / margin, max(values) * margin
+def label_axes(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
+    axes.set(title=title, xlabel=x, ylabel=y)
 
 
-def _draw_axes(axes: Any, low: float, high: float) -> None:
+def save_png(chart: Chart, path: Path) -> None:
+    """A chart of a report as a picture of its own."""
+    width = FULL if chart.full else HALF
+    size, draw = DRAWERS[type(chart.plot)]
+    with picture([path], chart.title, chart.caption, (width, size(chart.plot, width))) as figure:
+        draw(figure.add_subplot(), chart.plot)
+
+
+def _bars(axes: Any, plot: Bars) -> None:
+    rows = range(len(plot.bars))
+    colours = [LIGHT[b.colour] for b in plot.bars]
+    drawn = axes.barh(rows, [b.value for b in plot.bars], height=0.62, color=colours)
+    for i, (bar, patch) in enumerate(zip(plot.bars, drawn, strict=True)):
+        patch.set_alpha(0.35 if bar.hollow else 1.0)
+        left = 0.0
+        for colour, value in bar.parts:
+            axes.barh([i], [value], left=left, height=0.62, color=LIGHT[colour])
+            left += value
+        if bar.low is not None and bar.high is not None:
+            span = [[bar.value - max(bar.low, 0.0)], [bar.high - bar.value]]
+            axes.errorbar([bar.value], [i], xerr=span, color=INK, capsize=2.5, lw=1.1)
+        end = max(bar.value, bar.high or 0.0)
+        axes.annotate(bar.label, (end, i), (5, 0), textcoords="offset points", va="center", fontsize=8.5)
+    if plot.reference:
+        axes.axvline(plot.reference.value, color=INK, lw=1.1)
+        axes.set_title(plot.reference.label, fontsize=8.5)
+    axes.set_yticks(rows, [f"{b.name}   {b.detail}".strip() for b in plot.bars])
+    axes.invert_yaxis()
+    axes.margins(x=0.16, y=0.02)
+    axes.set_xlim(left=0)
+    axes.spines["bottom"].set_visible(False)
+    axes.tick_params(left=False, bottom=False, labelbottom=False)
+
+
+def _shares(axes: Any, plot: Shares) -> None:
+    left = 0.0
+    for s in plot.shares:
+        axes.barh(
+            [0], [s.share], left=left, color=LIGHT.get(s.colour, s.colour), label=f"{s.name} {s.label}", ec="white"
+        )
+        left += s.share
+    axes.set_axis_off()
+    axes.set_xlim(0, max(left, 1e-9))
+    axes.legend(loc="upper left", bbox_to_anchor=(0, 0), ncols=3)
+
+
+def _histogram(axes: Any, plot: Histogram) -> None:
+    axes.stairs(plot.counts, plot.edges, fill=True, color=BLUE)
+    axes.axvline(min(plot.median, plot.edges[-1]), color=INK, lw=1, ls="--", label=plot.note)
+    axes.xaxis.set_major_formatter(lambda value, _: units.percent(value))
+    axes.locator_params(axis="y", integer=True)
+    axes.legend(loc="upper right")
+    label_axes(axes, "", plot.label, plot.things)
+
+
+def _scatter(axes: Any, plot: Scatter) -> None:
+    low, high = plot.bounds
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(_ticks(low, high), labels=[f"{t:g}" for t in _ticks(low, high)])
-        axis.set_ticks([], minor=True)
     axes.fill_between([low, high], [low / BAND, high / BAND], [low * BAND, high * BAND], color=FAINT, lw=0, zorder=0)
-    axes.plot([low, high], [low, high], color=INK, linewidth=1, zorder=1)
-    axes.tick_params(colors=INK)
-    axes.spines[["top", "right"]].set_visible(False)
+    axes.plot([low, high], [low, high], color=MUTED, lw=1, zorder=1)
+    for s in plot.series:
+        x, y = [spot.measured for spot in s.spots], [spot.estimated for spot in s.spots]
+        look = {"color": LIGHT[s.colour], "marker": MARKERS[s.shape], "edgecolors": "white", "linewidths": 0.4}
+        axes.scatter(x, y, s=24, label=s.label, zorder=3, **look)
+    axes.legend(loc="upper left", reverse=True)
+    for axis in (axes.xaxis, axes.yaxis):
+        _round_ticks(axis, low, high, plot.unit_joules)
+    label_axes(axes, "", f"measured, {plot.unit} (grey: within 10 %)", f"estimated, {plot.unit}")
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers, as many as there is room for."""
-    decades = math.log10(high / low)
-    steps = next((s for widest, s in STEPS.items() if decades <= widest), (1,))
-    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high]
+def _round_ticks(axis: Any, low: float, high: float, unit_joules: float) -> None:
+    """As many round numbers as there is room for, never a power of ten."""
+    values = Log(low / unit_joules, high / unit_joules, 0, 1).ticks(7)
+    axis.set_ticks([value * unit_joules for value in values], [tick(value) for value in values])
+    axis.set_ticks([], minor=True)
 
 
-def _draw_method(axes: Any, validation: Validation, method: str, style: dict[str, Any], scale: float) -> None:
-    style = {**style, "label": f"{style['label']}: {100 * validation.mape[method]:.1f} %"}
-    measured = [row.actual / scale for row in validation.rows]
-    estimated = [row.estimates[method] / scale for row in validation.rows]
-    axes.scatter(measured, estimated, **style, alpha=0.85, linewidths=0.5, edgecolors="white", zorder=3)
+def _heatmap(axes: Any, plot: Heatmap) -> None:
+    from matplotlib.colors import ListedColormap, LogNorm
+
+    unit_joules, unit = plot.unit
+    low, high = plot.bounds
+    values = [[value / unit_joules for value in row] for row in plot.values]
+    look = {"cmap": ListedColormap(RAMP), "norm": LogNorm(low / unit_joules, high / unit_joules)}
+    mesh = axes.pcolormesh(edges(plot.xs), edges(plot.ys), values, **look)
+    bar = axes.figure.colorbar(mesh, ax=axes, label=unit, shrink=0.9)
+    _round_ticks(bar.ax.yaxis, low / unit_joules, high / unit_joules, 1.0)
+    for alone, size, face, edge in ((False, 12, "black", "white"), (True, 24, "white", "black")):
+        found = [s for s in plot.seen if s.alone == alone]
+        axes.scatter([s.x for s in found], [s.y for s in found], s=size, c=face, edgecolors=edge, linewidths=0.6)
+    label_axes(axes, "", "channels in", "channels out")
 
 
-def _label(axes: Any, validation: Validation, unit: str) -> None:
-    meter = validation.meter
-    sort = "simulated " if meter.simulated else "" if meter.measured else "modelled "
-    what = f"{'replayed ' if meter.replayed else ''}{sort}joules"
-    trained = "simulated training" if meter.simulated else "real training"
-    axes.set_xlabel(f"{trained}: {what} per iteration [{unit}]", color=INK)
-    axes.set_ylabel(f"estimate: {what} per iteration [{unit}]", color=INK)
-    title = f"{validation.model}: {len(validation.rows)} networks that were not profiled, {validation.device}"
-    axes.set_title(textwrap.fill(title, 66), loc="left", color=INK, fontsize=11)
-    handles, labels = axes.get_legend_handles_labels()
-    axes.legend(
-        handles[::-1], labels[::-1], title="mean error (MAPE)", loc="upper left", frameon=False, alignment="left"
-    )
-    again = f"measured a second time: {100 * validation.repeatability_mape:.1f} % apart; grey: within 10 %"
-    origin = f"{validation.meter.name}, {validation.meter.scope}\n{again}"
-    axes.text(0.99, 0.01, origin, transform=axes.transAxes, ha="right", va="bottom", fontsize=8, color=MUTED)
+def _curve(axes: Any, plot: Curve) -> None:
+    unit_joules, unit = plot.unit
+    lows, highs = [max(v, 0.0) / unit_joules for v in plot.lows], [v / unit_joules for v in plot.highs]
+    axes.fill_between(plot.xs, lows, highs, color=BLUE, alpha=0.22, lw=0)
+    axes.plot(plot.xs, [v / unit_joules for v in plot.values], color=BLUE, lw=1.8)
+    alone = [s for s in plot.seen if s.alone]
+    axes.scatter([s.x for s in alone], [s.y / unit_joules for s in alone], s=24, c="white", edgecolors=INK, zorder=3)
+    axes.vlines([s.x for s in plot.seen if not s.alone], 0, 0.03 * plot.top / unit_joules, color=INK, lw=1.2)
+    axes.set_ylim(0, plot.top / unit_joules)
+    label_axes(axes, "", plot.label, f"energy, {unit}")
+
+
+Height = Callable[[Any, float], float]  # inches of a plot of so many inches width
+Draw = Callable[[Any, Any], None]
+DRAWERS: dict[type, tuple[Height, Draw]] = {
+    Bars: (lambda plot, width: BAR_INCHES * len(plot.bars) + 1.2, _bars),
+    Shares: (lambda plot, width: 1.9, _shares),
+    Histogram: (lambda plot, width: 0.72 * width, _histogram),
+    Scatter: (lambda plot, width: 1.14 * width, _scatter),
+    Heatmap: (lambda plot, width: 0.86 * width, _heatmap),
+    Curve: (lambda plot, width: 0.86 * width, _curve),
+}

@@ -1,29 +1,38 @@
-"""A drawing as SVG. Whatever people named is escaped here, once."""
+"""A drawing as SVG. All text that people, models and files gave us is escaped here: it is never markup."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from html import escape
 
-from .escaping import text
-from .marks import Area, Datum, Dot, Drawing, Line, Mark, Point, Rect, Text, Tiles
-from .theme import on_page, on_paper
+from .drawing import Area, Datum, Dot, Drawing, Line, Mark, Point, Rect, Text, Tiles, on_page, on_paper
 
-Paint = Callable[[str], str]
+# What XML cannot hold: control characters, and halves of characters that UTF-8 has no bytes for.
+UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+LONGEST = 2_000  # characters of one piece of text
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
+Paint = Callable[[str], str]
 
-def on_a_page(drawing: Drawing, key: str, title: str, description: str, wide: str = "") -> str:
-    """Inline, with its words for those who do not see it; `wide` names the screens that it is for."""
-    named = f'<title id="{key}-t">{text(title)}</title><desc id="{key}-d">{text(description)}</desc>'
+
+def escaped(words: str) -> str:
+    cut = words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
+    return escape(UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", cut))
+
+
+def inline(drawing: Drawing, key: str, title: str, description: str, wide: str = "") -> str:
+    """SVG for a page, with a title and a description for screen readers; `wide` names the screens that it is for."""
+    named = f'<title id="{key}-t">{escaped(title)}</title><desc id="{key}-d">{escaped(description)}</desc>'
     about = f'class="chart {wide}" role="img" aria-labelledby="{key}-t" aria-describedby="{key}-d"'
     return f"<svg {about} {_box(drawing)}>{named}{_body(drawing, on_page)}</svg>"
 
 
-def alone(drawing: Drawing, title: str, description: str) -> str:
-    """A file of its own, in the colours of paper."""
+def standalone(drawing: Drawing, title: str, description: str) -> str:
+    """SVG as a file of its own, in the colours of paper."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" {_box(drawing)}>'
     ground = _rect(Rect(drawing.left, drawing.top, drawing.width, drawing.height, "paper"), on_paper)
-    named = f"<title>{text(title)}</title><desc>{text(description)}</desc>"
+    named = f"<title>{escaped(title)}</title><desc>{escaped(description)}</desc>"
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{named}{ground}{_body(drawing, on_paper)}</svg>\n'
 
 
@@ -87,8 +96,7 @@ def _words(words: Text, paint: Paint) -> str:
     place = f'x="{_n(words.x)}" y="{_n(words.y)}" font-size="{_n(words.size)}" fill="{paint(words.fill)}"'
     anchor = f' text-anchor="{words.anchor}"' if words.anchor != "start" else ""
     weight = ' font-weight="600"' if words.bold else ""
-    turn = f' transform="rotate(-90 {_n(words.x)} {_n(words.y)})"' if words.turned else ""
-    return f"<text {place}{anchor}{weight}{turn}>{text(words.words)}</text>"
+    return f"<text {place}{anchor}{weight}>{escaped(words.words)}</text>"
 
 
 def _datum(datum: Datum, paint: Paint) -> str:
@@ -96,7 +104,7 @@ def _datum(datum: Datum, paint: Paint) -> str:
     orders = f' data-y="{_n(datum.y)}"{others}' if others else ""
     moved = f' transform="translate(0 {_n(datum.y)})"{orders}' if datum.y else orders
     inside = "".join(_mark(mark, paint) for mark in datum.marks)
-    return f'<g class="datum"{moved}><title>{text(datum.tip)}</title>{inside}</g>'
+    return f'<g class="datum"{moved}><title>{escaped(datum.tip)}</title>{inside}</g>'
 
 
 WRITERS: dict[type, Callable[..., str]] = {
@@ -124,5 +132,5 @@ def _joined(points: Sequence[Point]) -> str:
 
 
 def _n(value: float) -> str:
-    """A tenth of a pixel is enough for any eye."""
+    """A number, to a tenth of a pixel."""
     return f"{round(value, 2 if abs(value) < 1 else 1):g}"

@@ -3,7 +3,7 @@ import torch
 
 from ampere.core.errors import ModelError
 from ampere.evaluation.case_study.images import task
-from ampere.evaluation.case_study.training import LOOKS, train
+from ampere.evaluation.case_study.model import LOOKS, train
 from ampere.models.cnn5 import build
 
 

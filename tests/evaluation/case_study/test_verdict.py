@@ -8,7 +8,9 @@ def records(ours, flops):
     for seed, (a, b) in enumerate(zip(ours, flops, strict=True)):
         for model, share, accuracy in (("original", 1.0, 0.97), ("ampere", a, 0.965), ("flops", b, 0.95)):
             joules = 0.1 * share
-            rows.append({"seed": seed, "model": model, "share": share, "joules": joules, "joules_again": 1.01 * joules})
+            rows.append(
+                {"seed": seed, "model": model, "share": share, "joules": joules, "joules_repeat": 1.01 * joules}
+            )
             rows[-1]["accuracy"] = accuracy
     return rows
 

@@ -11,11 +11,10 @@ from ampere.cli.console import notice, print_json
 from ampere.cli.ensure_profile import profile_in
 from ampere.cli.model_argument import model_argument
 from ampere.cli.training_run import add_run, battery_joules, check_asked, iterations_asked
-from ampere.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ampere.core import Network
-    from ampere.reporting import Report, Run
+    from ampere.reporting import Run, WrittenReport
 
 FORMATS = ("html", "svg", "png")
 
@@ -51,31 +50,32 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     check_asked(options)
     battery = battery_joules(options)
-    if options.format == "png":
-        from ampere.reporting.plotting import need_matplotlib
-
-        need_matplotlib()
-    report = _report(options, battery)
-    place, written = _write(report, options)
+    written = _write(options, battery)
     if options.json:
-        size = sum(path.stat().st_size for path in written)
-        print_json({"path": str(place), "files": list(map(str, written)), "bytes": size, "joules": report.origin})
+        print_json(written.to_json())
     else:
-        charts = f"{len(report.charts)} charts"
-        notice(f"{charts} in {place}; joules are {report.origin}", options.quiet)
+        charts = f"{len(written.report.charts)} charts"
+        notice(f"{charts} in {written.path}; joules are {written.report.origin}", options.quiet)
 
 
-def _report(options: Namespace, battery: float | None) -> Report:
-    from ampere.reporting import Run, make_report, read_validation
+def _write(options: Namespace, battery: float | None) -> WrittenReport:
+    from ampere.reporting import Run, write_report
 
-    profile = profile_in(Path(options.profile))
-    others = [profile_in(Path(path)) for path in options.models if _is_profile(path)]
-    validated = read_validation(Path(options.validation)) if options.validation else None
+    profiles = [profile_in(Path(path)) for path in (options.profile, *filter(_is_profile, options.models))]
     networks = [_network(model, options) for model in options.models if not _is_profile(model)]
     runs: list[Run] = [
         Run(iterations_asked(options, network.batch), battery, options.battery or "") for network in networks
     ]
-    return make_report(profile, networks, runs, validated, options.allocator, options.watts_per_core, others)
+    return write_report(
+        profiles,
+        networks,
+        options.out,
+        format=options.format,
+        runs=runs,
+        validation=options.validation,
+        allocator=options.allocator,
+        watts_per_core=options.watts_per_core,
+    )
 
 
 def _is_profile(path: str) -> bool:
@@ -88,15 +88,3 @@ def _network(model: str, options: Namespace) -> Network:
     from ampere.api import network_of
 
     return network_of(model_argument(Namespace(model=model, input=options.input, batch=options.batch)))
-
-
-def _write(report: Report, options: Namespace) -> tuple[Path, list[Path]]:
-    from ampere.reporting import save_charts, save_page
-
-    if options.format == "html":
-        place = Path(options.out or "report.html")
-        if place.is_dir():
-            raise UsageError(f"{place} is a folder: name the file, such as {place / 'report.html'}")
-        return place, save_page(report, place)
-    place = Path(options.out or "report")
-    return place, save_charts(report, place, options.format)

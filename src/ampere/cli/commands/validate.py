@@ -17,9 +17,9 @@ from ampere.cli.progress import of_validating, reporting
 from ampere.core.errors import DeviceError
 
 if TYPE_CHECKING:
+    from ampere.evaluation.validation import Validation
     from ampere.models.loading import LoadedModel
     from ampere.storage.profile import Profile
-    from ampere.validation.validate import Validation
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -75,7 +75,7 @@ def run(options: Namespace) -> None:
 def _methods(options: Namespace) -> tuple[str, ...] | None:
     if options.methods is None:
         return None
-    from ampere.validation.methods import names
+    from ampere.baselines.answers import names
 
     return names(options.methods)
 
@@ -109,7 +109,7 @@ def _validate(
 
 
 def _draw(validation: Validation, path: Path, quiet: bool) -> None:
-    from ampere.reporting.plotting import scatter
+    from ampere.reporting import draw_validation
 
-    scatter(validation, path)
+    draw_validation(validation.to_json(), path)
     notice(f"drawn in {path}", quiet)

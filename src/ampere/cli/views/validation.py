@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ampere.baselines.answers import title
 from ampere.cli.console import bar, headline, print_facts, print_table
 from ampere.core import units
 from ampere.core.setup import ALLOCATORS
-from ampere.validation.methods import title
-from ampere.validation.validate import Validation
+from ampere.evaluation.validation import Validation
 
 from .meter import in_words
 
@@ -40,6 +40,8 @@ def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
     yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
     for reason in dict.fromkeys(validation.left_out):
         yield "left out", f"{validation.left_out.count(reason)} more: {reason}"
+    for method, reason in validation.unavailable.items():
+        yield "not compared", f"{method}: {reason}"
     yield "coverage", f"{units.percent(validation.coverage90)} of them lie in the estimate's 90 % interval"
     sort = "simulated " if validation.meter.simulated else ""
     yield "profiling", f"{sort}{units.seconds(validation.profiling_seconds)}"

@@ -1,4 +1,4 @@
-"""What the case study comes down to: who kept to the budget, and what that cost in accuracy."""
+"""The verdict of the case study: which way kept to the budget, and what that cost in accuracy."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from statistics import mean
 from typing import Any, NamedTuple
 
-from .subject import FLOPS, MODELS, ORIGINAL, OURS, SHARE
+from .model import FLOPS, MODELS, ORIGINAL, OURS, SHARE
 
-FIRMLY = 3.0  # times as far off, to be called worse
+CLEARLY = 3.0  # times as far off, to be called worse
 
 
 class Way(NamedTuple):
@@ -38,20 +38,20 @@ class Verdict(NamedTuple):
         return mean(self.ways[ORIGINAL].accuracies) - mean(self.ways[model].accuracies)
 
     def sentences(self) -> list[str]:
-        """For people, and not only the good news."""
-        said = []
+        """The verdict in words, failures included."""
+        sentences = []
         if (ours := self.ways.get(OURS)) is not None:
             share, lost, seeds = mean(ours.shares), self.accuracy_lost(OURS), len(ours.shares)
-            said.append(
+            sentences.append(
                 f"Ampere: {100 * share:.1f} % of the original's energy ({100 * min(ours.shares):.1f} to "
                 f"{100 * max(ours.shares):.1f}), inside the budget of {100 * SHARE:.0f} % in {ours.inside} of {seeds} "
                 f"seeds; {100 * lost:+.1f} points of accuracy lost"
             )
         if (times := self.times_as_far) is not None:
             by = f"{100 * self.ways[FLOPS].miss:.1f} % of it, {times:.1f} times as far as Ampere"
-            firmly = "" if times > FIRMLY else f" and so not {FIRMLY:.0f} times"
-            said.append(f"FLOPs miss the budget by {by}{firmly}")
-        return said + self.failed
+            less = "" if times > CLEARLY else f" and so not {CLEARLY:.0f} times"
+            sentences.append(f"FLOPs miss the budget by {by}{less}")
+        return sentences + self.failed
 
     def to_json(self) -> dict[str, Any]:
         ways = {name: way._asdict() for name, way in self.ways.items()}
@@ -67,6 +67,6 @@ def verdict_of(device: str, records: Sequence[dict[str, Any]]) -> Verdict:
             shares, accuracies = [r["share"] for r in own], [r["accuracy"] for r in own]
             inside = sum(share <= SHARE for share in shares)
             ways[model] = Way(model, shares, accuracies, inside, mean(abs(share / SHARE - 1) for share in shares))
-    again = [abs(r["joules_again"] / r["joules"] - 1) for r in known]
+    differences = [abs(r["joules_repeat"] / r["joules"] - 1) for r in known]
     failed = [f"{r['model']}, seed {r['seed']}: {r['failed']}" for r in records if "failed" in r]
-    return Verdict(device, ways, mean(again) if again else 0.0, failed)
+    return Verdict(device, ways, mean(differences) if differences else 0.0, failed)

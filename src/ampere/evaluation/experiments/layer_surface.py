@@ -5,21 +5,23 @@ A test point is such a layer with random channels, trained alone; the surface is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
+from typing import Any
+
+import numpy as np
 
 from ampere.core import Layer
 from ampere.estimation.estimate import Estimator
-from ampere.evaluation.blocks_job import BlocksJob
-from ampere.evaluation.catalogue import Record
-from ampere.evaluation.job import Job
-from ampere.evaluation.lab import Lab
+from ampere.evaluation.drawing import by, unit_for
+from ampere.evaluation.jobs import BlocksJob, Job, Record, of_family
 from ampere.evaluation.layers import measured
 from ampere.evaluation.plan import Plan, title_of
-from ampere.evaluation.profile_job import of_family
+from ampere.evaluation.session import Session
 from ampere.models.loading import find_space
 from ampere.profiling.experiment import Experiment, of_layers
 from ampere.profiling.sources import SpaceSource
+from ampere.reporting.plotting import BLUE, FAINT, INK, MUTED, label_axes
 from ampere.storage.profile import Profile
 
 TITLE = "profiled points, test points and estimated surface of convolutions"
@@ -55,12 +57,12 @@ def jobs(plan: Plan) -> list[Job[object]]:
     return [job for device in plan.large_devices for job in (of_family(plan, device, FAMILY), test_job(plan, device))]
 
 
-def records(lab: Lab) -> Iterator[Record]:
-    plan = lab.plan
+def records(session: Session) -> Iterator[Record]:
+    plan = session.plan
     for device in plan.large_devices:
-        profile = lab.get(of_family(plan, device, FAMILY))
-        estimator = lab.remember(("estimator", device, FAMILY), lambda profile=profile: Estimator(profile))  # type: ignore[misc]
-        tests = iter(lab.get(test_job(plan, device)))
+        profile = session.get(of_family(plan, device, FAMILY))
+        estimator = session.remember(("estimator", device, FAMILY), lambda profile=profile: Estimator(profile))  # type: ignore[misc]
+        tests = iter(session.get(test_job(plan, device)))
         for name, layer in surfaces().items():
             head = {"device": device, "device_title": title_of(device), "meter": profile.meter.name, "surface": name}
             for c in test_channels(plan, layer):
@@ -98,3 +100,70 @@ def _grid(layer: Layer) -> list[tuple[int, int]]:
         return sorted({round(1 + (widest - 1) * i / (GRID - 1)) for i in range(GRID)})
 
     return [(i, o) for i in along(layer.channels_in) for o in along(layer.channels_out)]
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    """Above: the estimated surface and the test points. Below: how far each test is from it, and what was profiled."""
+    columns = [(d, s, rows) for d, own in by(records, "device_title").items() for s, rows in by(own, "surface").items()]
+    figure.set_size_inches(3.9 * len(columns) + 0.6, 7.6)
+    for i, (device, size, rows) in enumerate(columns):
+        kinds = by(rows, "what")
+        above = figure.add_subplot(2, len(columns), i + 1, projection="3d")
+        _surface(above, f"{device}, {size} pixels", kinds)
+        below = figure.add_subplot(2, len(columns), len(columns) + i + 1)
+        shown = _differences(below, kinds)
+    figure.colorbar(shown, ax=below, label="estimate - test, of the test [%]", shrink=0.8)
+
+
+def _surface(axes: Any, title: str, kinds: dict[str, list[Record]]) -> None:
+    scale, unit = unit_for(r["estimate"] for r in kinds["surface"])
+    x, y = (sorted({r[key] for r in kinds["surface"]}) for key in ("channels_in", "channels_out"))
+    heights = {(r["channels_in"], r["channels_out"]): r["estimate"] / scale for r in kinds["surface"]}
+    z = np.array([[heights[i, o] for i in x] for o in y])
+    axes.plot_surface(*np.meshgrid(x, y), z, color=BLUE, alpha=0.25, edgecolor=BLUE, linewidth=0.25)
+    for kind, mark, colour in (("profiled", "o", BLUE), ("test", "x", "#c44536")):
+        own = kinds.get(kind, [])
+        places = [[r["channels_in"] for r in own], [r["channels_out"] for r in own]]
+        axes.scatter(
+            *places,
+            [(r["joules"] if kind == "test" else r["estimate"]) / scale for r in own],
+            marker=mark,
+            s=14,
+            color=colour,
+        )
+    axes.set_title(title, loc="left", color=INK, fontsize=10)
+    axes.set_xlabel("channels in", fontsize=8)
+    axes.set_ylabel("channels out", fontsize=8)
+    axes.set_zlabel(unit, fontsize=8)
+    axes.tick_params(labelsize=7)
+    axes.view_init(24, -128)
+
+
+def _differences(axes: Any, kinds: dict[str, list[Record]]) -> Any:
+    seen = kinds.get("profiled", [])
+    axes.scatter(
+        [r["channels_in"] for r in seen],
+        [r["channels_out"] for r in seen],
+        s=22,
+        color=FAINT,
+        label="profiled",
+        zorder=1,
+    )
+    tests = kinds.get("test", [])
+    errors = [100 * (r["estimate"] / r["joules"] - 1) for r in tests]
+    shown = axes.scatter(
+        [r["channels_in"] for r in tests],
+        [r["channels_out"] for r in tests],
+        c=errors,
+        cmap="RdBu_r",
+        vmin=-15,
+        vmax=15,
+        s=34,
+        edgecolors=MUTED,
+        linewidths=0.5,
+        label="test",
+        zorder=2,
+    )
+    mean = sum(map(abs, errors)) / max(1, len(errors))
+    label_axes(axes, f"tests (x above) are {mean:.1f} % off; grey: profiled", "channels in", "channels out")
+    return shown

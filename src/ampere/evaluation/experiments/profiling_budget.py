@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ampere.evaluation.catalogue import Record
 from ampere.evaluation.comparing import compared
-from ampere.evaluation.job import Job
-from ampere.evaluation.lab import Lab
+from ampere.evaluation.drawing import by, colour_of, device_panels, in_order, shared_legend
+from ampere.evaluation.jobs import Job, ProfileJob, Record, trials_of
 from ampere.evaluation.plan import OURS, Plan
-from ampere.evaluation.profile_job import ProfileJob
-from ampere.evaluation.trials_job import trials_of
+from ampere.evaluation.session import Session
+from ampere.reporting.plotting import INK, label_axes
+from ampere.reporting.words import method_name
 
 TITLE = "mean error against profiling seconds"
 FIGURE = ""
@@ -22,12 +22,12 @@ SHARES, QUICK_SHARES = (0.2, 0.5, 1.0, 2.0, 4.0), (0.6, 1.0)  # of the usual sec
 
 def profiles(plan: Plan, device: str) -> list[ProfileJob]:
     """Each made from nothing: what is planned for a minute is no longer version of what is planned for a second."""
-    rivals = plan.rivals(device, FAMILY)[: 2 if plan.quick else None]
+    baselines = plan.baselines(device, FAMILY)[: 2 if plan.quick else None]
     usual = plan.profile_seconds(device, FAMILY)
     budgets = [share * usual for share in (QUICK_SHARES if plan.quick else SHARES)]
     return [
         ProfileJob(device, FAMILY, seconds, plan.seed, method, protocol)
-        for method, protocol in (OURS, *rivals)
+        for method, protocol in (OURS, *baselines)
         for seconds in budgets
     ]
 
@@ -39,12 +39,12 @@ def jobs(plan: Plan) -> list[Job[Any]]:
     return found
 
 
-def records(lab: Lab) -> Iterator[Record]:
-    for device in lab.plan.devices:
-        trials = trials_of(lab.plan, device, FAMILY)
-        for profile in profiles(lab.plan, device):
-            comparison = compared(lab, trials, (profile,))
-            seconds = lab.get(profile).profiling_seconds
+def records(session: Session) -> Iterator[Record]:
+    for device in session.plan.devices:
+        trials = trials_of(session.plan, device, FAMILY)
+        for profile in profiles(session.plan, device):
+            comparison = compared(session, trials, (profile,))
+            seconds = session.get(profile).profiling_seconds
             for method in [m for m, s in comparison.profiling_seconds.items() if s == seconds]:
                 yield {
                     **comparison.of,
@@ -54,3 +54,21 @@ def records(lab: Lab) -> Iterator[Record]:
                     "mape": comparison.mape[method],
                     "repeatability": comparison.repeatability,
                 }
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    """Mean error over the seconds that profiling took, one line per method; dotted: the noise of measuring."""
+    for axes, title, rows in device_panels(figure, records, width=5.0, height=4.2):
+        groups = by(rows, "method")
+        for method in in_order(groups):
+            own = sorted(groups[method], key=lambda r: r["profiling_seconds"])
+            x, y = [r["profiling_seconds"] for r in own], [100 * r["mape"] for r in own]
+            axes.plot(x, y, "o-", ms=5, lw=1.4, color=colour_of(method), label=method_name(method))
+        axes.axhline(100 * rows[0]["repeatability"], color=INK, lw=0.8, ls=":", label="measured a second time")
+        axes.set(xscale="log", yscale="log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("{x:g}")
+        axes.tick_params(which="minor", labelsize=7)
+        label_axes(axes, f"{title}, 5-layer CNNs", "seconds of profiling", "mean error [%]")
+    shared_legend(figure)

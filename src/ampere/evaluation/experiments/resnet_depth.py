@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
+from typing import Any
 
-from ampere.evaluation.catalogue import Record
 from ampere.evaluation.comparing import compared
-from ampere.evaluation.lab import Lab
+from ampere.evaluation.drawing import by, colour_of, device_panels, shared_legend
+from ampere.evaluation.jobs import Record, TrialsJob, needs, of_family
 from ampere.evaluation.plan import Plan
-from ampere.evaluation.profile_job import of_family
-from ampere.evaluation.trials_job import TrialsJob, needs
+from ampere.evaluation.session import Session
 from ampere.models.loading import find_space
 from ampere.models.spaces import RESNET
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
+from ampere.reporting.plotting import label_axes
+from ampere.reporting.words import method_name
 from ampere.storage.profile import Profile
 
 TITLE = "errors of ResNets of growing depth"
@@ -40,9 +42,31 @@ def trials(plan: Plan, device: str, depth: int) -> TrialsJob:
 jobs = needs(lambda plan: [trials(plan, device, depth) for device in plan.large_devices for depth in BLOCKS])
 
 
-def records(lab: Lab) -> Iterator[Record]:
-    for device in lab.plan.large_devices:
+def records(session: Session) -> Iterator[Record]:
+    for device in session.plan.large_devices:
         for depth in BLOCKS:
-            comparison = compared(lab, trials(lab.plan, device, depth))
+            comparison = compared(session, trials(session.plan, device, depth))
             for trial in comparison.trials:
                 yield {**comparison.of, "depth": depth, **trial.to_json()}
+
+
+SHOWN = ("additive", "flops_intercept")
+STYLES = ("-", "--", ":")
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    """How many networks are estimated within an error: nearer to the upper left is better; one line a depth."""
+    for axes, title, rows in device_panels(figure, records, width=4.0, height=3.8):
+        largest = 0.0
+        for method in SHOWN:
+            for style, (depth, own) in zip(STYLES, by(rows, "depth").items(), strict=False):
+                errors = sorted(100 * abs(r["estimates"][method] / r["joules"] - 1) for r in own)
+                largest = max(largest, errors[-1])
+                shares = [100 * (i + 1) / len(errors) for i in range(len(errors))]
+                label = f"{method_name(method)}, {depth} layers"
+                axes.step(
+                    [0, *errors, 1e3], [0, *shares, 100], style, where="post", color=colour_of(method), label=label
+                )
+        axes.set(xlim=(0, min(80.0, 1.05 * largest)), ylim=(0, 102))
+        label_axes(axes, title, "error at most [%]", "networks [%]")
+    shared_legend(figure)

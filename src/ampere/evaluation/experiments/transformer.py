@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from statistics import mean
+from typing import Any
 
-from ampere.evaluation.catalogue import Record
-from ampere.evaluation.comparing import beside_rivals
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.trials_job import needs, trials_of
+from ampere.evaluation.comparing import with_baselines
+from ampere.evaluation.drawing import colour_of, device_panels, diagonal, in_order, unit_for
+from ampere.evaluation.jobs import Record, needs, trials_of
+from ampere.evaluation.session import Session
+from ampere.reporting.plotting import label_axes
+from ampere.reporting.words import method_name
 
 TITLE = "estimated against measured energy of Transformers"
 FIGURE = "Fig. 9"
 
 FAMILY = "transformer"
 
-jobs = needs(lambda plan: [trials_of(plan, device, FAMILY) for device in plan.large_devices], rivals=True)
+jobs = needs(lambda plan: [trials_of(plan, device, FAMILY) for device in plan.large_devices], baselines=True)
 
 
-def records(lab: Lab) -> Iterator[Record]:
-    for device in lab.plan.large_devices:
-        comparison = beside_rivals(lab, device, FAMILY)
+def records(session: Session) -> Iterator[Record]:
+    for device in session.plan.large_devices:
+        comparison = with_baselines(session, device, FAMILY)
         for trial in comparison.trials:
             yield {**comparison.of, **trial.to_json()}
+
+
+SHOWN = ("additive", "sequential", "flops_intercept")
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    """Estimated against measured, one panel per device: Ampere, the paper's method, FLOPs and a constant."""
+    for axes, title, rows in device_panels(figure, records, width=4.4, height=4.2):
+        scale, unit = unit_for(r["joules"] for r in rows)
+        measured = [r["joules"] / scale for r in rows]
+        top = 1.1 * max(measured)
+        diagonal(axes, top)
+        for method in reversed(in_order(m for m in SHOWN if m in rows[0]["estimates"])):
+            estimated = [r["estimates"][method] / scale for r in rows]
+            error = mean(abs(e / m - 1) for e, m in zip(estimated, measured, strict=True))
+            label = f"{method_name(method)}: {100 * error:.1f} %"
+            axes.scatter(measured, estimated, s=16, color=colour_of(method), label=label, zorder=3)
+        axes.set(xlim=(0, top), ylim=(0, None))
+        label_axes(axes, title, f"trained [{unit}]", f"estimate [{unit}]")
+        axes.legend(loc="upper left", reverse=True)

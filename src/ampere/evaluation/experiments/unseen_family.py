@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import mean
+from typing import Any
+
+import numpy as np
 
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.fitting import drift_share_in
-from ampere.evaluation.catalogue import Record
 from ampere.evaluation.comparing import Comparison, compared
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.profile_job import of_family
-from ampere.evaluation.trials_job import Pair, needs, trials_of
+from ampere.evaluation.drawing import device_panels
+from ampere.evaluation.jobs import Pair, Record, needs, of_family, trials_of
+from ampere.evaluation.session import Session
+from ampere.reporting.plotting import label_axes
 from ampere.storage.profile import Profile
 
 TITLE = "what one profile knows about families it never saw"
@@ -22,15 +25,15 @@ jobs = needs(
 )
 
 
-def records(lab: Lab) -> Iterator[Record]:
-    plan = lab.plan
+def records(session: Session) -> Iterator[Record]:
+    plan = session.plan
     for device in plan.devices:
         for profiled in plan.families(device):
-            estimator = Estimator(lab.get(of_family(plan, device, profiled)))
+            estimator = Estimator(session.get(of_family(plan, device, profiled)))
             for tested in plan.families(device):
                 trials = trials_of(plan, device, tested)
-                errors = _errors(estimator, lab.get(trials), compared(lab, trials), lab.get(trials.profile))
-                yield {**compared(lab, trials).of, "profiled": profiled, "tested": tested, "mape": mean(errors)}
+                errors = _errors(estimator, session.get(trials), compared(session, trials), session.get(trials.profile))
+                yield {**compared(session, trials).of, "profiled": profiled, "tested": tested, "mape": mean(errors)}
 
 
 def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, reference: Profile) -> list[float]:
@@ -40,3 +43,19 @@ def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, re
     condition = (reference.yardstick_seconds / known.yardstick_seconds) ** sharing
     said = [estimator.estimate(first.network, "tuned", condition).joules for first, _ in pairs]
     return [abs(joules / trial.joules - 1) for joules, trial in zip(said, truth.trials, strict=True)]
+
+
+def draw(figure: Any, records: Sequence[Record]) -> None:
+    """A table in colours: the family that was profiled down the side, the family that was tested along the top."""
+    for axes, title, rows in device_panels(figure, records, width=5.6, height=4.8):
+        families = list(dict.fromkeys(r["profiled"] for r in rows))
+        errors = {(r["profiled"], r["tested"]): 100 * r["mape"] for r in rows}
+        values = np.array([[errors[p, t] for t in families] for p in families])
+        axes.imshow(np.log10(np.maximum(values, 0.5)), cmap="Blues", vmin=-0.3, vmax=2.2)
+        for (i, j), value in np.ndenumerate(values):
+            colour = "white" if value > 25 else "black"
+            axes.text(j, i, f"{value:.1f}" if value < 10 else f"{value:.0f}", ha="center", va="center", color=colour)
+        axes.set_xticks(range(len(families)), families, rotation=30)
+        axes.set_yticks(range(len(families)), families)
+        label_axes(axes, f"{title}: mean error [%]", "networks tested", "networks profiled")
+        axes.spines[:].set_visible(False)

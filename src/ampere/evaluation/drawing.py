@@ -1,0 +1,125 @@
+"""What the evaluation's pictures share: a colour for each method, panels for devices, dots over families."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Any
+
+from ampere.core.units import joules_unit
+from ampere.reporting.plotting import BLUE, FAINT, INK, MUTED, ORANGE, label_axes
+from ampere.reporting.words import method_name
+
+from .jobs import Record
+
+# Distinguishable for colour-blind readers and in grey: Ampere's is the darkest.
+METHOD_COLOURS = {
+    "additive": BLUE,
+    "sequential": "#2a9d8f",
+    "sequential_wallclock": "#86cfc5",
+    "physics": "#7b5ea7",
+    "kernels": "#b35c8e",
+    "neuralpower": "#c44536",
+    "roofline": "#8a6d3b",
+    "flops_intercept": ORANGE,
+    "flops": "#f2b134",
+    "parameters": "#999999",
+    "layers": "#bbbbbb",
+}
+LEGEND_INCHES = 2.0
+SPREAD = 0.5  # of the room between two families, over which a family's dots are spread
+BAND = 1.1  # estimates within a tenth of the measurement
+
+
+def colour_of(method: str) -> str:
+    return METHOD_COLOURS.get(method, MUTED)
+
+
+def in_order(methods: Iterable[str]) -> list[str]:
+    known = list(METHOD_COLOURS)
+    return sorted(methods, key=lambda m: known.index(m) if m in known else len(known))
+
+
+def unit_for(joules: Iterable[float]) -> tuple[float, str]:
+    """The unit that suits most of the values, and how many joules it is."""
+    return joules_unit(median(list(joules) or [1.0]))
+
+
+def shared_legend(figure: Any) -> None:
+    """One legend at the right of all panels, each name once."""
+    found = {
+        label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.set_size_inches(figure.get_size_inches()[0] + LEGEND_INCHES, figure.get_size_inches()[1])
+    figure.legend(found.values(), found.keys(), loc="outside right center")
+
+
+def by(records: Iterable[Record], key: str) -> dict[Any, list[Record]]:
+    """Records grouped by a key, in order of first appearance."""
+    groups: dict[Any, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record[key], []).append(record)
+    return groups
+
+
+def panels(figure: Any, count: int, columns: int = 3, width: float = 4.4, height: float = 3.6) -> list[Any]:
+    columns = min(count, columns)
+    rows = math.ceil(count / columns)
+    figure.set_size_inches(max(5.2, width * columns), height * rows + 0.4)
+    return [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
+
+
+def device_panels(figure: Any, records: Sequence[Record], **size: Any) -> list[tuple[Any, str, list[Record]]]:
+    """One panel for each device: its axes, its title (which says where it is simulated) and its records."""
+    groups = by(records, "device_title")
+    return list(zip(panels(figure, len(groups), **size), groups, groups.values(), strict=True))
+
+
+def family_panels(figure: Any, records: Sequence[Record]) -> list[tuple[Any, str, list[Record]]]:
+    """One panel for each family on each device."""
+    groups = {
+        f"{family} on {device}": own
+        for device, rows in by(records, "device_title").items()
+        for family, own in by(rows, "family").items()
+    }
+    return list(zip(panels(figure, len(groups)), groups, groups.values(), strict=True))
+
+
+def diagonal(axes: Any, top: float) -> None:
+    """The line on which estimates equal measurements, and the band within a tenth of it."""
+    axes.fill_between([0, top], [0, top / BAND], [0, top * BAND], color=FAINT, lw=0, zorder=0)
+    axes.plot([0, top], [0, top], color=INK, lw=0.8, zorder=1)
+
+
+def dots(axes: Any, columns: Mapping[str, Mapping[str, float]], y: str, title: str) -> None:
+    """Dots for methods over families (family -> method -> value), logarithmic so that small errors are visible."""
+    methods = in_order({method for column in columns.values() for method in column})
+    for i, method in enumerate(methods):
+        found = [(x, column[method]) for x, column in enumerate(columns.values()) if method in column]
+        apart = SPREAD * (i / max(1, len(methods) - 1) - 0.5)
+        ours = method == "additive"
+        axes.plot(
+            [x + apart for x, _ in found],
+            [value for _, value in found],
+            "o",
+            ms=8 if ours else 5.5,
+            color=colour_of(method),
+            label=method_name(method),
+            zorder=4 if ours else 3,
+        )
+    for x in range(1, len(columns)):
+        axes.axvline(x - 0.5, color=FAINT, lw=0.8, zorder=0)
+    axes.set(yscale="log", xlim=(-0.5, len(columns) - 0.5))
+    axes.set_xticks(range(len(columns)), list(columns))
+    percents(axes)
+    label_axes(axes, title, "", y)
+
+
+def percents(axes: Any) -> None:
+    """Writes 1, 2, 5, 10, ... where a logarithmic axis would write powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())

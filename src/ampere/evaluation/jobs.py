@@ -1,0 +1,248 @@
+"""Jobs: pieces of measuring that are done once, kept in a file, and shared by all experiments that need them.
+
+ProfileJob   a profile of one family on one device
+TrialsJob    networks that were not profiled, really trained, each measured twice
+BlocksJob    networks of an experiment's own, each measured in several shuffled rounds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ampere.core import TrainingSetup
+from ampere.devices import VariantDied, VariantFailed, setup_on
+from ampere.estimation.normalization import drift_share_of, to_reference
+from ampere.models.loading import find_space, need_torch
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.observing import merged, observation, request
+from ampere.profiling.running import make_profile
+from ampere.profiling.sources import SpaceSource
+from ampere.profiling.strategies.strategy import Goal, Guess
+from ampere.storage.files import read_document, write_document
+from ampere.storage.profile import Observation, Profile
+
+from .plan import OURS, Plan, is_simulated
+from .validation import measure_twice, unseen
+
+if TYPE_CHECKING:
+    from .session import OpenDevice, Session
+
+
+Result = TypeVar("Result", covariant=True)
+Report = Callable[[float], None]  # the share that is done
+Record = dict[str, Any]  # of an experiment, in plain JSON
+Pair = tuple[Observation, Observation]  # two measurements of one network
+
+FORMAT = 1  # of the files of trials and blocks
+FILE_SECONDS = 0.5  # for the last fit and the file; starting the device is within the budget
+SIMULATED_SECONDS = 2.0  # of real time, whatever the simulated clock says
+START_SECONDS = 1.0
+BLOCK_SECONDS = {"lenet5": 0.09, "cnn5": 0.12, "har": 0.12, "lstm": 0.12, "transformer": 0.37, "resnet": 0.25}
+
+
+class Job(Protocol[Result]):
+    """Frozen, and equal to another that would measure the same."""
+
+    @property
+    def device(self) -> str: ...
+
+    @property
+    def name(self) -> str:
+        """The name of its file, shown while it runs."""
+
+    @property
+    def seconds(self) -> float:
+        """About how long it will take."""
+
+    def do(self, session: Session, path: Path, report: Report) -> None:
+        """Measures, and leaves the file only when all is measured."""
+
+    def load(self, path: Path) -> Result: ...
+
+
+def file_name(*parts: object) -> str:
+    return "-".join(str(part).replace(":", "-").replace("/", "-") for part in parts if part != "")
+
+
+@dataclass(frozen=True)
+class ProfileJob:
+    """A profile of one family on one device, by one method and timing."""
+
+    device: str
+    family: str
+    budget_seconds: float
+    seed: int = 0
+    method: str = OURS[0]
+    timing: str = OURS[1]
+
+    @property
+    def name(self) -> str:
+        return file_name(
+            "profile", self.device, self.family, self.method, self.timing, f"{self.budget_seconds:g}s", self.seed
+        )
+
+    @property
+    def seconds(self) -> float:
+        return SIMULATED_SECONDS if is_simulated(self.device) else self.budget_seconds + FILE_SECONDS
+
+    def do(self, session: Session, path: Path, report: Report) -> None:
+        """Profiles; a stopped run continues from the journal next to the file."""
+        need_torch()
+        space = find_space(self.family)
+        make_profile(
+            lambda: SpaceSource(space),
+            setup_on(self.device, None),
+            Goal(self.budget_seconds, 0.0),
+            path=path,
+            seed=self.seed,
+            on_progress=lambda p: report(p.elapsed / p.seconds),
+            method=self.method,
+            protocol=self.timing,
+            on=self.device,
+        )
+
+    def load(self, path: Path) -> Profile:
+        return Profile.load(path)
+
+
+def of_family(plan: Plan, device: str, family: str) -> ProfileJob:
+    """The profile that most experiments share."""
+    return ProfileJob(device, family, plan.profile_seconds(device, family), plan.seed)
+
+
+def baseline_profiles(plan: Plan, device: str, family: str) -> tuple[ProfileJob, ...]:
+    """The profiles of methods that need measurements of their own, made in as many seconds as Ampere's."""
+    seconds = plan.profile_seconds(device, family)
+    return tuple(ProfileJob(device, family, seconds, plan.seed, *way) for way in plan.baselines(device, family))
+
+
+@dataclass(frozen=True)
+class TrialsJob:
+    """Networks that were not profiled, really trained, each measured twice."""
+
+    profile: ProfileJob
+    subject: str  # which networks
+    build: Callable[[Profile], Sequence[Experiment]] = field(compare=False)  # traced only when they are measured
+    networks: int
+    rounds: int
+    block_seconds: float
+    seed: int = 0
+
+    @property
+    def device(self) -> str:
+        return self.profile.device
+
+    @property
+    def family(self) -> str:
+        return self.profile.family
+
+    @property
+    def name(self) -> str:
+        return file_name("trials", self.device, self.subject, self.networks, f"{self.rounds}r", self.seed)
+
+    @property
+    def seconds(self) -> float:
+        if is_simulated(self.device):
+            return 1.0 + 0.05 * self.networks
+        return START_SECONDS + 2 * self.rounds * self.networks * self.block_seconds
+
+    def do(self, session: Session, path: Path, report: Report) -> None:
+        profile = session.get(self.profile)
+        device = session.open(self.device).device
+        pairs = measure_twice(
+            self.build(profile), device, profile, self.seed, lambda done, total: report(done / total), self.rounds
+        )
+        write_document(path, "trials", FORMAT, [[half.to_json() for half in pair] for pair in pairs])
+
+    def load(self, path: Path) -> tuple[Pair, ...]:
+        pairs: list[list[dict[str, Any]]] = read_document(path, "trials", FORMAT)
+        return tuple((Observation.from_json(first), Observation.from_json(second)) for first, second in pairs)
+
+
+def trials_of(plan: Plan, device: str, family: str, repeat: bool = False) -> TrialsJob:
+    """Random networks of a family; with `repeat` the same ones, measured another time."""
+    count = plan.networks(family)
+
+    def build(profile: Profile) -> list[Experiment]:
+        return unseen(SpaceSource(find_space(family)), (profile,), count, plan.seed)
+
+    subject = f"{family}-repeat" if repeat else family
+    seconds = BLOCK_SECONDS.get(family, 0.3)
+    return TrialsJob(of_family(plan, device, family), subject, build, count, plan.rounds, seconds, plan.seed)
+
+
+def needs(trials: Callable[[Plan], Sequence[TrialsJob]], baselines: bool = False) -> Callable[[Plan], list[Job[Any]]]:
+    """Trials, each after the profile that its networks must not be in, and the baselines' own profiles if needed."""
+
+    def jobs(plan: Plan) -> list[Job[Any]]:
+        found: list[Job[Any]] = []
+        for trial in trials(plan):
+            found += [trial.profile, trial, *(baseline_profiles(plan, trial.device, trial.family) if baselines else ())]
+        return found
+
+    return jobs
+
+
+@dataclass(frozen=True)
+class BlocksJob:
+    """Networks of an experiment's own, each measured in several shuffled rounds."""
+
+    device: str
+    subject: str  # what is measured
+    build: Callable[[], Sequence[Experiment]] = field(compare=False)  # only when it is measured
+    count: int
+    rounds: int
+    block_seconds: float
+    profile: ProfileJob | None = None  # at whose speed figures are given, where they are compared with its estimates
+
+    @property
+    def name(self) -> str:
+        return file_name("blocks", self.device, self.subject, self.count, f"{self.rounds}r")
+
+    @property
+    def seconds(self) -> float:
+        if is_simulated(self.device):
+            return 1.0 + 0.01 * self.count
+        return START_SECONDS + self.rounds * self.count * self.block_seconds
+
+    def do(self, session: Session, path: Path, report: Report) -> None:
+        opened, experiments = session.open(self.device), self.build()
+        if self.profile is not None:
+            known = session.get(self.profile)
+            opened = replace(opened, yardstick_seconds=known.yardstick_seconds, yardstick_joules=known.yardstick_joules)
+        seen: list[list[Observation]] = [[] for _ in experiments]
+        rng, guess, done = Random(self.name), Guess(), 0
+        for _ in range(self.rounds):
+            for i in rng.sample(range(len(experiments)), len(experiments)):
+                seen[i] += _measured(experiments[i], opened, guess)
+                done += 1
+                report(done / (self.rounds * len(experiments)))
+        write_document(path, "blocks", FORMAT, [o.to_json() if o else None for o in _referred(seen, opened)])
+
+    def load(self, path: Path) -> tuple[Observation | None, ...]:
+        """The measurements, None for each network that could not be trained."""
+        return tuple(r and Observation.from_json(r) for r in read_document(path, "blocks", FORMAT))
+
+
+def _measured(experiment: Experiment, on: OpenDevice, guess: Guess) -> list[Observation]:
+    needed = request(experiment, TrainingSetup(), guess.seconds(experiment.network), thorough=True)
+    try:
+        block = on.device.block(**needed)
+    except (VariantDied, VariantFailed):
+        return []
+    found = observation(experiment, block, on.meter, on.yardstick_seconds, on.yardstick_joules)
+    if found is None:
+        return []
+    guess.learn(found)
+    return [found]
+
+
+def _referred(seen: list[list[Observation]], on: OpenDevice) -> list[Observation | None]:
+    """The measurements as they would be at one speed of the machine."""
+    together = [merged(rounds)[0] if rounds else None for rounds in seen]
+    share = drift_share_of([o.measurement for o in together if o]).part
+    return [o and replace(o, measurement=to_reference(o.measurement, on.yardstick_seconds, share)) for o in together]

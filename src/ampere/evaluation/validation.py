@@ -1,0 +1,188 @@
+"""Validation: the estimates of every method compared with real training, on networks that no profile saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from ampere.baselines import METHODS
+from ampere.baselines.answers import answers, unavailable
+from ampere.core import Meter
+from ampere.devices import VariantDied, VariantFailed
+from ampere.estimation.estimate import Z90, Estimator
+from ampere.estimation.fitting import drift_share_in
+from ampere.estimation.normalization import to_reference
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.observing import merged, one_round
+from ampere.profiling.sources import Source
+from ampere.profiling.strategies.strategy import Trainer
+from ampere.storage.profile import Observation, Profile
+
+ROUNDS = 4  # of each of the two independent measurements of a network
+
+
+@dataclass(frozen=True)
+class Row:
+    """One network: joules an iteration, measured twice and estimated by every method."""
+
+    network: str
+    actual: float
+    repeat: float
+    stddevs: dict[str, float]  # of the methods that have them
+    estimates: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"network": self.network, "actual": self.actual, "repeat": self.repeat, **self.estimates}
+
+
+@dataclass(frozen=True)
+class Validation:
+    model: str
+    rows: tuple[Row, ...]
+    profiling_seconds: float
+    meter: Meter
+    allocator: str
+    device: str
+    seconds: dict[str, float] = field(default_factory=dict)  # of profiling, by method
+    left_out: tuple[str, ...] = ()  # networks that could not be trained, each with the reason
+    unavailable: dict[str, str] = field(default_factory=dict)  # methods that cannot run here: why, and what to do
+
+    @property
+    def method(self) -> str:
+        """The main profile's own."""
+        return next(iter(self.rows[0].estimates), "") if self.rows else ""
+
+    @property
+    def mape(self) -> dict[str, float]:
+        names = self.rows[0].estimates if self.rows else {}
+        return {n: float(np.mean([abs(r.estimates[n] / r.actual - 1) for r in self.rows])) for n in names}
+
+    @property
+    def repeatability_mape(self) -> float:
+        """How far a second, independent measurement of the same networks is from the first."""
+        return float(np.mean([abs(r.repeat / r.actual - 1) for r in self.rows]))
+
+    @property
+    def coverage(self) -> dict[str, float]:
+        """How many networks lie in the 90 % interval of each method that has one."""
+        known = self.rows[0].stddevs if self.rows else {}
+        inside = {n: [abs(r.estimates[n] - r.actual) <= Z90 * r.stddevs[n] for r in self.rows] for n in known}
+        return {name: float(np.mean(within)) for name, within in inside.items()}
+
+    @property
+    def coverage90(self) -> float:
+        """Of the main profile's method."""
+        return self.coverage.get(self.method, float("nan"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "networks": len(self.rows),
+            "mape": self.mape,
+            "repeatability_mape": self.repeatability_mape,
+            "coverage90": self.coverage90,
+            "coverage90_by_method": self.coverage,
+            "profiling_seconds": self.profiling_seconds,
+            "profiling_seconds_by_method": self.seconds,
+            "meter": self.meter.to_json(),
+            "allocator": self.allocator,
+            "device": self.device,
+            "left_out": list(self.left_out),
+            "unavailable": self.unavailable,
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+
+def unseen(source: Source, profiles: Sequence[Profile], count: int, seed: int) -> list[Experiment]:
+    """Random networks of the source that no profile ever saw."""
+    rng = Random(f"validate {seed}")
+    known: set[tuple[object, ...]] = {o.network.layers for profile in profiles for o in profile.observations}
+    found: list[Experiment] = []
+    for _ in range(20 * count):
+        experiment = source.sample(rng)
+        if experiment.network.layers not in known:
+            known.add(experiment.network.layers)
+            found.append(experiment)
+        if len(found) == count:
+            break
+    return found
+
+
+def measure_twice(
+    experiments: Sequence[Experiment],
+    device: Trainer,
+    profile: Profile,
+    seed: int,
+    on_progress: Callable[[int, int], None],
+    rounds: int = ROUNDS,
+    left_out: dict[int, str] | None = None,
+) -> list[tuple[Observation, Observation]]:
+    """Two independent measurements of each: rounds shuffled within each half, the halves one after the other.
+
+    `left_out` collects what cannot be trained, by its number, with the reason; without it that is an error.
+    """
+    estimator = Estimator(profile)
+    given_up = {} if left_out is None else left_out
+    halves: list[dict[int, list[Observation]]] = []
+    total, done, rng = 2 * rounds * len(experiments), 0, Random(seed)
+    for _ in range(2):
+        seen: dict[int, list[Observation]] = {i: [] for i in range(len(experiments))}
+        for _ in range(rounds):
+            order = list(range(len(experiments)))
+            rng.shuffle(order)
+            for i in order:
+                if i not in given_up:
+                    guess = estimator.model.answer(experiments[i].network).seconds
+                    try:
+                        seen[i] += one_round(experiments[i], device, profile, guess)
+                    except (VariantDied, VariantFailed) as error:
+                        if left_out is None:
+                            raise
+                        given_up[i] = str(error)
+                done += 1
+                on_progress(done, total)
+        halves.append(seen)
+    both = [i for i in range(len(experiments)) if i not in given_up and all(half[i] for half in halves)]
+    return [(merged(halves[0][i])[0], merged(halves[1][i])[0]) for i in both]
+
+
+def compare(
+    name: str,
+    pairs: Sequence[tuple[Observation, Observation]],
+    profile: Profile,
+    allocator: str,
+    others: Sequence[Profile] = (),
+    methods: Sequence[str] | None = None,
+) -> Validation:
+    """Compares the methods that can learn from the profiles with what was measured; all of them, or the named ones."""
+    share = drift_share_in(profile.observations, profile.yardstick_seconds).part
+    measured = [[to_reference(o.measurement, profile.yardstick_seconds, share) for o in pair] for pair in pairs]
+    networks = [first.network for first, _ in pairs]
+    estimates, seconds = {}, {}
+    for known in (profile, *others):  # a profile made for a method replaces one that merely serves it
+        found = answers(known, networks, allocator, profile.yardstick_seconds)
+        estimates.update(found)
+        seconds.update(dict.fromkeys(found, known.profiling_seconds))
+    own = next(iter(estimates))
+    estimates = {m: answer for m, answer in estimates.items() if methods is None or m in (own, *methods)}
+    rows = tuple(
+        Row(
+            network=network.name or " ".join(f"{x.channels_in}-{x.channels_out}" for x in network.layers),
+            actual=first.joules,
+            repeat=second.joules,
+            stddevs={m: float(a.stddevs[i]) for m, a in estimates.items() if a.stddevs is not None},
+            estimates={m: float(a.joules[i]) for m, a in estimates.items()},
+        )
+        for i, (network, (first, second)) in enumerate(zip(networks, measured, strict=True))
+    )
+    device = str(profile.device.get("cpu", profile.device["id"]))
+    kept = {method: seconds[method] for method in estimates}
+    strategies = {known.method for known in (profile, *others)}
+    missing = {m: why for m, why in unavailable().items() if methods is not None or METHODS[m].strategy in strategies}
+    return Validation(
+        name, rows, profile.profiling_seconds, profile.meter, allocator, device, kept, unavailable=missing
+    )

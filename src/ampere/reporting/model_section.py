@@ -1,0 +1,437 @@
+"""One model on this device: what it costs, where the energy goes by kind, block and layer, and how certain that is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ampere.core import Layer, Network, units
+from ampere.core.setup import ALLOCATORS
+from ampere.estimation.additive import Additive
+from ampere.estimation.estimate import COVERS, Z90, Estimate, Estimator, LayerShare
+from ampere.estimation.grouping import Block, blocks
+from ampere.estimation.variance import doubts
+
+from .charts import Bar, Bars, Share, Shares
+from .drawing import SERIES
+from .record import Chart, Section, Table
+from .words import TIMES, joules_note, kind_name, plural
+
+MOST_BARS = 24  # a longer network shows its blocks, or its most expensive layers and the others as one
+SHOWN = 20
+FEWER = 0.7  # of the layers: as many blocks make a chart by block worthwhile
+MOST_INSIDE = 8  # blocks whose layers are shown too
+PARTS_SHOWN, LEAST_PART = 8, 0.01  # of the variance
+NAMES_SHOWN = 8
+WIDE = 0.5  # of the estimate: an interval that is wider on either side is called so
+
+
+@dataclass(frozen=True)
+class Run:
+    """The training that is planned: how long, and from which battery."""
+
+    iterations: int | None = None
+    battery_joules: float | None = None
+    battery: str = ""
+
+
+def model_section(
+    key: str,
+    network: Network,
+    estimate: Estimate,
+    estimator: Estimator,
+    run: Run,
+    colours: dict[str, str],
+    group_by: str | None = None,
+) -> Section:
+    """`group_by` is block, layer, or None: by block where a network has too many layers for one chart."""
+    charts = [kinds_chart(key, estimate, colours)]
+    grouped = blocks(estimate)
+    many = len(estimate.by_layer) > MOST_BARS and len(grouped) < FEWER * len(estimate.by_layer)
+    by_block = many if group_by is None else group_by == "block"
+    if by_block:
+        charts.append(blocks_chart(key, network, estimate, grouped, colours))
+    else:
+        charts.append(layers_chart(key, network, estimate, colours))
+    model, _ = estimator.of_joules
+    if isinstance(model, Additive) and estimate.stddev > 0:
+        charts.append(_uncertainty_chart(key, network, estimate, model, estimator.condition_doubt))
+    words = (where_it_goes(estimate, grouped if by_block else ()), *_warning(estimate))
+    facts = [*_certainty(estimate), ("assumes", ALLOCATORS[estimate.allocator]), ("covers", COVERS)]
+    facts += [("note", note) for note in network.notes]
+    title = f"Where the energy of {estimate.network or 'the network'} goes"
+    return Section(key, title, words, figures(estimate, run, network.batch), tuple(charts), tuple(facts))
+
+
+def figures(estimate: Estimate, run: Run, batch: int) -> tuple[tuple[str, str], ...]:
+    low, high = estimate.interval90
+    scale, unit = units.joules_unit(estimate.joules)
+    interval = f"90 % interval {units.three(low / scale)} to {units.three(high / scale)} {unit}"
+    per_sample = f", {units.joules(estimate.joules / batch)} per sample" if batch > 1 else ""
+    time = units.seconds(estimate.seconds)
+    one = f"per training iteration of {plural(batch, 'sample')}, {time}{per_sample}\n{interval}"
+    shown = [(units.joules(estimate.joules), one)]
+    if run.iterations:
+        n, joules = run.iterations, estimate.total_joules(run.iterations)
+        total = f"{units.joules(low * n)} to {units.joules(high * n)}"
+        time = units.seconds(estimate.seconds * n)
+        shown.append(
+            (units.joules(joules), f"for {n:,} iterations ({units.watt_hours(joules)}, {time})\n90 % interval {total}")
+        )
+        if run.battery_joules:
+            least, most = (units.percent(edge * n / run.battery_joules) for edge in (low, high))
+            share = units.percent(joules / run.battery_joules)
+            shown.append((share, f"of a battery of {run.battery}\n90 % interval {least} to {most}"))
+    elif run.battery_joules:
+        shown.append((f"{int(run.battery_joules / estimate.joules):,}", f"iterations from a battery of {run.battery}"))
+    return tuple(shown)
+
+
+def where_it_goes(estimate: Estimate, grouped: Sequence[Block] = ()) -> str:
+    """A sentence that names the fewest layers, or blocks, that take half of the energy."""
+    things, parts = "layers", [(_with_kind(share), share.joules) for share in estimate.by_layer[:-1]]
+    if grouped:
+        things, parts = "blocks", [(_block_name(block), block.joules) for block in grouped[:-1]]
+    parts.sort(key=lambda part: -part[1])
+    taken, count = 0.0, 0
+    while count < len(parts) and taken < 0.5 * estimate.joules:
+        taken, count = taken + parts[count][1], count + 1
+    if not count:
+        return "All of the energy is the overhead of a step."
+    some = ", ".join(name for name, _ in parts[:count][:3])
+    more = f" and {count - 3} more" if count > 3 else ""
+    takes = "takes" if count == 1 else "take"
+    share = units.percent(taken / estimate.joules)
+    return f"{count} of {len(parts)} {things} {takes} {share} of the energy: {some}{more}."
+
+
+def _with_kind(share: LayerShare) -> str:
+    return f"{called(share)} ({kind_name(share.kind)})" if share.name else called(share)
+
+
+def _warning(estimate: Estimate) -> list[str]:
+    if estimate.interval90[1] - estimate.joules <= WIDE * estimate.joules:
+        return []
+    return [
+        "The interval is wider than half of the estimate: this is a rough figure. "
+        "`ampere profile` with this model and more --seconds narrows it."
+    ]
+
+
+def share_of(part: float, whole: float) -> float:
+    """A share of a total, never negative: a part that was estimated below nothing counts as 0."""
+    return max(part / whole, 0.0)
+
+
+def kind_colours(estimates: Sequence[Estimate]) -> dict[str, str]:
+    """Colours of the most expensive kinds, the first model's first, the same in every chart."""
+    order: list[str] = []
+    for estimate in estimates:
+        joules = by_kind(estimate)
+        order += sorted((k for k in joules if k != "step" and k not in order), key=lambda k: -joules[k])
+    return {**dict(zip(order, SERIES, strict=False)), "step": "step"}
+
+
+def by_kind(estimate: Estimate) -> dict[str, float]:
+    joules: dict[str, float] = {}
+    for share in estimate.by_layer:
+        joules[share.kind] = joules.get(share.kind, 0.0) + share.joules
+    return joules
+
+
+def kinds_chart(key: str, estimate: Estimate, colours: dict[str, str]) -> Chart:
+    """Shares of the kinds that have colours; those without are one share, so that no two look alike."""
+    joules, counts = by_kind(estimate), Counter(share.kind for share in estimate.by_layer)
+    order = sorted(joules, key=lambda k: (k == "step", -joules[k]))
+    others = [k for k in order if k not in colours]
+    rows = []
+    for kinds in [*([k] for k in order if k in colours), *([others] if others else [])]:
+        name = f"{plural(len(kinds), 'other kind')}" if kinds == others else kind_name(kinds[0])
+        total, many = sum(joules[k] for k in kinds), sum(counts[k] for k in kinds)
+        share = share_of(total, estimate.joules)
+        layers = "" if kinds == ["step"] else f"{plural(many, 'layer')}, "
+        tip = f"{name}: {layers}{units.joules(total)}, {units.percent(share)}"
+        rows.append(Share(name, share, units.percent(share), tip, colours.get(kinds[0], "rest")))
+    cells = tuple(
+        (kind_name(k), str(counts[k]), units.joules(joules[k]), units.percent(share_of(joules[k], estimate.joules)))
+        for k in order
+    )
+    return Chart(
+        f"{key}-kinds",
+        "By kind of layer",
+        f"The energy of one training iteration by kind of layer. {joules_note(estimate.meter)}",
+        Shares(rows),
+        Table(("kind", ">layers", ">energy", ">share"), cells),
+        full=True,
+    )
+
+
+def blocks_chart(
+    key: str, network: Network, estimate: Estimate, grouped: Sequence[Block], colours: dict[str, str]
+) -> Chart:
+    shown, details = _shown_blocks(grouped), _details(network, estimate)
+    ranks = _ranks([block.joules for block in shown])
+    bars = [_block_bar(block, estimate, colours, ranks[i]) for i, block in enumerate(shown)]
+    largest = sorted((block for block in grouped if len(block.one) > 1), key=lambda block: -block.joules)
+    inside = tuple(
+        _inside(f"{key}-block-{i}", block, estimate, details, colours)
+        for i, block in enumerate(largest[:MOST_INSIDE], 1)
+    )
+    cells = tuple(
+        (
+            _block_name(b),
+            str(b.count),
+            str(len(b.one)),
+            units.joules(b.joules),
+            units.percent(share_of(b.joules, estimate.joules)),
+        )
+        for b in grouped
+    )
+    cut = "" if len(shown) == len(grouped) else f" The {SHOWN} most expensive blocks; the table has all."
+    return Chart(
+        f"{key}-layers",
+        "Block by block, in the order in which they run",
+        "Energy of each block in one iteration, forward and backward; equal blocks that follow each other are one bar. "
+        "Colours are kinds of layers, as in the chart by kind; whiskers are 90 % intervals of single layers."
+        f"{cut} {joules_note(estimate.meter)}",
+        Bars(bars),
+        Table(("block", ">blocks", ">layers in each", ">energy", ">share"), cells),
+        full=True,
+        orders=(("cost", "most expensive first"),),
+        inside=(*inside, layers_chart(f"{key}-all", network, estimate, colours)),
+    )
+
+
+def _shown_blocks(grouped: Sequence[Block]) -> list[Block]:
+    """All blocks, or the most expensive ones and the layers of all others as one."""
+    *found, step = grouped
+    if len(found) <= MOST_BARS:
+        return [*found, step]
+    kept = set(sorted(range(len(found)), key=lambda i: -found[i].joules)[:SHOWN])
+    others = tuple(share for i, block in enumerate(found) if i not in kept for share in block.layers)
+    return [*(found[i] for i in sorted(kept)), Block(f"({len(found) - SHOWN} other blocks)", 1, others), step]
+
+
+def _block_name(block: Block) -> str:
+    return called(block.one[0]) if len(block.layers) == 1 else placed(block.name)
+
+
+def _block_bar(block: Block, estimate: Estimate, colours: dict[str, str], rank: int) -> Bar:
+    share = share_of(block.joules, estimate.joules)
+    each = plural(len(block.one), "layer") if len(block.one) > 1 else kind_name(block.one[0].kind)
+    detail = (
+        "" if block.kind == "step" or not block.name else f"{block.count} {TIMES} {each}" if block.count > 1 else each
+    )
+    colour = colours.get(block.kind, "rest")
+    stddev = block.stddev if len(block.layers) == 1 else 0.0  # of several layers only an upper bound is known
+    bar = _energy_bar(_block_name(block), detail, block.joules, stddev, share, colour, False, rank)
+    parts: dict[str, float] = {}
+    for layer in block.layers:
+        of_kind = colours.get(layer.kind, "rest")
+        parts[of_kind] = parts.get(of_kind, 0.0) + max(layer.joules, 0.0)
+    order = sorted(parts.items(), key=lambda part: -part[1])
+    return replace(bar, parts=tuple(order)) if len(order) > 1 else bar
+
+
+def _inside(key: str, block: Block, estimate: Estimate, details: dict[int, str], colours: dict[str, str]) -> Chart:
+    """The layers of one of several equal blocks."""
+    total, ranks = sum(share.joules for share in block.one), _ranks([share.joules for share in block.one])
+    prefix = block.name.split("-")[0] + "." if block.count > 1 else block.name + "."
+    rows = [
+        _energy_bar(
+            called(share).removeprefix(prefix),
+            details.get(id(share), ""),
+            share.joules,
+            share.stddev,
+            share_of(share.joules, total),
+            colours.get(share.kind, "rest"),
+            share.name in {*estimate.unprofiled, *estimate.extrapolated},
+            ranks[i],
+        )
+        for i, share in enumerate(block.one)
+    ]
+    pale = " Pale bars: outside what was measured on this device." if any(row.hollow for row in rows) else ""
+    of = f"each of {block.count} equal blocks" if block.count > 1 else plural(len(block.one), "layer")
+    return Chart(
+        key,
+        f"Inside {placed(block.name)} ({of})",
+        f"Energy of the layers of one block, and their shares of it.{pale} {joules_note(estimate.meter)}",
+        Bars(rows),
+        Table(("layer", ">energy and share of the block"), tuple((row.name, row.label) for row in rows)),
+        full=True,
+    )
+
+
+def layers_chart(key: str, network: Network, estimate: Estimate, colours: dict[str, str]) -> Chart:
+    shown, details = _shown_layers(estimate), _details(network, estimate)
+    ranks = _ranks([share.joules for share in shown])
+    uncertain = {*estimate.unprofiled, *estimate.extrapolated}
+    rows = [
+        _energy_bar(
+            called(share),
+            details.get(id(share), ""),
+            share.joules,
+            share.stddev,
+            share_of(share.joules, estimate.joules),
+            colours.get(share.kind, "rest"),
+            share.name in uncertain,
+            ranks[i],
+        )
+        for i, share in enumerate(shown)
+    ]
+    cut = "" if len(shown) == len(estimate.by_layer) else f" The {SHOWN} most expensive layers; the table has all."
+    pale = " Pale bars: outside what was measured on this device." if uncertain else ""
+    return Chart(
+        f"{key}-layers",
+        "Layer by layer, in the order in which they run",
+        f"Energy of each layer in one iteration, forward and backward; whiskers are 90 % intervals.{cut}{pale} "
+        f"{joules_note(estimate.meter)}",
+        Bars(rows),
+        _layers_table(estimate),
+        full=True,
+        orders=(("cost", "most expensive first"),),
+    )
+
+
+def _shown_layers(estimate: Estimate) -> list[LayerShare]:
+    """All layers, or the most expensive ones and the others as one."""
+    *layers, step = estimate.by_layer
+    if len(layers) <= MOST_BARS:
+        return [*layers, step]
+    kept = set(sorted(range(len(layers)), key=lambda i: -layers[i].joules)[:SHOWN])
+    others = [share.joules for i, share in enumerate(layers) if i not in kept]
+    return [*(layers[i] for i in sorted(kept)), LayerShare(f"({len(others)} other layers)", "", sum(others), 0.0), step]
+
+
+def _ranks(values: Sequence[float]) -> list[int]:
+    """The place of each value when the largest comes first."""
+    order = sorted(range(len(values)), key=lambda i: -values[i])
+    return [order.index(i) for i in range(len(values))]
+
+
+def _energy_bar(
+    name: str, detail: str, joules: float, stddev: float, share: float, colour: str, pale: bool, rank: int
+) -> Bar:
+    half = Z90 * stddev
+    plus_minus = f" ± {units.joules(half)}" if half else ""
+    full_name = f"{name} ({detail})" if detail else name
+    return Bar(
+        name,
+        max(joules, 0.0),
+        f"{units.joules(joules)}  {units.percent(share)}",
+        f"{full_name}: {units.joules(joules)}{plus_minus}, {units.percent(share)}",
+        detail,
+        joules - half if half else None,
+        joules + half if half else None,
+        colour,
+        (),
+        pale,
+        {"cost": rank},
+    )
+
+
+def _details(network: Network, estimate: Estimate) -> dict[int, str]:
+    """The kind and channels of each layer, by the identity of its share."""
+    return {id(share): _detail(layer) for share, layer in zip(estimate.by_layer, network.layers, strict=False)}
+
+
+def _detail(layer: Layer) -> str:
+    return f"{kind_name(layer.kind)} {layer.channels_in:,} → {layer.channels_out:,}"
+
+
+def placed(name: str) -> str:
+    """A name that is only a number is a place in a list of layers."""
+    return f"layer {name}" if name.replace("-", "").isdigit() else name
+
+
+def called(share: LayerShare) -> str:
+    if share.kind == "step":
+        return "step overhead"
+    return placed(share.name) or kind_name(share.kind)
+
+
+def _layers_table(estimate: Estimate) -> Table:
+    notes = {
+        **dict.fromkeys(estimate.extrapolated, "extrapolated"),
+        **dict.fromkeys(estimate.unprofiled, "not profiled"),
+    }
+    rows = tuple(
+        (
+            called(share),
+            kind_name(share.kind),
+            units.joules(share.joules),
+            f"± {units.joules(Z90 * share.stddev)}" if share.stddev else "",
+            units.percent(share_of(share.joules, estimate.joules)),
+            notes.get(share.name, ""),
+        )
+        for share in estimate.by_layer
+    )
+    return Table(("layer", "kind", ">energy", ">90 %", ">share", "note"), rows)
+
+
+def _certainty(estimate: Estimate) -> list[tuple[str, str]]:
+    relative = units.percent((estimate.interval90[1] - estimate.joules) / estimate.joules)
+    facts = [("90 % interval", f"± {relative}")]
+    if estimate.unprofiled:
+        why = "no layer of this kind was measured; estimated from its arithmetic"
+        facts.append(("not profiled", f"{_some(estimate.unprofiled)}: {why}"))
+    if estimate.extrapolated:
+        why = "far larger or smaller than any layer that was measured"
+        facts.append(("extrapolated", f"{_some(estimate.extrapolated)}: {why}"))
+    if not (estimate.unprofiled or estimate.extrapolated):
+        facts.append(("within", "every layer lies within the kinds and sizes that were measured"))
+    return facts
+
+
+def _some(names: tuple[str, ...]) -> str:
+    more = len(names) - NAMES_SHOWN
+    return ", ".join(map(placed, names[:NAMES_SHOWN])) + (f" and {more} more" if more > 0 else "")
+
+
+def _uncertainty_chart(key: str, network: Network, estimate: Estimate, model: Additive, condition: float) -> Chart:
+    parts = _variance_parts(network, estimate, model, condition)
+    total = sum(max(share, 0.0) for _, share in parts) or 1.0
+    rows = []
+    for name, share in parts:
+        shown = f"{100 * share_of(share, total):.0f} %"
+        rows.append(Bar(name, share_of(share, total), shown, f"{name}: {shown} of the variance", colour="four"))
+    clipped = " Parts that balance others count as 0." if any(share < 0 for _, share in parts) else ""
+    return Chart(
+        f"{key}-uncertainty",
+        "Where the uncertainty comes from",
+        "Shares of the variance of the total. Measuring more networks like this one makes the layers' part smaller; "
+        f"the noise of measuring stays.{clipped} {joules_note(estimate.meter)}",
+        Bars(rows),
+        Table(("part", ">share of variance"), tuple((b.name, b.label) for b in rows)),
+        full=True,
+    )
+
+
+def _variance_parts(network: Network, estimate: Estimate, model: Additive, condition: float) -> list[tuple[str, float]]:
+    """Each part's covariance with the total, as a share of its variance; a part that balances others is negative."""
+    found = doubts(model, network, estimate.allocator == "system")
+    busy = (condition * estimate.joules / estimate.stddev) ** 2
+    names: dict[object, list[str]] = {}
+    for layer in network.layers:
+        names.setdefault(layer, []).append(placed(layer.name) or kind_name(layer.kind))
+    layers = [(_together(names[layer]), share) for layer, share in found.layers.items()]
+    layers.sort(key=lambda item: -item[1])
+    shown = [(name, share) for name, share in layers[:PARTS_SHOWN] if share >= LEAST_PART]
+    rest = layers[len(shown) :]
+    if len(rest) == 1:
+        shown, rest = layers, []
+    if rest:
+        name = f"({len(rest)} other layers)" if shown else "all layers"
+        shown.append((name, sum(share for _, share in rest)))
+    shown += [
+        ("network as a whole", found.whole),
+        ("step overhead", found.step),
+        ("noise of measuring", found.measuring),
+    ]
+    shown = [(name, share * (1 - busy)) for name, share in shown]
+    return [*shown, ("how busy the device was", busy)] if busy >= LEAST_PART else shown
+
+
+def _together(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} like it"

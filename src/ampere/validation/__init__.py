@@ -1,1 +1,0 @@
-"""Estimates held against real training of unseen networks, beside every baseline."""

@@ -1,0 +1,62 @@
+"""Validation goes on where a network cannot be trained, and says so."""
+
+from dataclasses import replace
+
+import pytest
+
+import ampere
+from ampere.cli.views.validation import show
+from ampere.devices import VariantDied, opened
+from ampere.evaluation.validation import compare, measure_twice, unseen
+from ampere.models import SPACES
+from ampere.profiling.sources import SpaceSource
+
+ON = "simulated:server"
+
+
+class Crashing:
+    """A device that one network ends."""
+
+    def __init__(self, device, subject):
+        self._device, self._subject = device, subject
+        self.asked = 0
+
+    def block(self, subject, setup, **options):
+        if subject == self._subject:
+            self.asked += 1
+            raise VariantDied("the worker died twice on the same variant: ended by SIGABRT; leave it out")
+        return self._device.block(subject, setup, **options)
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory):
+    path = tmp_path_factory.mktemp("validation") / "server.json"
+    return ampere.profile("lenet5", device=ON, seconds=10, out=path).profile
+
+
+@pytest.fixture
+def experiments(profile):
+    return unseen(SpaceSource(SPACES["lenet5"]), [profile], 4, 0)
+
+
+def twice(experiments, profile, left_out=None):
+    with opened(ON, 5.0, 1) as devices:
+        device = Crashing(devices["tuned"], experiments[2].subject)
+        return device, measure_twice(experiments, device, profile, 0, lambda done, total: None, 2, left_out)
+
+
+def test_a_network_that_ends_the_worker_is_left_out_by_name(profile, experiments, capsys):
+    left_out = {}
+    device, pairs = twice(experiments, profile, left_out)
+    assert [first.network for first, _ in pairs] == [experiments[i].network for i in (0, 1, 3)]
+    assert list(left_out) == [2]
+    assert device.asked == 1, "what ended the worker is not tried again"
+    found = replace(compare("lenet5", pairs, profile, "tuned"), left_out=tuple(left_out.values()))
+    assert found.to_json()["left_out"] == [left_out[2]]
+    show(found)
+    assert "1 more: the worker died twice" in " ".join(capsys.readouterr().out.split())
+
+
+def test_where_every_network_is_needed_it_is_an_error(profile, experiments):
+    with pytest.raises(VariantDied):
+        twice(experiments, profile)
