@@ -24,14 +24,12 @@ from ampere.estimation.estimate import Estimator
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.models.loading import LoadedModel
 from ampere.profiling.sources import source_of
-from ampere.pruning.place import opened_place
+from ampere.pruning.checking import joules_of, opened_place
 from ampere.pruning.price import Joules, Priced
-from ampere.pruning.pruner import Pruner
-from ampere.pruning.pruning import prune
-from ampere.pruning.rebuilding import experiment_of
-from ampere.pruning.refitting import joules_of
+from ampere.pruning.pruning import Pruner, prune
 from ampere.pruning.result import Pruned
-from ampere.pruning.strategies.searching import cheapest
+from ampere.pruning.saving import experiment_of
+from ampere.pruning.widths import cheapest
 from ampere.validation.validate import measure_twice
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")

@@ -224,7 +224,7 @@ def prune(
     build models themselves, so it needs one that `ampere.load_model` loaded.
     """
     check_allocator(allocator)
-    from ampere.pruning.place import opened_place
+    from ampere.pruning.checking import opened_place
     from ampere.pruning.pruning import prune as prune_model
 
     module: nn.Module = model.model if isinstance(model, LoadedModel) else model

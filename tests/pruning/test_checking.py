@@ -12,8 +12,7 @@ from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import Block
 from ampere.models.loading import LoadedModel
 from ampere.profiling.experiment import Experiment
-from ampere.pruning.checking import CHECKS_AT_MOST, Place
-from ampere.pruning.place import opened_place, why_not
+from ampere.pruning.checking import CHECKS_AT_MOST, Place, opened_place, why_not
 from ampere.pruning.pruning import prune
 
 

@@ -8,9 +8,8 @@ from torch import nn
 
 import ampere
 from ampere.core.errors import ModelError, ProfileError, StorageError, UsageError
-from ampere.pruning.saving import check_place, load, save
+from ampere.pruning.saving import check_place, load, read_tensors, save, write_tensors
 from ampere.pruning.structure import find_groups, without
-from ampere.pruning.tensor_file import read_tensors, write_tensors
 
 from .conftest import Tied, plain
 

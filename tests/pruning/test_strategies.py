@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from ampere.pruning.strategies import STRATEGIES, Problem
-from ampere.pruning.strategies.searching import cheapest, first_that_fits
+from ampere.pruning.strategies import STRATEGIES
+from ampere.pruning.widths import Problem, cheapest, first_that_fits
 
 FULL = (24, 40, 33)
 PRICES = (1.0, 3.0, 0.5)

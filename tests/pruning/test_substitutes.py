@@ -7,9 +7,9 @@ from torch import nn
 import ampere
 from ampere.pruning import saving
 from ampere.pruning.probing import probe
+from ampere.pruning.saving import write_tensors
 from ampere.pruning.structure import find_groups, without
 from ampere.pruning.substitutes import hidden, read
-from ampere.pruning.tensor_file import write_tensors
 from ampere.storage.files import write_document
 from ampere.tracing.trace import trace
 

@@ -11,8 +11,7 @@ from ampere.core.errors import ModelError, UsageError
 from ampere.devices.workloads import traced
 from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space
-from ampere.searching.candidates import ListedGroup
-from ampere.searching.choosing import Candidate, choose, in_words
+from ampere.searching.candidates import Candidate, ListedGroup, choose, in_words
 from ampere.searching.result import Found, Trial
 from ampere.searching.spaces import DRAWN, OPEN, of_function, of_space, read_axis
 from ampere.searching.training import make_task, ours, tried

@@ -1,35 +1,64 @@
-"""What pruning really left: original and result are trained in turn, and what that shows corrects the estimate.
-
-    choose widths by the estimate --> train both in turn, 3 s --> inside the budget, and near it? --yes, surely--> done
-            ^                                ^                               |            |
-            |                                +------- yes, it seems ---------+            | no
-            +------------------- estimate again, knowing what both really cost <----------+
-
-What the estimate still gets wrong of the last result is a factor on all that are like it, as far as rounds are sure.
-"""
+"""An estimator and what was measured after it was fitted: in its own terms, and among what it knows."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from math import hypot, sqrt
+from pathlib import Path
 from random import Random
 from statistics import mean, stdev
+from tempfile import TemporaryDirectory
 
 from ampere.core import Measurement, Network
-from ampere.core.errors import AmpereError, DeviceError
-from ampere.estimation.estimate import Estimator
+from ampere.core.errors import AmpereError, DeviceError, UsageError
+from ampere.devices import allocator_on, check_same_meter, describe, opened
+from ampere.devices.opening import LOCAL
+from ampere.estimation.estimate import Estimator, watts_of
+from ampere.estimation.fitting import drift_share_in
+from ampere.estimation.normalization import to_reference
+from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.models.loading import LoadedModel
+from ampere.profiling.capabilities import known
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.observing import merged, one_round
+from ampere.profiling.sources import source_of
 from ampere.profiling.strategies.strategy import Trainer
-from ampere.storage.profile import Observation
+from ampere.runtimes.table import lacking
+from ampere.storage.profile import Observation, Profile
 
 from .budget import deviations
 from .price import Joules
-from .pruner import Pruner
-from .refitting import joules_of, knowing
+from .pruning import Pruner
 from .result import Measured, Pruned
+from .saving import experiment_of
+
+
+def joules_of(estimator: Estimator, *measurements: Measurement) -> list[float]:
+    """Of an iteration, as estimates tell them: in the condition and at the watts that they speak of."""
+    profile = estimator.profile
+    sharing = drift_share_in(profile.observations, profile.yardstick_seconds).part
+    factor = estimator.condition.factor * estimator.watts / watts_of(profile)
+    return [factor * to_reference(m, profile.yardstick_seconds, sharing).joules for m in measurements]
+
+
+def knowing(estimator: Estimator, observations: Sequence[Observation]) -> Estimator:
+    """The same, fitted to more observations of the same device."""
+    more = replace(estimator.profile, observations=(*estimator.profile.observations, *observations))
+    return Estimator(more, watts_in(estimator.meter.scope))
+
+
+# What pruning really left: original and result are trained in turn, and what that shows corrects the estimate.
+#
+#     choose widths by the estimate --> train both in turn, 3 s --> inside the budget, and near it? --yes, surely--> done
+#             ^                                ^                               |            |
+#             |                                +------- yes, it seems ---------+            | no
+#             +------------------- estimate again, knowing what both really cost <----------+
+#
+# What the estimate still gets wrong of the last result is a factor on all that are like it, as far as rounds are sure.
 
 CHECKS_AT_LEAST, CHECKS_AT_MOST = 3, 12  # where the first shows that it is needed
 CHECK_SECONDS, ALL_SECONDS = 3.0, 22.0  # of one check by the device's clock; of all, with choosing widths again
@@ -148,3 +177,49 @@ def _doubt(measurement: Measurement) -> float:
     rounds = measurement.joules_rounds or measurement.rounds
     spread = stdev(rounds) / mean(rounds) if len(rounds) >= ROUNDS_AT_LEAST else SPREAD
     return OF_A_MEDIAN * spread / sqrt(len(rounds))
+
+
+# Whether original and result can be trained on a device, and how they get there.
+
+
+def why_not(device: str, profile: Profile, network: Network) -> str:
+    """Why nothing can be measured there; "" where it can."""
+    if device.startswith("replayed:"):
+        return f"{device} is a recording, which can train nothing new"
+    if describe(device, DEFAULT_WATTS_PER_CORE).identity["id"] != profile.device["id"]:
+        return f"the profile is of another device than {device}, which is not at hand"
+    description = known(device, profile.setup.runtime)
+    if not _by_code(device, profile) and (lacks := lacking(network, description)):
+        return f"{device} cannot build {lacks[0]}"
+    return ""
+
+
+@contextmanager
+def opened_place(loaded: LoadedModel, device: str, profile: Profile, allocator: str) -> Iterator[Place]:
+    """Here a pruned model is built by its own code; elsewhere, original and result from their layers."""
+    original = source_of(loaded).original().under(allocator_on(profile.device, allocator))
+    if reason := why_not(device, profile, original.network):
+        raise UsageError(f"nothing can be measured: {reason}; leave out check=True")
+    check_same_meter(device, profile.meter)
+    watts, numbers = watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, count()
+    with opened(device, watts, 1) as devices, TemporaryDirectory() as folder:
+
+        def by_code(pruned: Pruned) -> Experiment:
+            return experiment_of(pruned, loaded, original, Path(folder) / f"{next(numbers)}.json")
+
+        def by_layers(pruned: Pruned) -> Experiment:
+            return _described(replace(original, network=pruned.networks[1]))
+
+        there = devices[original.allocator]
+        if _by_code(device, profile):
+            yield Place(there, original, by_code, there.clock)
+        else:
+            yield Place(there, _described(original), by_layers, there.clock)
+
+
+def _by_code(device: str, profile: Profile) -> bool:
+    return device == LOCAL and known(device, profile.setup.runtime).factories
+
+
+def _described(experiment: Experiment) -> Experiment:
+    return replace(experiment, subject={"layers": experiment.network.to_json()})

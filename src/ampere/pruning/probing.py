@@ -12,7 +12,7 @@ from ampere.core.errors import AmpereError, ModelError, UsageError
 from ampere.tracing.recorder import tensors_in
 from ampere.tracing.trace import trace
 
-from .response import Probe, Response, comparable
+from .price import Probe, Response, comparable
 from .structure import Group, find_groups, without
 
 if TYPE_CHECKING:

@@ -1,9 +1,4 @@
-"""Which channels of a model go together, and the model without some of them. On top of torch-pruning's graph.
-
-A *group* is what must be narrowed at once: a convolution's outputs, the batch norm after it, the next layer's inputs,
-everything that is added to them. Its *units* are single channels; where a convolution is divided into parts, a unit
-is the same channel of each part.
-"""
+"""Weights that a model has under several names, such as an embedding that is also the last layer: they stay one."""
 
 from __future__ import annotations
 
@@ -19,13 +14,38 @@ import numpy as np
 
 from ampere.core.errors import ModelError, RuntimeMissingError
 
-from .shared_weights import share_again, shared_names
 from .substitutes import Remover, followed_badly, substituted
 
 if TYPE_CHECKING:
     from torch import nn
 
     from ampere.estimation.features import Array
+
+
+def shared_names(model: nn.Module) -> list[list[str]]:
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    return [several for several in names.values() if several[1:]]
+
+
+def share_again(model: nn.Module, names: list[str]) -> None:
+    """Makes them one again; they can be, if all have lost the same channels."""
+    import torch
+
+    one = model.get_parameter(names[0])
+    for name in names[1:]:
+        if not torch.equal(model.get_parameter(name), one):
+            raise ModelError(f"its weights are shared, and {names[0]} and {name} would no longer be the same")
+        home, _, last = name.rpartition(".")
+        setattr(model.get_submodule(home), last, one)
+
+
+# Which channels of a model go together, and the model without some of them. On top of torch-pruning's graph.
+#
+# A *group* is what must be narrowed at once: a convolution's outputs, the batch norm after it, the next layer's inputs,
+# everything that is added to them. Its *units* are single channels; where a convolution is divided into parts, a unit
+# is the same channel of each part.
 
 Removed = Mapping[str, Sequence[int]]  # units by the group's name
 

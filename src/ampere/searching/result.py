@@ -8,7 +8,7 @@ from typing import Any
 
 from ampere.core import Meter
 
-from .choosing import Candidate
+from .candidates import Candidate
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,11 @@
-"""A space, a budget and a profile -> the front of accuracy against joules.
-
-screen   every candidate's joules, in bulk          candidates, screening
-choose   the most promising inside the budget       choosing
-train    these, shortly; keep what nothing beats    training, result
-"""
+"""From a space to candidates that are each estimated: what is drawn, and how many."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -20,15 +16,56 @@ from ampere.core.setup import ALLOCATORS
 from ampere.devices.opening import LOCAL
 from ampere.estimation.estimate import Estimator, joules_in
 from ampere.models.loading import find_space, need_torch
+from ampere.models.spaces import Arguments
 from ampere.pruning.budget import deviations, joules_allowed
 from ampere.storage.profile import Profile
 
-from .candidates import Group, Prices
-from .choosing import choose
+from .candidates import Group, Prices, Rows, choose
 from .result import Found
-from .screening import Report, screen
-from .spaces import SearchSpace, Values, of_function, of_space
+from .spaces import SearchSpace, Shape, Values, of_function, of_space
 from .training import Train, name_of, of_user, ours, refuse_if_none_trained, tried
+
+IN_BULK, BY_THEMSELVES = 1_000_000, 300  # candidates, where nobody says how many
+Report = Callable[[float, float, str], None]
+
+
+def screen(
+    space: SearchSpace, prices: Sequence[Prices], candidates: int | None, seed: int, report: Report
+) -> list[Group]:
+    """Every shape gets as many; one that has fewer networks is searched whole."""
+    rng, groups = np.random.default_rng(seed), list[Group]()
+    jobs = [(price, shape) for price in prices for shape in space.shapes]
+    each = max(1, (candidates or IN_BULK) // max(1, len(jobs)))
+    few = max(1, (candidates or BY_THEMSELVES) // max(1, len(jobs)))
+    for done, (price, shape) in enumerate(jobs):
+        report(done, len(jobs), f"shape {done + 1} of {len(jobs)}")
+        group = price.opened(shape, space, drawn_widths(rng, shape, each))
+        groups += [group] if group else price.listed(_few(rng, shape, few), space, report)
+    if space.draw:
+        count, own = (candidates or BY_THEMSELVES) // len(prices), Random(seed)
+        arguments = [space.draw(own) for _ in range(max(1, count))]
+        groups += [group for price in prices for group in price.listed(arguments, space, report)]
+    return groups
+
+
+def _few(rng: np.random.Generator, shape: Shape, count: int) -> list[Arguments]:
+    return [shape.arguments([int(w) for w in widths]) for widths in drawn_widths(rng, shape, count)]
+
+
+def drawn_widths(rng: np.random.Generator, shape: Shape, count: int) -> Rows:
+    if shape.size <= count:
+        sizes = [high - low + 1 for low, high in zip(shape.least, shape.largest, strict=True)]
+        places = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), dtype=np.int64)
+        return places + np.array(shape.least, dtype=np.int64)
+    pairs = zip(shape.least, shape.largest, strict=True)
+    return np.stack([rng.integers(low, high + 1, count) for low, high in pairs], axis=1)
+
+
+# A space, a budget and a profile -> the front of accuracy against joules.
+#
+# screen   every candidate's joules, in bulk          candidates, screening
+# choose   the most promising inside the budget       choosing
+# train    these, shortly; keep what nothing beats    training, result
 
 TRIALS, STEPS, CONFIDENCE = 12, 300, 0.9
 BARS = 60

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ampere.core.errors import AmpereError, ModelError, UsageError
 from ampere.models.user_code import explain, find_function, guarded
 
-from .choosing import Candidate, in_words
+from .candidates import Candidate, in_words
 from .result import Trial
 from .spaces import SearchSpace
 

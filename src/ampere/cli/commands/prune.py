@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere.estimation.estimate import joules_in
-    from ampere.pruning.place import opened_place, why_not
+    from ampere.pruning.checking import opened_place, why_not
     from ampere.pruning.pruning import prune
     from ampere.pruning.saving import save
 

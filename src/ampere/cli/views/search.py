@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ampere.cli.console import bar, headline, print_facts, print_table
 from ampere.core import units
-from ampere.searching.choosing import Candidate, in_words
+from ampere.searching.candidates import Candidate, in_words
 from ampere.searching.result import Found, Trial
 
 from .meter import in_words as meter_in_words

@@ -16,7 +16,7 @@ from ampere.estimation.estimate import Estimator
 from ampere.evaluation.job import Report, file_name
 from ampere.evaluation.plan import is_simulated
 from ampere.evaluation.profile_job import ProfileJob
-from ampere.pruning.refitting import joules_of
+from ampere.pruning.checking import joules_of
 from ampere.storage.files import read_document, write_document
 from ampere.validation.validate import measure_twice
 
