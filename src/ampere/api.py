@@ -196,7 +196,7 @@ def compare(
         places = [estimator_of(profile, device) for profile in (second, *profiles)]
         return rank(network_of(first, input), places, allocator)
     estimators = [estimator_of(profile, device) for profile in profiles or (None,)]
-    return compare_networks(network_of(first, input), network_of(second, input), estimators, allocator)
+    return compare_networks([network_of(first, input), network_of(second, input)], estimators, allocator)
 
 
 def prune(

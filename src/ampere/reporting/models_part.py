@@ -38,7 +38,7 @@ def _sentences(networks: Sequence[Network], estimates: Sequence[Estimate], estim
     first, *others = networks
     said = []
     for other in others[:MOST_SENTENCES]:
-        found = compare(other, first, [estimator], estimates[0].allocator)
+        found = compare([other, first], [estimator], estimates[0].allocator)
         per = " for each training example, as their batches differ" if found.per == "example" else ""
         said.append(f"{found.sentence(found.devices[0])}{per}.")
     return tuple(said)
