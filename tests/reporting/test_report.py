@@ -179,7 +179,7 @@ def test_models_are_compared_as_a_pair_and_not_by_their_whiskers(profile, networ
     assert keys(report)[0] == "models"
     [sentence] = report.sections[0].words
     assert sentence.startswith("larger costs 1.")
-    assert "it is dearer" in sentence
+    assert "it is more expensive" in sentence
 
 
 def test_models_with_different_batches_are_compared_by_example(profile, network):
