@@ -105,7 +105,7 @@ def test_what_was_saved_is_loaded_again(family, tmp_path):
     body = {"modules": saving._changes(loaded.model, narrowed), "weights": "pruned.safetensors"}
     write_tensors(tmp_path / "pruned.safetensors", narrowed.state_dict())
     write_document(tmp_path / "pruned.json", saving.KIND, saving.FORMAT, body)
-    again = saving.load(tmp_path / "pruned.json", fresh).eval()
+    again = saving.load_pruned(tmp_path / "pruned.json", fresh).eval()
     assert torch.equal(output_of(again, loaded.inputs), output_of(narrowed.eval(), loaded.inputs))
 
 

@@ -1,6 +1,8 @@
-"""How a network's layers follow the widths of its groups: learnt from one trace a group, then only arithmetic.
+"""What widths cost: widths -> network, by arithmetic -> joules of Ampere's estimate, or FLOPs to compare with.
 
-Channels, and the values that a tail reads and writes, are straight lines in every width:
+How the layers depend on the widths of groups is learnt from one trace a group. Channels, and the values that trailing
+operations read and write, are straight lines in every width:
+
     number(widths) = number(full) - sum over groups of slope * (full width - width)
 """
 
@@ -22,13 +24,15 @@ Widths = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Probe:
-    """What the layers are when one group is so much narrower."""
+    """The network when one group has `removed` units less."""
 
     network: Network
     removed: int
 
 
 class Response:
+    """The network at any widths of its groups."""
+
     def __init__(self, base: Network, full: Widths, probes: Sequence[Probe]) -> None:
         self.base, self.full = base, full
         self._numbers = [np.array(_numbers(layer)) for layer in base.layers]
@@ -42,7 +46,7 @@ class Response:
         return replace(self.base, layers=tuple(self._layer(i, widths) for i in range(len(self._numbers))))
 
     def _layer(self, index: int, widths: Widths) -> Layer:
-        """Kept by the widths that the layer depends on: a step changes few of them."""
+        """Cached by the widths that the layer depends on: a step of a search changes few of them."""
         slopes = self._slopes[index]
         key = (index, *(widths[group] for group in slopes))
         if key not in self._made:
@@ -88,21 +92,18 @@ def _like(old: float, new: float) -> float:
     return round(new) if isinstance(old, int) else new
 
 
-# What widths cost: by Ampere's estimate with its doubt, or by FLOPs, which stand in for joules to compare with.
-
-
 class Price(Protocol):
     def of(self, network: Network) -> float:
-        """Exactly."""
+        """The exact cost."""
 
     def of_many(self, networks: Sequence[Network]) -> Array:
-        """Quickly, to search with."""
+        """Costs to search with: quick, nearly exact."""
 
 
 class Joules:
-    """Of an iteration, with so many standard deviations on top; to search, as large a share as of `typical`.
+    """Joules of an iteration plus some standard deviations; to search, the same share of them as for `typical`.
 
-    `factor` is what measuring a network like these says of the estimate.
+    `factor` corrects the estimate by what a network like these was measured to cost.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class Joules:
 
 
 class Flops:
-    """As if each FLOP of the model cost the same share of its joules."""
+    """Joules if each FLOP of the model cost the same."""
 
     def __init__(self, whole: Network, joules: float) -> None:
         self._joules_per_flop = joules / flops_of(whole)
@@ -147,7 +148,7 @@ def _flops(layer: Layer) -> float:
 
 
 class Priced:
-    """Widths and what they cost, each asked for once."""
+    """The cost of widths, computed once for each."""
 
     def __init__(self, response: Response, price: Price) -> None:
         self._response, self.price = response, price

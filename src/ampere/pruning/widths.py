@@ -1,4 +1,7 @@
-"""What every strategy is asked: which units to keep, so that the cost is inside the budget."""
+"""The problem that every strategy solves, which units to keep inside a budget, and ways to search widths for it.
+
+Narrower is not always cheaper: devices have kernels that few channels make slow.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Problem:
     cost: Callable[[Widths], float]
     budget: float
     rng: Random
-    many: Callable[[Sequence[Widths]], Sequence[float]] | None = None  # the same cost, where asking at once is quicker
+    many: Callable[[Sequence[Widths]], Sequence[float]] | None = None  # the same cost, of many at once
 
     @property
     def full(self) -> Widths:
@@ -34,7 +37,7 @@ class Problem:
         return self.cost(widths) <= self.budget
 
     def least_important(self, widths: Widths) -> Chosen:
-        """The units that go when each group keeps its most important ones."""
+        """The units to remove so that each group keeps its most important ones."""
         orders = [np.argsort(values, kind="stable") for values in self.importance]
         return {
             group: sorted(int(u) for u in order[: len(order) - width])
@@ -42,23 +45,21 @@ class Problem:
         }
 
 
-Strategy = Callable[[Problem], "Chosen | None"]  # None: it finds nothing that fits
+Strategy = Callable[[Problem], "Chosen | None"]  # None where nothing that fits was found
 
 
 def changed(widths: Widths, group: int, width: int) -> Widths:
     return (*widths[:group], width, *widths[group + 1 :])
 
 
-# Searching where narrower is not always cheaper: devices have kernels that few channels make slow.
-
-LOOKS = 64
+SAMPLES = 64
 PASSES = 6
 AHEAD = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 VECTORS = (4, 8, 16, 32)
 
 
 def narrower(width: int) -> list[int]:
-    """Widths to look at: near ones, and the next whole vectors; the widest first."""
+    """Smaller widths to try: near ones, and the next whole vectors; the widest first."""
     near = {width - step for step in AHEAD} | {(width - 1) // v * v for v in VECTORS}
     return sorted((w for w in near if 1 <= w < width), reverse=True)
 
@@ -69,12 +70,12 @@ def wider(width: int, full: int) -> list[int]:
 
 
 def first_that_fits(count: int, fits: Callable[[int], bool]) -> int | None:
-    """The first of 0 .. count that fits, as far as 64 looks and a bisection tell; None if none of those does."""
-    places = sorted({round(count * i / LOOKS) for i in range(LOOKS + 1)})
-    enough = next((place for place in places if fits(place)), None)
+    """The first of 0 .. count that fits, found with 64 samples and a bisection; None if none of them does."""
+    samples = sorted({round(count * i / SAMPLES) for i in range(SAMPLES + 1)})
+    enough = next((n for n in samples if fits(n)), None)
     if enough is None:
         return None
-    few = max((place for place in places if place < enough), default=-1)
+    few = max((n for n in samples if n < enough), default=-1)
     while enough - few > 1:
         middle = (few + enough) // 2
         if fits(middle):
@@ -85,7 +86,7 @@ def first_that_fits(count: int, fits: Callable[[int], bool]) -> int | None:
 
 
 def cheapest(full: Widths, costs: Callable[[Sequence[Widths]], Sequence[float]]) -> Widths:
-    """Widths that no change of a single group makes cheaper: what a model can be made to cost at the least."""
+    """Widths that no change of a single group makes cheaper: the least that a model can be made to cost."""
     best = _least([full, tuple(1 for _ in full)], costs)
     for _ in range(PASSES):
         before = best
