@@ -212,7 +212,7 @@ def opened_check(loaded: LoadedModel, device: str, profile: Profile, allocator: 
             return _from_layers(replace(original, network=pruned.networks[1]))
 
         worker = devices[original.allocator]
-        if _by_code(device, profile):
+        if _by_code(device, profile) and loaded.factory:
             yield Check(worker, original, by_code, worker.clock)
         else:
             yield Check(worker, _from_layers(original), by_layers, worker.clock)

@@ -63,6 +63,8 @@ class Pruned:
     fixed: tuple[str, ...]  # layers that could not change, each with the reason
     original: LoadedModel = field(repr=False)  # the model that was pruned, and its inputs
     measured: Measured | None = None  # where original and result were trained to check the budget
+    unmeasured: str = ""  # why they were not
+    written: tuple[Path, ...] = ()  # the files of the pruned model
 
     @property
     def share(self) -> float:
