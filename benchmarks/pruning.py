@@ -25,14 +25,12 @@ from ampere.evaluation.validation import measure_twice
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.models.loading import LoadedModel
 from ampere.profiling.sources import source_of
-from ampere.pruning.place import opened_place
+from ampere.pruning.checking import joules_of, opened_check
 from ampere.pruning.price import Joules, Priced
-from ampere.pruning.pruner import Pruner
-from ampere.pruning.pruning import prune
-from ampere.pruning.rebuilding import experiment_of
-from ampere.pruning.refitting import joules_of
+from ampere.pruning.pruning import Pruner, prune
 from ampere.pruning.result import Pruned
-from ampere.pruning.strategies.searching import cheapest
+from ampere.pruning.saving import experiment_of
+from ampere.pruning.widths import cheapest
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
 SECONDS = {"transformer": 25.0, "resnet": 25.0}
@@ -62,10 +60,8 @@ def one(family: str, folder: Path, seed: int) -> dict[str, object]:
     row = {"family": family, "profiling_seconds": profile.profiling_seconds, "meter": profile.meter.to_json()}
     try:
         began = time.perf_counter()
-        with opened_place(loaded, "local", profile, ALLOCATOR) as place:
-            pruned = prune(
-                loaded.model, loaded.inputs, SHARE, estimator, confidence=CONFIDENCE, allocator=ALLOCATOR, place=place
-            )
+        with opened_check(loaded, "local", profile, ALLOCATOR) as check:
+            pruned = prune(loaded, None, SHARE, estimator, confidence=CONFIDENCE, allocator=ALLOCATOR, check=check)
         took = time.perf_counter() - began
     except UsageError as error:  # a step of a small model is mostly what no channel changes
         least = narrowest(loaded, estimator)
@@ -74,7 +70,7 @@ def one(family: str, folder: Path, seed: int) -> dict[str, object]:
         **row,
         "pruning_seconds": took,
         "checked_share": pruned.measured and pruned.measured.share,
-        "checked_doubt": pruned.measured and pruned.measured.share_doubt,
+        "checked_share_stddev": pruned.measured and pruned.measured.share_relative_stddev,
         **measured(pruned, loaded, estimator, folder, seed),
     }
 
@@ -82,7 +78,7 @@ def one(family: str, folder: Path, seed: int) -> dict[str, object]:
 def measured(pruned: Pruned, loaded: LoadedModel, estimator: Estimator, folder: Path, seed: int) -> dict[str, object]:
     """In a worker that neither profiled nor pruned."""
     original = source_of(loaded).original()
-    both = [original, experiment_of(pruned, loaded, original, folder / "pruned.json")]
+    both = [original, experiment_of(pruned, original, folder / "pruned.json")]
     with opened("local", DEFAULT_WATTS_PER_CORE, seed + 2) as devices:
         pairs = measure_twice(both, devices[ALLOCATOR], estimator.profile, seed, lambda done, total: None, ROUNDS)
     whole, left = (joules_of(estimator, *(o.measurement for o in pair)) for pair in pairs)
@@ -99,7 +95,7 @@ def measured(pruned: Pruned, loaded: LoadedModel, estimator: Estimator, folder: 
 
 def narrowest(loaded: LoadedModel, estimator: Estimator) -> Pruned:
     """What can be had at the least, as far as the estimate tells."""
-    pruner = Pruner(loaded.model, loaded.inputs, "energy")
+    pruner = Pruner(loaded, "energy")
     joules = Joules(estimator, ALLOCATOR, 0.0, pruner.network)
     response = pruner.prunable.response
     cost = Priced(response, joules)

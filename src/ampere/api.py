@@ -33,7 +33,7 @@ from ampere.storage.profile import Profile, check_device
 if TYPE_CHECKING:
     from torch import nn
 
-    from ampere.pruning.checking import Place
+    from ampere.pruning.checking import Check
     from ampere.pruning.result import Pruned
 
 
@@ -196,7 +196,7 @@ def compare(
         places = [estimator_of(profile, device) for profile in (second, *profiles)]
         return rank(network_of(first, input), places, allocator)
     estimators = [estimator_of(profile, device) for profile in profiles or (None,)]
-    return compare_networks(network_of(first, input), network_of(second, input), estimators, allocator)
+    return compare_networks([network_of(first, input), network_of(second, input)], estimators, allocator)
 
 
 def prune(
@@ -224,20 +224,20 @@ def prune(
     build models themselves, so it needs one that `ampere.load_model` loaded.
     """
     check_allocator(allocator)
-    from ampere.pruning.place import opened_place
+    from ampere.pruning.checking import opened_check
     from ampere.pruning.pruning import prune as prune_model
 
     module: nn.Module = model.model if isinstance(model, LoadedModel) else model
     refuse_flax(module, "pruned")
     estimator = estimator_of(profile, device)
-    at: AbstractContextManager[Place | None] = nullcontext()
+    at: AbstractContextManager[Check | None] = nullcontext()
     if check:
         if not isinstance(model, LoadedModel):
             raise UsageError("check=True builds the model in a process of its own: give ampere.load_model('...') as it")
-        at = opened_place(model, device, estimator.profile, allocator)
-    with at as place:
+        at = opened_check(model, device, estimator.profile, allocator)
+    with at as opened_on:
         return prune_model(
-            module,
+            model,
             example_input,
             budget,
             estimator,
@@ -249,7 +249,7 @@ def prune(
             allocator=allocator,
             seed=seed,
             short_training=short_training,
-            place=place,
+            check=opened_on,
         )
 
 

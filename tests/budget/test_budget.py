@@ -12,7 +12,7 @@ from ampere import Budget, Estimate, Meter
 from ampere.budget.spending import READINGS_APART, Counter, Forecast
 from ampere.core.errors import DeviceError, UsageError
 
-pytestmark = pytest.mark.filterwarnings("ignore:the budget ends the job here")
+pytestmark = pytest.mark.filterwarnings("ignore:the budget stops the job")
 ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False), "system")
 
 
@@ -84,12 +84,16 @@ def test_a_job_that_fits_is_left_alone():
             battery.drained += 1
     assert (budget.stopped, budget.steps_done, budget.left) == (False, 50, 50)
     assert (
-        budget.summary() == "50 steps spent 50.0 J of 100 J (simulated battery, simulated); 50.0 J left, about 50 steps"
+        budget.summary() == "50 steps: 50.0 J spent + 50.0 J left = 100.0 J budget (simulated battery, simulated); "
+        "room for about 50 more steps"
     )
 
 
 def test_it_says_before_the_start_that_the_job_does_not_fit():
-    with pytest.warns(UserWarning, match=r"200 iterations need about 200 J, 100 J are allowed: about 100 more"):
+    with pytest.warns(
+        UserWarning,
+        match=r"200 iterations need about 200 J, but 0.0 J spent .* about 100 more steps fit",
+    ):
         Budget(100, estimate=ONE_JOULE, iterations=200, meter=SimulatedBattery()).__enter__()
 
 
@@ -104,31 +108,31 @@ def test_the_forecast_is_corrected_as_it_goes():
         assert budget.steps_left == 100
 
 
-def told(caught):
+def messages(caught):
     return [str(warning.message) for warning in caught]
 
 
-def test_a_forecast_that_comes_to_exceed_the_budget_is_told_once_and_so_is_the_end():
+def test_a_forecast_that_comes_to_exceed_the_budget_is_warned_of_once_and_so_is_the_end():
     battery = SimulatedBattery()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         budget = Budget(300, estimate=ONE_JOULE, iterations=200, meter=battery)
         spent = trained(budget, battery, lambda step: 1.0 if step < 20 else 2.0)
-    forecast, end = told(caught)
-    assert re.match(r"200 iterations need about 3\d\d J, 300 J are allowed: about 1\d\d more will fit", forecast)
-    assert end.startswith(f"the budget ends the job here: {len(spent)} steps spent")
+    forecast, end = messages(caught)
+    assert re.match(r"200 iterations need about 3\d\d J, but .* 300.0 J budget .* about 1\d\d more steps", forecast)
+    assert end.startswith(f"the budget stops the job after {len(spent)} of 200 steps: ")
 
 
 @pytest.mark.parametrize("joules", [100, 150])
-def test_a_job_that_does_all_its_iterations_is_told_nothing(joules):
+def test_a_job_that_does_all_its_iterations_is_not_warned(joules):
     battery = SimulatedBattery()
     budget = Budget(joules, iterations=100, meter=battery)
     with warnings.catch_warnings(record=True) as caught, budget:
         warnings.simplefilter("always")
         for step in range(100):
-            battery.drained += 0.99 if step else 1.98  # the first one is dear, and says nothing of the others
+            battery.drained += 0.99 if step else 1.98  # the first one costs more, and says nothing of the others
             budget.step()
-    assert told(caught) == []
+    assert messages(caught) == []
 
 
 def test_without_a_meter_steps_cost_their_estimate():
@@ -160,7 +164,7 @@ def test_this_machines_meter_counts_what_the_process_does():
             sum(range(100_000))
             budget.step()
     assert budget.meter.name
-    assert budget.summary().startswith(f"{budget.steps_done:,} steps spent")
+    assert budget.summary().startswith(f"{budget.steps_done:,} steps: ")
 
 
 def test_reading_waits_where_it_is_slow(monkeypatch):
@@ -193,7 +197,7 @@ def test_reading_waits_where_it_is_slow(monkeypatch):
         ({"joules": math.nan}, "positive number"),
         ({"battery": "big"}, "15Wh"),
         ({"joules": 5, "reserve": 5}, "leaves nothing"),
-        ({"joules": 5, "iterations": 0}, "no job"),
+        ({"joules": 5, "iterations": 0}, "1 or more"),
         ({"joules": 5, "meter": None}, "give estimate"),
     ],
 )
@@ -205,7 +209,7 @@ def test_what_makes_no_sense_is_refused(given, says):
 @pytest.mark.parametrize(
     "spoilt",
     [
-        {"format": 2},
+        {"format": 1},
         {"meter": "RAPL"},
         {"joules": -1.0},
         {"joules": math.nan},
@@ -215,10 +219,10 @@ def test_what_makes_no_sense_is_refused(given, says):
 )
 def test_a_foreign_or_damaged_state_is_refused(spoilt):
     budget = Budget(5, meter=SimulatedBattery())
-    with pytest.raises(UsageError, match="cannot go on from this state"):
+    with pytest.raises(UsageError, match="cannot continue from this state"):
         budget.load_state_dict({**budget.state_dict(), **spoilt})
     with pytest.raises(UsageError, match="is missing"):
-        budget.load_state_dict({"format": 1, "meter": "simulated battery"})
+        budget.load_state_dict({"format": 2, "meter": "simulated battery"})
 
 
 def test_a_meter_that_reads_nonsense_is_not_believed():
@@ -231,3 +235,74 @@ def test_a_meter_that_reads_nonsense_is_not_believed():
 def test_steps_outside_the_block_are_refused():
     with pytest.raises(UsageError, match="with ampere"):
         Budget(5).step()
+
+
+@pytest.mark.parametrize("estimate", [None, ONE_JOULE], ids=["unknown", "estimated"])
+@pytest.mark.parametrize("warm_up", [(30.0,), (12.0, 8.0, 5.0, 3.0, 2.0), (2.0, 15.0, 1.0, 9.0, 4.0)])
+def test_steps_of_the_warm_up_do_not_stop_a_job(estimate, warm_up):
+    """On a busy machine the first steps cost many times as much as those that follow."""
+    battery = SimulatedBattery()
+    budget = Budget(50, estimate=estimate, meter=battery)
+    spent = trained(budget, battery, lambda step: warm_up[step] if step < len(warm_up) else 1.0)
+    assert 50 - 2 < sum(spent) <= 50
+
+
+def test_a_budget_of_a_few_steps_is_kept_too():
+    battery = SimulatedBattery()
+    assert trained(Budget(4.5, meter=battery), battery, lambda step: 2.0 if step == 0 else 1.0) == [2.0, 1.0, 1.0]
+
+
+def test_a_warm_up_is_no_part_of_the_forecast():
+    battery = SimulatedBattery()
+    with warnings.catch_warnings(), Budget(150, iterations=100, meter=battery) as budget:
+        warnings.simplefilter("error")
+        for step in range(50):
+            battery.drained += 6.0 if step < 5 else 1.0
+            budget.step()
+    assert budget.joules_per_step == 1
+    assert budget.forecast_joules == 30 + 95
+
+
+def parts_of(message):
+    """spent, left, reserve, budget, as they are printed."""
+    parts = re.findall(r"([0-9.]+) m?J (spent|left|reserve|budget)", message)
+    found = {word: float(value) for value, word in parts}
+    return [found.get(word, 0.0) for word in ("spent", "left", "reserve", "budget")]
+
+
+@pytest.mark.parametrize("joules", [0.0377, 1.0, 9.996, 77.7, 512.3])
+@pytest.mark.parametrize("reserve", [0.0, 0.137])
+def test_the_numbers_of_every_message_add_up(joules, reserve):
+    battery, said = SimulatedBattery(), []
+    budget = Budget(joules, reserve=reserve * joules, meter=battery, iterations=5000, on_stop=lambda b: said.append(b))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with budget:
+            for _ in budget.steps(range(5000)):
+                battery.drained += 0.0123456 * joules
+                said.append(budget.summary())
+    assert [m.split()[0] for m in messages(caught)] == ["5,000", "the"]
+    for message in [*(m for m in said if isinstance(m, str)), *messages(caught), budget.summary()]:
+        spent, left, kept, whole = parts_of(message)
+        assert spent + left + kept == pytest.approx(whole, abs=1e-9), message
+        assert ("reserve" in message) == bool(reserve)
+
+
+def test_the_end_says_why():
+    battery = SimulatedBattery()
+    with pytest.warns(UserWarning, match=r"stops the job after 9 steps: 9.0") as caught:
+        trained(Budget(10, reserve=0.5, meter=battery), battery, lambda step: 1.0)
+    [end] = messages(caught)
+    assert "9.00 J spent + 0.50 J left + 0.50 J reserve = 10.00 J budget" in end
+    assert end.endswith("the next step may need 1.00 J")
+
+
+def test_what_went_over_is_said():
+    battery = SimulatedBattery()
+    with Budget(10, reserve=2, meter=battery) as budget:
+        battery.drained += 9
+        budget.step()
+        assert "9.00 J spent + 0.00 J left + 1.00 J reserve = 10.00 J budget (" in budget.summary()
+        battery.drained += 2
+        budget.step()
+        assert "11.00 J spent + 0.00 J left + 0.00 J reserve = 10.00 J budget and 1.00 J over it" in budget.summary()

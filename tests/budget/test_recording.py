@@ -1,4 +1,4 @@
-"""What runs cost teaches the next estimate: on a device that drifts, estimates improve with use."""
+"""Estimates learn from recorded runs: on a device that drifts, they improve with use."""
 
 import json
 from random import Random
@@ -27,7 +27,7 @@ def every_step_is_read(monkeypatch):
 
 
 class DriftingMeter:
-    """The counter of a simulated device that has become dearer by a factor."""
+    """The counter of a simulated device that has become more expensive by a factor."""
 
     def __init__(self) -> None:
         self.drained = self._mark = 0.0
@@ -43,10 +43,10 @@ class DriftingMeter:
         return self.drained - self._mark
 
 
-def trained(network: Network, path, dearer: float, seed: int, keep: bool = True) -> float:
+def trained(network: Network, path, cost_factor: float, seed: int, keep: bool = True) -> float:
     """A run of 60 steps on the device as it is now; joules of a step."""
     rng, meter = Random(seed), DriftingMeter()
-    true = SimulatedWorker(NAME).truth(network, TrainingSetup()).total.joules * dearer
+    true = SimulatedWorker(NAME).truth(network, TrainingSetup()).total.joules * cost_factor
     options = {"record": True, "network": network, "profile": path} if keep else {}
     with Budget(1e9, meter=meter, **options) as budget:
         for _ in range(60):
@@ -82,12 +82,12 @@ def test_without_consent_nothing_is_kept(path):
 
 
 def test_on_a_drifting_device_estimates_improve_with_use(path):
-    """Each network is estimated before its run. Over 24 runs the device becomes a quarter dearer."""
+    """Each network is estimated before its run. Over 24 runs the device becomes a quarter more expensive."""
     fresh, kept, errors = Estimator(Profile.load(path)), [], []
     for number, network in enumerate(random_chains(7, 24)):
-        dearer = 1 + 0.25 * number / 23
+        cost_factor = 1 + 0.25 * number / 23
         said = Estimator(Profile.load(path)).estimate(network), fresh.estimate(network)
-        true = trained(network, path, dearer, seed=number)
+        true = trained(network, path, cost_factor, seed=number)
         kept.append(abs(said[0].joules / true - 1))
         errors.append(abs(said[1].joules / true - 1))
     assert np.mean(errors[-8:]) > 0.12
@@ -108,15 +108,15 @@ def test_on_a_steady_device_runs_do_no_harm(path):
     assert learnt.condition.factor == pytest.approx(1, abs=0.05)
 
 
-def test_the_condition_follows_slowly_where_estimates_are_unsure(path):
+def test_the_condition_follows_slowly_where_estimates_are_uncertain(path):
     trained(chain(3, 20, 30), path, 1.2, seed=0)
     [run] = Profile.load(path).runs
     joules = run.measurement.joules / 1.2
-    [sure] = followed([run], lambda r: (joules, 0.0))
-    [unsure] = followed([run], lambda r: (joules, 0.2 * joules))
-    assert 1.1 < sure.factor < 1.2
-    assert 1 < unsure.factor < 1.02 < sure.factor
-    assert unsure.stddev > sure.stddev
+    [certain] = followed([run], lambda r: (joules, 0.0))
+    [uncertain] = followed([run], lambda r: (joules, 0.2 * joules))
+    assert 1.1 < certain.factor < 1.2
+    assert 1 < uncertain.factor < 1.02 < certain.factor
+    assert uncertain.stddev > certain.stddev
     assert followed([], lambda r: (1, 1)) == []
     assert Condition() == (1.0, 0.0)
 
@@ -184,7 +184,7 @@ def test_rounds_have_about_as_many_steps_each():
     [
         ({"network": None}, UsageError, "give network"),
         ({"meter": None, "estimate": ONE_JOULE}, UsageError, "leave out meter"),
-        ({"profile": "gone.json"}, ProfileError, "not there"),
+        ({"profile": "gone.json"}, ProfileError, "does not exist"),
         ({"meter": "best"}, ProfileError, "counts joules by"),
     ],
 )

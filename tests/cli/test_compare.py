@@ -35,13 +35,13 @@ def test_one_device_is_one_sentence(here, files):
     assert ran.code == 0, ran.err
     first = ran.out.splitlines()[0]
     assert first.startswith("small costs 0.")
-    assert first.endswith("it is cheaper, over 99.9 % sure")
+    assert first.endswith("it is cheaper (over 99.9 % probability)")
     assert "modelled, not measured" in ran.out
 
 
 def test_several_devices_are_a_table(here, files):
     ran = here("compare", "large.json", "small.json", "--profile", "board.json", "--profile", "server.json")
-    assert ran.out.startswith("small is cheaper on each of 2 devices, over 99.9 % sure")
+    assert ran.out.startswith("small is cheaper on each of 2 devices (over 99.9 % probability)")
     rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
     assert "small" in rows["board"]
     assert "small" in rows["server"]
@@ -53,33 +53,34 @@ def test_as_json(here, files):
     record = here("compare", "small.json", "large.json", "--profile", "board.json", "--json").record
     [device] = record["devices"]
     assert record["models"] == ["small", "large"]
-    assert (device["cheaper"], device["device"]) == ("small", "board")
-    assert device["sure"] > 0.99
-    assert device["ratio"] == pytest.approx(device["joules"][0] / device["joules"][1])
+    assert (device["cheapest"], device["device"]) == ("small", "board")
+    assert device["probability"] > 0.99
+    [pair], (small, large) = device["pairwise"], device["ranking"]
+    assert pair["ratio"] == pytest.approx(small["joules"] / large["joules"])
     assert device["meter"]["measured"] is False
 
 
-def test_one_model_in_two_runtimes_is_told_beside_one_yardstick(here, files):
+def test_one_model_in_two_runtimes_is_paired_with_one_yardstick(here, files):
     words = ("compare", "small.json", "--profile", "board.json", "--profile", "jax.json", "--allocator", "tuned")
     ran = here(*words)
     assert ran.code == 0, ran.err
     assert "cheapest in jax" in ran.out.splitlines()[0]
     rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
-    assert rows["runtime"].split() == ["runtime", "mJ", "±", "ratio", "90", "%", "dearer"]
+    assert rows["runtime"].split() == ["runtime", "mJ", "±", "ratio", "90", "%", "more", "expensive"]
     assert rows["torch"].split()[3] == "1.10"
     assert rows["device"].split() == ["device", "board"]
-    assert "beside one yardstick, PyTorch's" in rows["condition"]
+    assert "paired with PyTorch's yardstick" in rows["condition"]
     assert "(jax x 0.909)" in " ".join(ran.out.split())
     assert "careful" not in rows
 
 
-def test_a_profile_without_that_yardstick_is_doubted(here, files):
+def test_a_profile_without_that_yardstick_has_a_caveat(here, files):
     ran = here("compare", "small.json", "--profile", "board.json", "--profile", "before.json")
     said = " ".join(ran.out.split())
     assert "careful" in said
-    assert "not timed beside jax" in said
+    assert "not timed with jax" in said
     assert "profile it again, with PyTorch there" in said
-    assert "beside one yardstick" not in said
+    assert "paired with" not in said
 
 
 def test_two_boards_of_one_make_are_told_apart_by_their_files(here, files):
@@ -107,21 +108,21 @@ def test_the_loop_that_joules_stand_for_is_named(here, files):
 def test_two_models_in_two_runtimes_have_rows_by_runtime(here, files):
     words = ("compare", "small.json", "large.json", "--profile", "board.json", "--profile", "jax.json")
     ran = here(*words)
-    assert ran.out.startswith("small is cheaper in each of 2 runtimes, over 99.9 % sure")
+    assert ran.out.startswith("small is cheaper in each of 2 runtimes (over 99.9 % probability)")
     rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
     assert {"torch", "jax", "condition"} <= set(rows)
     torch, jax = here(*words, "--json").record["devices"]
     assert (torch["runtime"], jax["runtime"]) == ("torch", "jax")
     assert (torch["factor"], torch["common_yardstick_seconds"]) == (1, 1e-3)
     assert jax["factor"] == pytest.approx(1 / 1.1)
-    assert jax["joules"][0] == pytest.approx(torch["joules"][0] / 1.1)
+    assert jax["ranking"][0]["joules"] == pytest.approx(torch["ranking"][0]["joules"] / 1.1)
 
 
 def test_one_model_as_json(here, files):
     record = here("compare", "small.json", "--profile", "board.json", "--profile", "jax.json", "--json").record
     assert (record["model"], record["cheapest"]) == ("small", "jax")
-    assert [place["runtime"] for place in record["places"]] == ["jax", "torch"]
-    assert record["places"][1]["ratio"] == pytest.approx(1.1)
+    assert [entry["runtime"] for entry in record["ranking"]] == ["jax", "torch"]
+    assert record["ranking"][1]["ratio"] == pytest.approx(1.1)
 
 
 @pytest.mark.skipif("mnn" not in installed(), reason=description_of("mnn").install)

@@ -54,12 +54,12 @@ def test_the_model_is_saved_and_found_again(prune, tmp_path):
     import torch
 
     from ampere.models.loading import load_model
-    from ampere.pruning.saving import load
+    from ampere.pruning.saving import load_pruned
 
     record = prune("--budget", "60%", "--out", "small.json", "--json", "--quiet").record
     assert record["written"] == ["small.json", "small.safetensors"]
     original = load_model(f"{tmp_path}/net.py:build")
-    small = load(tmp_path / "small.json", original.model)
+    small = load_pruned(tmp_path / "small.json", original.model)
     assert small[0].out_channels == record["widths"][-1]["after"]
     assert small(*original.inputs).shape == torch.Size([10, 10])
 

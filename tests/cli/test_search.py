@@ -25,7 +25,10 @@ def test_a_table_a_picture_and_a_file(search, tmp_path):
     assert (tmp_path / "search-cnn5.png").read_bytes().startswith(b"\x89PNG")
     saved = json.loads((tmp_path / "search-cnn5.json").read_text())
     assert len(saved["trials"]) == 3
-    assert saved["front"]
+    assert all(trial["at_chance"] for trial in saved["trials"])  # two steps teach nothing
+    assert saved["front"] == []
+    assert "no trained network is above chance level" in ran.out.splitlines()[0]
+    assert "(chance)" in ran.out
 
 
 def test_json_tells_the_same(search):
@@ -60,8 +63,8 @@ def test_two_optimisers_and_a_function_of_ones_own(search):
         (["cnn5", "--budget", "50%", "--train", "net.py"], 2, ["file.py:function"]),
         (["cnn5", "--budget", "10%", "--battery", "15Wh"], 2, ["--iterations"]),
         (["cnn55", "--budget", "50%"], 2, ["did you mean cnn5"]),
-        (["net.py:build", "--budget", "50%"], 2, ["what of net.py:build may change"]),
-        (["net.py:build", "--budget", "50%", "--vary", "width=9..1"], 2, ["no range"]),
+        (["net.py:build", "--budget", "50%"], 2, ["net.py:build needs arguments to vary"]),
+        (["net.py:build", "--budget", "50%", "--vary", "width=9..1"], 2, ["not a range"]),
         (["net.py:build", "--budget", "50%", "--vary", "nose=1..9"], 3, ["nose"]),
         (["cnn5"], 2, ["--budget"]),
     ],

@@ -13,7 +13,7 @@ lightning = pytest.importorskip(
 )
 from ampere.integrations.lightning import EnergyBudget  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:the budget ends the job here")
+pytestmark = pytest.mark.filterwarnings("ignore:the budget stops the job")
 
 
 class Module(lightning.LightningModule):

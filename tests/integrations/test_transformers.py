@@ -13,7 +13,7 @@ pytest.importorskip(
 transformers = pytest.importorskip("transformers", reason="Transformers is not installed")
 from ampere.integrations.transformers import EnergyBudget  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:the budget ends the job here")
+pytestmark = pytest.mark.filterwarnings("ignore:the budget stops the job")
 
 
 class Model(nn.Module):

@@ -12,8 +12,7 @@ from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import Block
 from ampere.models.loading import LoadedModel
 from ampere.profiling.experiment import Experiment
-from ampere.pruning.checking import CHECKS_AT_MOST, Place
-from ampere.pruning.place import opened_place, why_not
+from ampere.pruning.checking import CHECKS_AT_MOST, Check, opened_check, why_unchecked
 from ampere.pruning.pruning import prune
 
 
@@ -34,12 +33,12 @@ class Bent:
         return Block(ratio, 0.01, seconds, seconds, 1e-3, joules, 8, 0.0, 1, (1.0, 1.0), 0.2, {}, ())
 
 
-def place_on(device, image) -> Place:
+def check_on(device, image) -> Check:
     def experiment(network):
         return Experiment(network, {"layers": network.to_json()}, "network")
 
     original = experiment(ampere.trace(plain(), image))
-    return Place(device, original, lambda pruned: experiment(pruned.networks[1]), lambda: device.now)
+    return Check(device, original, lambda pruned: experiment(pruned.networks[1]), lambda: device.now)
 
 
 def truly(pruned, factor) -> float:
@@ -51,7 +50,7 @@ def truly(pruned, factor) -> float:
 @pytest.mark.parametrize("confidence", [0.5, 0.9])
 def test_the_budget_holds_on_a_device_that_is_not_as_profiled(model, image, estimator, factor, confidence):
     device = Bent(factor)
-    pruned = prune(model, image, 0.5, estimator, confidence=confidence, place=place_on(device, image))
+    pruned = prune(model, image, 0.5, estimator, confidence=confidence, check=check_on(device, image))
     assert pruned.inside
     assert pruned.measured.share <= 0.5
     assert truly(pruned, factor) == pytest.approx(pruned.measured.share, rel=0.02)
@@ -66,50 +65,50 @@ def test_what_the_estimate_alone_leaves_misses_it(model, image, estimator):
 
 def test_a_result_that_is_good_at_once_is_checked_once(model, image, estimator):
     device = Bent(1.0)
-    prune(model, image, 0.5, estimator, place=place_on(device, image))
+    prune(model, image, 0.5, estimator, check=check_on(device, image))
     assert len({network.layers for network in device.trained}) == 2
 
 
 def test_joules_of_an_iteration_are_held_to_what_is_measured(model, image, estimator):
     allowed = 5.0 * 0.6 * true_seconds(ampere.trace(model, image))
-    pruned = prune(model, image, f"{allowed}J", estimator, place=place_on(Bent(1.15), image))
+    pruned = prune(model, image, f"{allowed}J", estimator, check=check_on(Bent(1.15), image))
     assert pruned.budget_joules == pytest.approx(allowed)
     assert 0.96 * allowed < pruned.measured.joules_after <= allowed
 
 
 def test_flops_are_measured_and_not_corrected(model, image, estimator):
     device = Bent(1.3)
-    pruned = prune(model, image, 0.5, estimator, "flops", place=place_on(device, image))
+    pruned = prune(model, image, 0.5, estimator, "flops", check=check_on(device, image))
     assert len({network.layers for network in device.trained}) == 2
     assert not pruned.inside
 
 
-def test_a_device_beyond_correction_is_told_as_it_is(model, image, estimator):
+def test_a_device_beyond_correction_is_reported_as_it_is(model, image, estimator):
     device = Bent(2.4)  # even the narrowest costs more than is allowed
-    pruned = prune(model, image, 0.35, estimator, place=place_on(device, image))
+    pruned = prune(model, image, 0.35, estimator, check=check_on(device, image))
     assert not pruned.inside
     assert pruned.measured.share > 0.35
     assert len({network.layers for network in device.trained}) <= 1 + CHECKS_AT_MOST
 
 
-def test_a_device_on_which_every_result_is_dearer_gives_none(model, image, estimator):
-    with pytest.raises(ModelError, match=r"dearer than the original.*measured.*keep the original"):
-        prune(model, image, 0.5, estimator, place=place_on(Bent(5.0), image))
+def test_a_device_on_which_every_result_is_more_expensive_gives_none(model, image, estimator):
+    with pytest.raises(ModelError, match=r"more expensive than the original.*measured.*keep the original"):
+        prune(model, image, 0.5, estimator, check=check_on(Bent(5.0), image))
 
 
 def test_rounds_without_a_figure_are_an_error(model, image, estimator):
     with pytest.raises(DeviceError, match="no round gave a usable figure"):
-        prune(model, image, 0.5, estimator, place=place_on(Bent(1.0, usable=False), image))
+        prune(model, image, 0.5, estimator, check=check_on(Bent(1.0, usable=False), image))
 
 
 def test_other_devices_than_the_profiles_are_not_measured(profile, image):
     network = ampere.trace(plain(), image)
-    assert "another device" in why_not("local", profile, network)
-    assert "recording" in why_not("replayed:x.json", profile, network)
+    assert "another device" in why_unchecked("local", profile, network)
+    assert "recording" in why_unchecked("replayed:x.json", profile, network)
     loaded = LoadedModel(plain(), (image,), "plain", "tests.pruning.conftest:plain")
     with (
         pytest.raises(UsageError, match=r"another device.*check=True"),
-        opened_place(loaded, "local", profile, "tuned"),
+        opened_check(loaded, "local", profile, "tuned"),
     ):
         pass
     with pytest.raises(UsageError, match="another device"):

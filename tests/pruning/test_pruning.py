@@ -50,13 +50,13 @@ def test_the_users_model_is_not_changed(model, image, estimator):
     assert all(torch.equal(value, model.state_dict()[name]) for name, value in before.items())
 
 
-def test_confidence_leaves_room_for_doubt(model, image, estimator):
+def test_confidence_leaves_room_for_uncertainty(model, image, estimator):
     even, sure = (ampere.prune(model, image, "50%", estimator, confidence=c) for c in (0.5, 0.95))
     assert sure.after.joules < even.after.joules
     assert sure.after.joules + 1.6448 * sure.after.stddev <= sure.budget_joules
 
 
-def test_flops_are_judged_by_flops_and_the_estimate_is_told(model, image, estimator):
+def test_flops_are_judged_by_flops_and_the_estimate_is_reported(model, image, estimator):
     from ampere.pruning.price import flops_of
 
     pruned = ampere.prune(model, image, "50%", estimator, "flops")
@@ -68,7 +68,7 @@ def test_flops_are_judged_by_flops_and_the_estimate_is_told(model, image, estima
     assert not pruned.inside
 
 
-def test_layers_are_told_before_and_after(model, image, estimator):
+def test_layers_are_reported_before_and_after(model, image, estimator):
     pruned = ampere.prune(model, image, "50%", estimator)
     layers = list(pruned.layers())
     assert [layer.name for layer in layers] == ["0", "2", "5"]
@@ -82,7 +82,7 @@ def test_what_is_kept_is_kept(model, image, estimator):
     pruned = ampere.prune(model, image, "80%", estimator, keep=["0"])
     assert pruned.model[0].weight.shape == model[0].weight.shape
     assert pruned.model[2].out_channels < 40
-    assert "0: kept, as asked" in pruned.fixed
+    assert "0: kept by request" in pruned.fixed
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_loss_that_is_no_number_is_out_and_said_when_it_is_all_there_is(model,
     assert ampere.prune(model, image, "50%", estimator, "random", short_training=lambda _: next(broken)).inside
     with torch.no_grad():
         model[0].bias.fill_(math.nan)
-    with pytest.raises(ModelError, match=r"loss that is no number.*--strategy energy"):
+    with pytest.raises(ModelError, match=r"loss that is not a number.*--strategy energy"):
         ampere.prune(model, image, "50%", estimator, "random")
 
 
@@ -142,23 +142,23 @@ def test_the_least_that_can_be_met_can_be_met(model, image, estimator):
 
 
 def test_when_everything_is_kept_nothing_is_left_to_prune(model, image, estimator):
-    with pytest.raises(ModelError, match=r"nothing to prune: .*kept, as asked"):
+    with pytest.raises(ModelError, match=r"nothing to prune: .*kept by request"):
         ampere.prune(model, image, "50%", estimator, keep=["0", "2", "5"])
 
 
-def test_a_result_that_is_dearer_than_the_original_is_no_result(model, image, estimator):
-    """Where the original is in great doubt and everything else surely costs a little more."""
+def test_a_result_that_is_more_expensive_than_the_original_is_refused(model, image, estimator):
+    """Where the original is very uncertain and everything else certainly costs a little more."""
     whole = ampere.trace(model, image)
     now = ampere.estimate(whole, estimator).joules
 
-    class Unsure(Estimator):
+    class Uncertain(Estimator):
         def estimate(self, network, allocator="system", condition=None):
             said = super().estimate(network, allocator, condition)
             known = network.layers != whole.layers
             return replace(said, joules=1.02 * now, stddev=0.0) if known else replace(said, stddev=0.5 * now)
 
-    with pytest.raises(ModelError, match=r"dearer than the original.*102 %.*estimated.*keep the original"):
-        ampere.prune(model, image, f"{1.1 * now}J", Unsure(estimator.profile), confidence=0.9)
+    with pytest.raises(ModelError, match=r"more expensive than the original.*102 %.*estimated.*keep the original"):
+        ampere.prune(model, image, f"{1.1 * now}J", Uncertain(estimator.profile), confidence=0.9)
 
 
 def test_a_model_that_cannot_be_copied_says_so(model, image, estimator):
@@ -170,3 +170,20 @@ def test_a_model_that_cannot_be_copied_says_so(model, image, estimator):
 def test_a_misspelt_allocator_is_refused(model, image, estimator):
     with pytest.raises(UsageError, match="allocator 'sytem' is none of"):
         ampere.prune(model, image, "50%", estimator, allocator="sytem")
+
+
+def test_a_result_is_shown_as_a_table_of_its_layers(model, image, estimator):
+    pruned = ampere.prune(model, image, "50%", estimator)
+    rows = pruned.rows()
+    assert [row["layer"] for row in rows] == ["0", "2", "5"]
+    assert rows[0]["channels_after"] == pruned.model[0].out_channels < rows[0]["channels_before"] == 24
+    shown = pruned._repr_html_()
+    assert shown.count("<tr>") == 4
+    assert "an iteration" in shown
+    assert "(energy, estimated)" in shown
+
+
+def test_a_result_as_a_frame(model, image, estimator):
+    pytest.importorskip("pandas")
+    frame = ampere.prune(model, image, "50%", estimator).to_frame()
+    assert frame["joules_after"].sum() < frame["joules_before"].sum()

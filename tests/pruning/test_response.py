@@ -31,13 +31,13 @@ def narrowed_both_ways(model, inputs, seed):
 def test_families(family, seed):
     small = {"resnet": {"blocks": [1, 1], "widths": [8, 16], "batch": 2}, "har": {"channels": [16, 8], "batch": 2}}
     loaded = load_model(family, **small.get(family, {}))
-    told, real = narrowed_both_ways(loaded.model, loaded.inputs, seed)
-    assert told.layers == real.layers
+    computed, real = narrowed_both_ways(loaded.model, loaded.inputs, seed)
+    assert computed.layers == real.layers
 
 
 def test_sums_concatenations_and_divided_convolutions(tied, image):
-    told, real = narrowed_both_ways(tied, (image,), 1)
-    shapes = [[(x.kind, x.channels_in, x.channels_out) for x in n.layers] for n in (told, real)]
+    computed, real = narrowed_both_ways(tied, (image,), 1)
+    shapes = [[(x.kind, x.channels_in, x.channels_out) for x in n.layers] for n in (computed, real)]
     assert shapes[0] == shapes[1]
 
 

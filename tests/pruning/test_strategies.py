@@ -7,8 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from ampere.pruning.strategies import STRATEGIES, Problem
-from ampere.pruning.strategies.searching import cheapest, first_that_fits
+from ampere.pruning.strategies import STRATEGIES
+from ampere.pruning.widths import Problem, cheapest, first_that_fits
 
 FULL = (24, 40, 33)
 PRICES = (1.0, 3.0, 0.5)
@@ -81,7 +81,7 @@ def test_the_least_important_channels_go():
 
 
 def test_a_valley_behind_a_hill_is_found():
-    """Narrower is dearer at first, as where a faster kernel needs whole vectors."""
+    """Narrower is more expensive at first, as where a faster kernel needs whole vectors."""
 
     def hilly(widths):
         return sum(8 * ceil(w / 8) * (1.5 if w % 8 else 1.0) for w in widths)
@@ -97,7 +97,7 @@ def test_random_is_repeatable_and_differs_by_seed():
     assert STRATEGIES["random"](problem(seed=1)) != STRATEGIES["random"](problem(seed=2))
 
 
-def test_the_least_is_found_where_few_channels_are_dear():
+def test_the_least_is_found_where_few_channels_are_expensive():
     def valley(widths):
         return sum(abs(w - 8) + 10 for w in widths)
 
@@ -105,7 +105,7 @@ def test_the_least_is_found_where_few_channels_are_dear():
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_what_fits_is_found_where_few_channels_are_dear(name):
+def test_what_fits_is_found_where_few_channels_are_expensive(name):
     def valley(widths):
         return sum(abs(w - 8) + 1 for w in widths)
 

@@ -62,7 +62,7 @@ def test_frozen_stays_frozen(model, image):
     assert narrow[2].weight.requires_grad
 
 
-def test_channels_that_lie_across_the_parts_of_a_convolution_are_told(image):
+def test_channels_that_lie_across_the_parts_of_a_convolution_are_an_obstacle(image):
     class Across(nn.Module):
         def __init__(self):
             super().__init__()

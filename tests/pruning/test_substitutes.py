@@ -7,9 +7,9 @@ from torch import nn
 import ampere
 from ampere.pruning import saving
 from ampere.pruning.probing import probe
+from ampere.pruning.saving import write_tensors
 from ampere.pruning.structure import find_groups, without
 from ampere.pruning.substitutes import hidden, read
-from ampere.pruning.tensor_file import write_tensors
 from ampere.storage.files import write_document
 from ampere.tracing.trace import trace
 
@@ -105,7 +105,7 @@ def test_what_was_saved_is_loaded_again(family, tmp_path):
     body = {"modules": saving._changes(loaded.model, narrowed), "weights": "pruned.safetensors"}
     write_tensors(tmp_path / "pruned.safetensors", narrowed.state_dict())
     write_document(tmp_path / "pruned.json", saving.KIND, saving.FORMAT, body)
-    again = saving.load(tmp_path / "pruned.json", fresh).eval()
+    again = saving.load_pruned(tmp_path / "pruned.json", fresh).eval()
     assert torch.equal(output_of(again, loaded.inputs), output_of(narrowed.eval(), loaded.inputs))
 
 

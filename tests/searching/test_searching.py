@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from tests.synthetic import observed, random_chains, true_seconds
 
-from ampere import Meter, Profile, TrainingSetup, search
+from ampere import Meter, Profile, TrainingSetup
 from ampere.core.errors import ModelError, UsageError
 from ampere.devices.workloads import traced
 from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space
-from ampere.searching.candidates import ListedGroup
-from ampere.searching.choosing import Candidate, choose, in_words
-from ampere.searching.result import Found, Trial
+from ampere.searching.candidates import ListedGroup, choose
+from ampere.searching.drawing import draw
+from ampere.searching.result import Candidate, Found, Trial, in_words
+from ampere.searching.searching import search
 from ampere.searching.spaces import DRAWN, OPEN, of_function, of_space, read_axis
-from ampere.searching.training import make_task, ours, tried
+from ampere.searching.training import Chance, make_task, on_made_task, tried
 
 NET = """
 import torch
@@ -109,7 +110,7 @@ def test_of_those_that_cost_the_same_the_largest_capacity_is_taken():
     assert rows(chosen) == [("sgd", 1), ("sgd", 3)]
 
 
-def test_one_whose_doubt_reaches_over_the_budget_is_passed_over():
+def test_one_whose_uncertainty_reaches_over_the_budget_is_passed_over():
     chosen = choose([group([0.99, 0.95], [9, 1], stddev=0.03)], 1.0, 1.3, 1)
     assert rows(chosen) == [("sgd", 1)]
     with pytest.raises(UsageError, match="lower --confidence"):
@@ -122,7 +123,7 @@ def test_ways_to_train_take_turns():
     assert sorted(o for o, _ in rows(chosen)) == ["adam"] * 3 + ["sgd"] * 3
 
 
-def test_empty_rungs_leave_their_place_to_others_and_nothing_is_chosen_twice():
+def test_empty_rungs_are_filled_from_others_and_nothing_is_chosen_twice():
     chosen = choose([group([0.9, 0.91, 0.92], [1, 2, 3])], 1.0, 0.0, 8)
     assert sorted(rows(chosen)) == [("sgd", 0), ("sgd", 1), ("sgd", 2)]
 
@@ -132,8 +133,13 @@ def test_what_cannot_be_met_names_the_least():
         choose([group([0.9, 0.5], [1, 2])], 0.1, 0.0, 3)
 
 
-def found_of(*pairs):
-    trials = tuple(Trial(Candidate({}, "sgd", 1, j, 0.0), a, 1.0) for j, a in pairs)
+NO_CHANCE = Chance(0.0)
+
+
+def found_of(*pairs, chance=NO_CHANCE):
+    trials = tuple(
+        Trial(Candidate({}, "sgd", 1, j, 0.0), a, 1.0, at_chance=a is not None and chance.explains(a)) for j, a in pairs
+    )
     return Found("x", "d", Meter("m", False), 1, 0.9, 1, 1, (1,), 9, 9, 0.1, ((), ()), (), "t", trials)
 
 
@@ -152,7 +158,7 @@ def test_batches_are_compared_by_examples(estimator):
         assert candidate.joules == pytest.approx(alone.joules * 10 / candidate.batch, rel=0.02)
 
 
-def test_each_profile_adds_its_optimiser(estimator):
+def test_each_profile_adds_its_optimizer(estimator):
     found = search("cnn5", "50%", estimator, profile("adam", slower=1.2), candidates=4000, trials=0)
     assert {c.optimizer for c in found.chosen} == {"sgd", "adam"}
 
@@ -199,17 +205,19 @@ def test_axes_that_make_no_sense_are_refused(text):
 
 
 def test_a_function_without_axes_or_with_too_many_is_refused(net):
-    with pytest.raises(UsageError, match="what of"):
+    with pytest.raises(UsageError, match="needs arguments to vary"):
         of_function(f"{net}:build", {})
     with pytest.raises(UsageError, match="more than 64"):
         of_function(f"{net}:build", {"width": tuple(range(1, 100))})
 
 
-def test_our_training_learns():
+def test_training_on_the_made_task_learns():
     space = of_space(find_space("lenet5"))
-    train = ours(space, 250, seed=0)
+    train, chance = on_made_task(space, 250, seed=0)
     candidate = Candidate(space.original, "adam", space.original["batch"], 1.0, 0.1)
-    assert tried(train, space, candidate, seed=0).accuracy > 0.3
+    trial = tried(train, space, candidate, 0, chance)
+    assert trial.accuracy > 0.3
+    assert not trial.at_chance
 
 
 def test_the_task_is_the_same_each_time_and_its_classes_differ():
@@ -233,7 +241,7 @@ def test_a_task_of_words_has_some_that_are_more_frequent_in_a_class():
     assert all(c.max() > 5 * c.float().mean() for c in counts)
 
 
-def test_a_loss_that_is_no_number_is_a_failed_trial_and_not_the_end(estimator):
+def test_a_score_that_is_not_a_number_is_a_failed_trial_and_not_the_end(estimator):
     def train(model, candidate):
         return math.nan if candidate.joules == max(seen) else 0.5
 
@@ -265,7 +273,7 @@ def test_a_score_that_is_no_accuracy_is_refused_with_its_value(estimator, score)
     def scored(model, candidate):
         return score
 
-    with pytest.raises(ModelError, match=f"scored returned {score:g}, which is no accuracy"):
+    with pytest.raises(ModelError, match=f"scored returned {score:g}, which is not an accuracy"):
         search("cnn5", "50%", estimator, train=scored, candidates=1000, trials=2)
 
 
@@ -298,3 +306,90 @@ def test_inputs_that_no_task_is_made_of_ask_for_a_training(net, estimator, name,
 
 def test_arguments_in_words():
     assert in_words({"channels": [3, 4], "batch": 8}) == "channels 3-4, batch 8"
+
+
+def test_networks_at_chance_level_are_no_front():
+    found = found_of((1, 0.11), (2, 0.125), (3, 0.13), (4, 0.6), chance=Chance(0.1, 1000))
+    assert [trial.at_chance for trial in found.trials] == [True, True, False, False]
+    assert [trial.candidate.joules for trial in found.front] == [3, 4]
+    nothing = found_of((1, 0.1), (2, 0.12), chance=Chance(0.1, 1000))
+    assert nothing.front == ()
+    assert "no trained network is above chance level" in nothing.headline
+    assert [row["at_chance"] for row in nothing.rows()] == [True, True]
+
+
+def test_chance_is_wider_where_few_examples_were_tested():
+    assert Chance(0.5, 50).explains(0.6)
+    assert not Chance(0.5, 5000).explains(0.6)
+    assert not Chance(0.5).explains(0.51)
+    assert Chance(0.5).explains(0.51, examples=100)
+
+
+def test_two_steps_of_training_are_at_chance_level_and_said_to_be(estimator):
+    found = search("lenet5", "95%", estimator, candidates=2000, trials=2, steps=1, confidence=0.5)
+    assert 0.1 <= found.chance < 0.15  # the most frequent of ten classes
+    assert [trial.at_chance for trial in found.trials] == [True, True]
+    assert found.front == ()
+    assert found.to_json()["trials"][0]["at_chance"]
+
+
+def test_chance_of_a_users_training_is_that_of_the_classes(net, estimator):
+    vary = {"width": range(8, 65)}
+    found = search(f"{net}:build", "90%", estimator, vary=vary, train=f"{net}:train", trials=6, confidence=0.5)
+    assert found.chance == 0.2
+    for trial in found.trials:
+        assert trial.at_chance == (trial.candidate.arguments["width"] <= 20)
+
+    def few_examples(model, candidate):
+        return 0.3, 30
+
+    counted = search(f"{net}:build", "90%", estimator, vary=vary, train=few_examples, trials=1, confidence=0.5)
+    assert counted.trials[0].accuracy == 0.3
+    assert counted.trials[0].at_chance
+
+
+def test_everything_that_varies_is_listed_even_where_all_chosen_have_it_alike(net, estimator):
+    vary = {"width": range(8, 65), "kernel": (3, 5), "depth": (1,)}
+    found = search(f"{net}:build", "90%", estimator, vary=vary, train=f"{net}:train", trials=3, confidence=0.5)
+    assert found.varied == ("width", "kernel", "depth")
+    for row, trial in zip(found.rows(), found.trials, strict=True):
+        assert {name: row[name] for name in vary} == {name: trial.candidate.arguments[name] for name in vary}
+    assert all(f">{name}</th>" in found._repr_html_() for name in (*vary, "accuracy", "on_front"))
+
+
+@pytest.mark.parametrize(
+    ("name", "varied"),
+    [
+        ("lenet5", {"channels", "fc"}),
+        ("resnet", {"blocks", "widths"}),
+        ("transformer", {"layers", "width", "ff"}),
+        ("cnn", {"convs", "norm", "head"}),
+    ],
+)
+def test_depth_and_kernels_of_a_space_are_among_what_varies(name, varied):
+    assert varied <= set(of_space(find_space(name)).varied)
+    assert "batch" not in of_space(find_space(name)).varied
+
+
+def test_batches_and_optimizers_are_listed_where_they_differ(estimator):
+    found = search("cnn5", "80%", estimator, profile("adam"), batches=[5, 20], candidates=4000, trials=0)
+    assert {(row["batch"], row["optimizer"]) for row in found.rows()} >= {(5, "sgd"), (20, "adam")}
+    assert all("-" in row["channels"] for row in found.rows())
+
+
+def test_a_search_without_a_profile_is_refused():
+    with pytest.raises(UsageError, match="needs a profile"):
+        search("cnn5", "50%")
+
+
+def test_a_picture_of_networks_at_chance_level(tmp_path, estimator):
+    pytest.importorskip("matplotlib")
+    found = search("cnn5", "50%", estimator, train=lambda m, c: 0.05, candidates=1000, trials=2)
+    draw(found, tmp_path / "front.png")
+    assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_result_is_a_frame(estimator):
+    pytest.importorskip("pandas")
+    frame = search("cnn5", "50%", estimator, candidates=1000, trials=0).to_frame()
+    assert {"joules", "stddev", "channels"} <= set(frame.columns)

@@ -6,7 +6,9 @@ train ---> step(): count, forecast --> room for another one? --yes--> train
                                     | no
                                     +--> warn; on_stop(budget), once; step() is False from now on
 
-A forecast that comes to exceed the budget on the way is warned of once, as soon as it rests on a few readings.
+    spent + left + reserve = budget        in every message
+
+A job that comes to need more than the budget gets one warning, as soon as a few steps after the warm-up were read.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter
 from .recording import Reading, RunRecorder
 from .spending import ESTIMATE_COUNTS, Counter, Forecast, Reader
 
-FORMAT = 1
+FORMAT = 2
 CLOSE = 50  # steps before the end
-TELLING = 5  # readings; the first ones are dearer than what follows
+READINGS_TO_WARN = 5  # after the warm-up
 Item = TypeVar("Item")
 
 
@@ -37,8 +39,8 @@ class Budget:
 
     `battery` is the budget written with a unit, such as `15Wh`. `estimate` says what a step costs before the first one,
     and with `iterations` whether the whole job fits. `meter` is this machine's best, one of your own, or None: then
-    steps are counted at their estimate. `reserve` joules are left for what comes after, such as a checkpoint.
-    With `record=True` what the `network` cost an iteration is kept in `profile`, a file, or else this device's own.
+    every step counts as its estimate. `reserve` joules of the budget are kept for what comes after: a checkpoint, say.
+    With `record=True` what an iteration of `network` cost is stored in `profile`, a file, or else this device's own.
     """
 
     def __init__(
@@ -58,33 +60,34 @@ class Budget:
     ) -> None:
         self.joules = _allowed(joules, battery)
         if not 0 <= reserve < self.joules:
-            raise UsageError(f"a reserve of {reserve:g} J leaves nothing of {self.joules:g} J: keep less")
+            raise UsageError(f"a reserve of {reserve:g} J leaves nothing of the {self.joules:g} J: reserve less")
         if iterations is not None and iterations < 1:
-            raise UsageError(f"{iterations} iterations are no job: give 1 or more, or leave it out")
+            raise UsageError(f"iterations must be 1 or more, not {iterations}: leave it out where it is not known")
         if meter is None and estimate is None:
             raise UsageError("without a meter joules are counted by an estimate: give estimate=ampere.estimate(...)")
         reader = choose_meter(watts_per_core) if meter == "best" else meter
         prior = Forecast(estimate.joules, estimate.stddev**2, worth=ESTIMATE_COUNTS) if estimate else Forecast()
         self.meter = Meter(**reader.describe()) if reader else Meter("estimate", False, "steps x their estimate")
         if record and reader is None:
-            raise UsageError("record=True keeps what a meter read: leave out meter=None")
+            raise UsageError("record=True stores what a meter read: leave out meter=None")
         self._recorder = RunRecorder(network, profile, self.meter) if record else None
-        self._counter = Counter(reader, prior, self._heard)
+        self._counter = Counter(reader, prior, self._add_reading)
         self.iterations, self.stopped, self._warned = iterations, False, False
-        self._limit, self._on_stop = self.joules - reserve, on_stop
+        self.reserve, self._limit, self._on_stop = reserve, self.joules - reserve, on_stop
 
     @property
     def running(self) -> bool:
-        """Between entering and leaving its block."""
+        """Whether the program is inside its `with` block."""
         return self._counter.running
 
     @property
     def spent(self) -> float:
-        """Joules until now, of this job and of those that it goes on from."""
+        """Joules until now, of this job and of those that it continues."""
         return self._counter.joules
 
     @property
     def left(self) -> float:
+        """Joules that may still be spent; the reserve is not among them."""
         return max(0.0, self._limit - self.spent)
 
     @property
@@ -98,7 +101,7 @@ class Budget:
 
     @property
     def steps_left(self) -> int | None:
-        """How many more will fit, or are wanted, whichever is less."""
+        """How many more steps fit, at most as many as the job still has; None while the cost of a step is unknown."""
         each = self.joules_per_step
         if not each:
             return None
@@ -107,13 +110,13 @@ class Budget:
 
     @property
     def forecast_joules(self) -> float | None:
-        """Of the whole job, where its iterations are known."""
+        """Joules of the whole job; None where its iterations are not known."""
         if self.joules_per_step is None or self.iterations is None:
             return None
         return self.spent + max(0, self.iterations - self.steps_done) * self.joules_per_step
 
     def metrics(self) -> dict[str, float]:
-        """For a logger: joules of a step as last read, and of the whole."""
+        """For a logger: joules of the newest step, spent, left and forecast for the whole job."""
         step, whole = self._counter.newest or self.joules_per_step, self.forecast_joules
         named = {
             "joules_per_step": step,
@@ -139,7 +142,7 @@ class Budget:
         if self._recorder and kind is None:
             self._record(self._recorder)
 
-    def _heard(self, joules: float, seconds: float, steps: int) -> None:
+    def _add_reading(self, joules: float, seconds: float, steps: int) -> None:
         if self._recorder:
             self._recorder.readings.append(Reading(joules, seconds, steps))
 
@@ -148,23 +151,23 @@ class Budget:
         try:
             kept = recorder.keep()
         except AmpereError as error:
-            warnings.warn(f"what the run cost is not recorded: {error}", stacklevel=3)
+            warnings.warn(f"the run is not recorded: {error}", stacklevel=3)
             return
         if not kept:
-            warnings.warn("what the run cost is not recorded: it was too short to tell", stacklevel=3)
+            warnings.warn("the run is not recorded: it was too short", stacklevel=3)
 
     def step(self) -> bool:
-        """To be called after each training step: True while there is room for another one."""
+        """Counts a step; call it after each training step. True while there is room for another one."""
         if not self._counter.running:
             raise UsageError("a budget counts only inside its block: write `with ampere.Budget(...) as budget:`")
         self._counter.step()
-        if self._counter.forecast.readings >= TELLING:
+        if self._counter.forecast.readings >= READINGS_TO_WARN:
             self._warn_if_it_does_not_fit()
         self._stop_if_full()
         return not self.stopped
 
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
-        """Batches of a loader, as long as there is room for a step with them."""
+        """The items of a loader, as long as there is room for a step with the next one."""
         if self.stopped:
             return
         for item in items:
@@ -173,47 +176,61 @@ class Budget:
                 return
 
     def summary(self) -> str:
-        """`812 steps spent 431 J of 500 J (cpu-time, modelled); 69.0 J left, about 130 steps`."""
-        sort = "simulated" if self.meter.simulated else "measured" if self.meter.measured else "modelled"
-        meter = f"{self.meter.name}, {sort}"
-        said = f"{self.steps_done:,} steps spent {units.joules(self.spent)} of {units.joules(self.joules)} ({meter})"
-        more = "" if self.steps_left is None else f", about {self.steps_left:,} steps"
-        return f"{said}; {units.joules(self.left)} left{more}"
+        """`812 steps: 431.0 J spent + 59.0 J left + 10.0 J reserve = 500.0 J budget (cpu-time, modelled), ...`."""
+        more = "" if self.steps_left is None else f"; room for about {self.steps_left:,} more steps"
+        return f"{self.steps_done:,} steps: {self._balance()}{more}"
+
+    def _balance(self) -> str:
+        """Numbers that add up as they are printed, and where they come from."""
+        scale, unit = units.joules_unit(self.joules)
+        digits = 3 - len(f"{self.joules / scale:.0f}") + 1
+        budget, spent = round(self.joules / scale, digits), round(self.spent / scale, digits)
+        reserve = min(round(self.reserve / scale, digits), max(0.0, budget - spent))
+        parts = [(spent, "spent"), (max(0.0, budget - spent - reserve), "left")]
+        parts += [(reserve, "reserve")] if self.reserve else []
+        total = " + ".join(f"{value:.{digits}f} {unit} {word}" for value, word in parts)
+        over = f" and {spent - budget:.{digits}f} {unit} over it" if spent > budget else ""
+        origin = "simulated" if self.meter.simulated else "measured" if self.meter.measured else "modelled"
+        return f"{total} = {budget:.{digits}f} {unit} budget{over} ({self.meter.name}, {origin})"
 
     def state_dict(self) -> dict[str, Any]:
-        """Plain JSON, for a checkpoint: a job that goes on from there has spent what this one has."""
+        """Plain JSON for a checkpoint: a job that continues from it has spent what this one has."""
         return {"format": FORMAT, "meter": self.meter.name, **self._counter.to_json()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on from what an earlier job has spent; the budget is for both."""
+        """Continues from what an earlier job has spent; the budget is for both."""
         try:
             if state["format"] != FORMAT:
                 raise ValueError(f"its format is {state['format']}, not {FORMAT}")
             if state["meter"] != self.meter.name:
-                raise ValueError(f"its joules are those of {state['meter']}, these of {self.meter.name}")
+                raise ValueError(f"its joules are from {state['meter']}, those of this budget from {self.meter.name}")
             self._counter.resume(state)
         except (KeyError, TypeError, ValueError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise UsageError(f"a budget cannot go on from this state ({what}): begin a new one") from None
+            raise UsageError(f"a budget cannot continue from this state ({what}): begin a new one") from None
 
     def _warn_if_it_does_not_fit(self) -> None:
         whole = self.forecast_joules
         if not self._warned and whole is not None and whole > self._limit:
             self._warned = True
             needs = f"{self.iterations:,} iterations need about {units.joules(whole)}"
-            allowed = f"{units.joules(self._limit)} are allowed"
-            warnings.warn(f"{needs}, {allowed}: about {self.steps_left:,} more will fit", stacklevel=3)
+            warnings.warn(f"{needs}, but {self._balance()}: about {self.steps_left:,} more steps fit", stacklevel=3)
 
     def _stop_if_full(self) -> None:
         if self.stopped:
             return
         if not self._room_for(CLOSE):
-            self._counter.read()  # from here on every step is looked at
+            self._counter.read()  # from here on every step is read
         if not self._room_for(1):
             self.stopped = True
             if self.iterations is None or self.steps_done < self.iterations:
-                warnings.warn(f"the budget ends the job here: {self.summary()}", stacklevel=3)
+                warnings.warn(self._why_stopped(), stacklevel=3)
             self._on_stop(self)
+
+    def _why_stopped(self) -> str:
+        of = "" if self.iterations is None else f" of {self.iterations:,}"
+        next_step = f"the next step may need {units.joules(self._counter.forecast.at_most)}"
+        return f"the budget stops the job after {self.steps_done:,}{of} steps: {self._balance()}; {next_step}"
 
     def _room_for(self, steps: int) -> bool:
         return self.spent + steps * self._counter.forecast.at_most <= self._limit
@@ -224,5 +241,5 @@ def _allowed(joules: float | None, battery: str | None) -> float:
         raise UsageError("a budget is either joules=500 or battery='15Wh': give one of them")
     allowed = joules_in(battery) if battery is not None else float(joules or 0.0)
     if not (math.isfinite(allowed) and allowed > 0):
-        raise UsageError(f"a budget of {joules} J makes no sense: give a positive number")
+        raise UsageError(f"a budget of {joules} J is not possible: give a positive number")
     return allowed

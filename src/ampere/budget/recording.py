@@ -1,6 +1,6 @@
-"""What a run cost an iteration, kept in the journal of a profile: real runs teach the next fit.
+"""What an iteration of a run cost, stored in the journal of a profile: the next fit learns from real runs.
 
-A run has no yardstick beside it, so it also tells how the device has changed since it was profiled (drift.py).
+A run is not paired with a yardstick, so it also shows how the device has changed since it was profiled (drift.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ampere.storage.profile import Observation, Profile, check_device
 from ampere.storage.recording import Header, header_from, record_header, record_observation
 
 KEPT = 4096  # readings, the newest
-LEAST_STEPS = 20  # fewer tell more of starting than of training
+LEAST_STEPS = 20  # fewer say more about starting than about training
 ROUNDS = 8  # that readings are summed up to
 
 
@@ -37,15 +37,17 @@ class Reading(NamedTuple):
 
 
 class RunRecorder:
-    """Checks at the start that a run can be kept, and keeps it at the end."""
+    """Checks at the start that a run can be recorded, and records it at the end."""
 
     def __init__(self, network: Network | None, profile: Path | str | None, meter: Meter) -> None:
         if network is None:
-            raise UsageError("record=True keeps what a network cost: give network=ampere.trace(model, inputs) too")
+            raise UsageError("record=True stores what a network cost: give network=ampere.trace(model, inputs) too")
         here = describe(LOCAL, DEFAULT_WATTS_PER_CORE).identity
         self.path = Path(profile) if profile else default_path(here, TrainingSetup())
         if not self.path.exists():
-            raise ProfileError(f"{self.path} is not there to record into: make it with `ampere profile MODEL` first")
+            raise ProfileError(
+                f"{self.path} does not exist, so the run cannot be recorded: make it with `ampere profile MODEL` first"
+            )
         known = Profile.load(self.path)
         if not known.observations:
             raise ProfileError(f"{self.path} holds no measurement: profile again, for longer")
@@ -59,7 +61,7 @@ class RunRecorder:
         self.network, self.readings = network, deque[Reading](maxlen=KEPT)
 
     def keep(self) -> bool:
-        """Whether there was enough to keep."""
+        """Stores the run; False where it was too short."""
         rounds = summed_up(list(self.readings))
         if not rounds:
             return False
@@ -73,7 +75,7 @@ class RunRecorder:
 
 
 def summed_up(readings: Sequence[Reading]) -> list[Reading]:
-    """A few rounds of about as many steps each; none where the run was too short."""
+    """A few rounds of about the same number of steps; none where the run was too short."""
     steps = sum(r.steps for r in readings)
     if steps < LEAST_STEPS:
         return []
@@ -107,7 +109,7 @@ def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
 
 
 def _begin(journal: Journal, known: Profile) -> None:
-    """A profile that came without its journal begins one."""
+    """Begins the journal of a profile that has none."""
     if header_from(journal) is not None:
         return
     record_header(journal, Header.of(known))

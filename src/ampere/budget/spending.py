@@ -1,11 +1,12 @@
 """What the next step will cost: from the estimate at first, and more and more from what steps really cost.
 
-m, v       mean and variance of a step          x    joules a step of the newest reading
+m, v       mean and variance of a step          x    joules of a step at the newest reading
 w          weight of the newest reading: less with each, but never so little that a drift is not followed
 
 m' = m + w (x - m)          v' = (1 - w) (v + w (x - m)^2)           the next step: at most m + 3 sqrt(v)
 
-The first step builds what later ones reuse and costs about twice as much, so it tells little of them.
+The first steps build what later ones reuse and cost more, several times as much on a busy machine. Nothing is learnt
+from them: until they are over, the estimate counts, or else the least that a step has cost so far.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, Protocol
 
 from ampere.core.errors import DeviceError
 
+WARM_UP_STEPS = 5
 ESTIMATE_COUNTS = 3  # readings that the estimate is worth
 MEMORY = 20  # readings
 DEVIATIONS = 3.0
@@ -28,33 +30,42 @@ DEVIATIONS = 3.0
 class Forecast:
     joules: float | None = None  # of a step; None before anything is known
     variance: float = 0.0
-    readings: int = 0
-    worth: int = 0  # readings that it stood for before the first one
+    worth: int = 0  # readings that the estimate counts as; 0 without one
+    readings: int = 0  # after the warm-up
+    steps: int = 0  # read so far, the warm-up included
 
     def learn(self, joules: float, steps: int) -> None:
-        each = joules / steps
-        self.readings += 1
-        if self.joules is None or self.readings == 1:
-            self.joules = each if self.joules is None else self.joules
+        each, before = joules / steps, self.steps
+        self.steps += steps
+        if before < WARM_UP_STEPS:
+            if not self.worth:
+                self.joules = each if self.joules is None else min(self.joules, each)
             return
-        weight = max(1 / (self.readings - 1 + self.worth), 1 / MEMORY)
-        apart = each - self.joules
-        self.joules += weight * apart
-        self.variance = (1 - weight) * (self.variance + weight * apart**2)
+        self.readings += 1
+        weight = max(1 / (self.readings + self.worth), 1 / MEMORY)
+        difference = each - (self.joules or 0.0)
+        self.joules = (self.joules or 0.0) + weight * difference
+        self.variance = (1 - weight) * (self.variance + weight * difference**2)
+
+    @property
+    def warming_up(self) -> bool:
+        return self.steps < WARM_UP_STEPS
 
     @property
     def at_most(self) -> float:
-        """Of the next step; 0 before anything is known."""
-        return 0.0 if self.joules is None else self.joules + DEVIATIONS * sqrt(self.variance)
+        """Joules that the next step may cost; 0 where nothing but the first step is known, which says little."""
+        if self.joules is None or (self.steps <= 1 and not self.worth):
+            return 0.0
+        return self.joules + DEVIATIONS * sqrt(self.variance)
 
 
-# Joules as they are spent: read from a meter as often as is cheap, and taken from the forecast in between.
+# Joules as they are spent: read from a meter as often as that is cheap, and taken from the forecast in between.
 
 READINGS_APART = 200  # a reading waits this many times what the last one took: 0.5 % of the time at most
 
 
 class Reader(Protocol):
-    """As the worker's meters are; one of your own will do."""
+    """A meter of the worker, or any object with these methods."""
 
     def describe(self) -> dict[str, Any]: ...
 
@@ -64,7 +75,7 @@ class Reader(Protocol):
 
 
 class Counter:
-    """Counts steps and joules. Without a meter every step costs what is forecast."""
+    """Counts steps and joules. Without a meter every step costs its forecast."""
 
     def __init__(
         self,
@@ -72,7 +83,7 @@ class Counter:
         forecast: Forecast,
         on_reading: Callable[[float, float, int], None] = lambda joules, seconds, steps: None,
     ) -> None:
-        """`on_reading` hears of joules, seconds and steps since the reading before, but not of the first one."""
+        """`on_reading(joules, seconds, steps)` is called with what came since the reading before, after the warm-up."""
         self.forecast, self.steps, self.running = forecast, 0, False
         self.newest: float | None = None  # joules of a step at the newest reading
         self._on_reading = on_reading
@@ -94,27 +105,27 @@ class Counter:
         if self._meter and time.perf_counter() - self._last >= READINGS_APART * self._reading_seconds:
             self.read()
 
-    def read(self, again: bool = True) -> None:
-        """What was really spent until now."""
+    def read(self, go_on: bool = True) -> None:
+        """Replaces the forecast of the newest steps by what they really cost."""
         if not self._meter or not self.running:
             return
         began = time.perf_counter()
         joules = self._meter.stop()
         if not math.isfinite(joules) or joules < 0:
             raise DeviceError(f"the meter read {joules} J: it cannot guard a budget, so choose another with meter=...")
-        if again:
+        if go_on:
             self._meter.start()
         self._read_joules += joules
         if self._unread:
             self.newest = joules / self._unread
-            if self.forecast.readings:
+            if not self.forecast.warming_up:
                 self._on_reading(joules, began - self._last, self._unread)
             self.forecast.learn(joules, self._unread)
         self._unread, self._last = 0, time.perf_counter()
         self._reading_seconds = self._last - began
 
     def stop(self) -> None:
-        self.read(again=False)
+        self.read(go_on=False)
         self.running = False
 
     def to_json(self) -> dict[str, Any]:
@@ -123,8 +134,9 @@ class Counter:
 
     def resume(self, record: dict[str, Any]) -> None:
         self._read_joules, self.steps, self._unread = float(record["joules"]), int(record["steps"]), 0
-        said = record["forecast"]
-        joules = None if said["joules"] is None else float(said["joules"])
-        self.forecast = Forecast(joules, float(said["variance"]), int(said["readings"]), int(said["worth"]))
+        saved = record["forecast"]
+        joules = None if saved["joules"] is None else float(saved["joules"])
+        counts = (int(saved[name]) for name in ("worth", "readings", "steps"))
+        self.forecast = Forecast(joules, float(saved["variance"]), *counts)
         if not (math.isfinite(self._read_joules) and self._read_joules >= 0 <= self.steps):
-            raise ValueError("it holds joules or steps that cannot be")
+            raise ValueError("its joules or steps are impossible")

@@ -1,8 +1,18 @@
-"""What is cheaper to train, and how sure that is: one of two networks, or one network in one of several places."""
+"""What is cheaper to train, with its probability: several networks on a device, or one network on several profiles."""
 
 from .normalization import Normalized
-from .pairwise import Comparison, DeviceComparison, compare
-from .probability import SURE, in_percent
-from .ranking import Placed, Ranking, rank
+from .pairwise import Comparison, DeviceRanking, compare
+from .ranking import CONFIDENT, Pair, RankedEntry, Ranking, in_percent, rank
 
-__all__ = ["SURE", "Comparison", "DeviceComparison", "Normalized", "Placed", "Ranking", "compare", "in_percent", "rank"]
+__all__ = [
+    "CONFIDENT",
+    "Comparison",
+    "DeviceRanking",
+    "Normalized",
+    "Pair",
+    "RankedEntry",
+    "Ranking",
+    "compare",
+    "in_percent",
+    "rank",
+]

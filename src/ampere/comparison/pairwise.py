@@ -1,156 +1,165 @@
-"""Which of two networks is cheaper to train, on which device, and how sure that is.
+"""Which of several networks is cheapest to train on a device, and the probability of that.
 
-    a, b     joules of the two, estimated together: what is not known of layers that both have cancels
+    a, b     joules of two networks, estimated together: the uncertainty of layers that both have cancels
 
-    s^2 = var(a) / a^2 + var(b) / b^2 - 2 cov(a, b) / (a b)        of log(a / b), as sureness.py has it
+    C_ab = cov(a, b) / (a b)        covariance of the logs of their costs, as ranking.py has it
 
-As in an estimate, the variances are those of what a careful measurement would show.
+As in an estimate, the variances are those of what a repeated measurement would show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from ampere.core import Network, TrainingSetup
+from ampere.core.display import frame, html_table
+from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.features import Array
 from ampere.estimation.fitting import Surrogate
 
-from .normalization import Normalized, at_one_condition
-from .probability import SURE, chance_below_one, device_of, in_percent, interval90, names_of, on_one_device
+from .normalization import Normalized, device_of, names_of, normalize, on_one_device, unique_names
+from .ranking import CONFIDENT, Ranked, RankedEntry, in_percent, ranked
 
 
 @dataclass(frozen=True)
-class DeviceComparison:
-    """Two networks on one device. Costs are those of an iteration, or of an example where the batches differ."""
+class DeviceRanking(Ranked):
+    """Several models estimated from one profile, the cheapest first."""
 
-    name: str  # what tells it from the others: the device, or the runtime on it
+    name: str  # the device, or what its profile differs in from the others: the runtime, say
     device: str
     setup: TrainingSetup
-    moved: Normalized  # to one condition of the device
-    estimates: tuple[Estimate, Estimate]  # of an iteration each
-    joules: tuple[float, float]  # of what is compared
-    relative_stddev: float  # of the ratio
-
-    @property
-    def ratio(self) -> float:
-        """What the first costs of the second."""
-        return self.joules[0] / self.joules[1]
-
-    @property
-    def ratio_interval90(self) -> tuple[float, float]:
-        return interval90(self.ratio, self.relative_stddev)
-
-    @property
-    def first_is_cheaper(self) -> float:
-        """The probability that it is."""
-        return chance_below_one(self.ratio, self.relative_stddev)
-
-    @property
-    def cheaper(self) -> int:
-        return int(self.first_is_cheaper < 0.5)
-
-    @property
-    def sure(self) -> float:
-        """The probability that the one called cheaper is."""
-        return max(self.first_is_cheaper, 1 - self.first_is_cheaper)
+    normalized: Normalized  # to one condition of the device
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models, on every device and in every runtime that was asked about."""
+    """Two or more models, ranked on every device and in every runtime that was given."""
 
-    names: tuple[str, str]
-    per: str  # iteration, or example
-    devices: tuple[DeviceComparison, ...]
-    one_device: bool = False  # in several runtimes of it, say
+    models: tuple[str, ...]  # in the order in which they were given
+    per: str  # what joules are of: an iteration, or an example where batches differ
+    devices: tuple[DeviceRanking, ...]
+    one_device: bool = False  # all profiles are of one device, such as of several runtimes
 
     @property
     def one_meter(self) -> bool:
-        """Whether joules of different devices mean the same: read from, or modelled with, the same sort of meter."""
-        meters = [d.estimates[0].meter for d in self.devices]
+        """Whether joules of different devices mean the same: read from, or modelled with, the same kind of meter."""
+        meters = [d.cheapest.estimate.meter for d in self.devices]
         return len({(m.name, m.measured) for m in meters}) == 1
 
-    def sentence(self, device: DeviceComparison) -> str:
-        """`lenet5 costs 0.62 of cnn5 (90 %: 0.60 to 0.64): it is cheaper, 98 % sure`."""
-        low, high = device.ratio_interval90
-        first, second = self.names
-        times = "of" if device.ratio < 1 else "times"
-        said = f"{first} costs {device.ratio:.2f} {times} {second} (90 %: {low:.2f} to {high:.2f})"
-        if device.sure < SURE:
-            return f"{said}: too close to call, {self.names[device.cheaper]} is cheaper with {in_percent(device.sure)}"
-        return f"{said}: {('it is cheaper', 'it is dearer')[device.cheaper]}, {in_percent(device.sure)} sure"
+    def sentence(self, device: DeviceRanking) -> str:
+        """`lenet5 costs 0.62 of cnn5 (90 %: 0.60 to 0.64): it is cheaper (98 % probability)`."""
+        if len(self.models) > 2:
+            return _order(device)
+        pair = device.pair(self.models[0], self.models[1])
+        (low, high), probability = pair.interval, f"({in_percent(pair.probability)} probability)"
+        times = "of" if pair.ratio < 1 else "times"
+        ratio = f"{pair.first} costs {pair.ratio:.2f} {times} {pair.second} (90 %: {low:.2f} to {high:.2f})"
+        if pair.probability < CONFIDENT:
+            return f"{ratio}: too close to call, perhaps {pair.cheaper} is cheaper {probability}"
+        return f"{ratio}: it is {'cheaper' if pair.cheaper == pair.first else 'more expensive'} {probability}"
 
     def to_json(self) -> dict[str, Any]:
-        return {"models": list(self.names), "per": self.per, "devices": [self._of(d) for d in self.devices]}
+        return {"models": list(self.models), "per": self.per, "devices": [self._record(d) for d in self.devices]}
 
-    def _of(self, device: DeviceComparison) -> dict[str, Any]:
+    def _record(self, device: DeviceRanking) -> dict[str, Any]:
         return {
             "name": device.name,
             "device": device.device,
             "runtime": device.setup.runtime,
             "setup": device.setup.to_json(),
-            **device.moved.to_json(),
-            "cheaper": self.names[device.cheaper],
-            "sure": device.sure,
-            "ratio": device.ratio,
-            "ratio_interval90": list(device.ratio_interval90),
-            "joules": list(device.joules),
-            "meter": device.estimates[0].meter.to_json(),
-            "estimates": [estimate.to_json() for estimate in device.estimates],
+            **device.normalized.to_json(),
+            **device.figures(),
+            "meter": device.cheapest.estimate.meter.to_json(),
             "sentence": self.sentence(device),
+            "ranking": [_entry(entry) for entry in device.entries],
+            "pairwise": [device.pair(a, b).to_json() for a, b in combinations(self.models, 2)],
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each model on each device, cheapest first."""
+        return [{"device": d.name, "model": entry.name, **entry.row()} for d in self.devices for entry in d.entries]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row for each model on each device, cheapest first."""
+        return frame(self.rows())
+
+    def _repr_html_(self) -> str:
+        sentences = ". ".join(f"{d.name}: {self.sentence(d)}" for d in self.devices)
+        return html_table(sentences if self.devices[1:] else self.sentence(self.devices[0]), self.rows())
+
+
+def _order(device: DeviceRanking) -> str:
+    """`a is cheapest (99 % probability), then b (1.30 times as much), c (2.10); this order: 93 % probability`."""
+    cheapest, *others = device.entries
+    probability = f"({in_percent(device.probability)} probability)"
+    close = device.probability < CONFIDENT
+    first = f"too close to call, perhaps {cheapest.name} {probability}" if close else f"{cheapest.name} {probability}"
+    rest = ", ".join(f"{entry.name} ({entry.ratio:.2f} times as much)" for entry in others)
+    return f"cheapest is {first}, then {rest}; this order has {in_percent(device.order_probability)} probability"
+
+
+def _entry(entry: RankedEntry) -> dict[str, Any]:
+    """What differs between models: the profile is the same for all of them."""
+    keys = ("name", "joules", "ratio", "ratio_interval", "probability", "estimate")
+    record = entry.to_json()
+    return {key: record[key] for key in keys}
 
 
 def compare(
-    first: Network,
-    second: Network,
+    networks: Sequence[Network],
     estimators: Sequence[Estimator],
     allocator: str = "system",
-    called: Sequence[str] = (),
+    labels: Sequence[str] = (),
 ) -> Comparison:
-    """`called` are names of the profiles, such as their files', for those that nothing else tells apart."""
-    per = "iteration" if first.batch == second.batch else "example"
+    """Two or more networks, ranked with each profile.
+
+    `labels` are further names of the profiles, such as their files', for those that are named alike.
+    """
+    if len(networks) < 2:
+        raise UsageError("a comparison needs two models or more: give another model")
+    per = "iteration" if len({network.batch for network in networks}) == 1 else "example"
     profiles = [estimator.profile for estimator in estimators]
-    names = names_of(profiles, called)
-    moved = at_one_condition(estimators, names)
-    found = tuple(
-        _on(estimator, name, told, (first, second), allocator, per)
-        for estimator, name, told in zip(estimators, names, moved, strict=True)
-    )
-    models = told_apart(first.name or "first", second.name or "second")
-    return Comparison(models, per, found, on_one_device(profiles))
+    names = names_of(profiles, labels)
+    models = unique_names([network.name or f"model {n}" for n, network in enumerate(networks, 1)])
+    devices = [
+        _on_device(estimator, name, normalized, dict(zip(models, networks, strict=True)), allocator, per)
+        for estimator, name, normalized in zip(estimators, names, normalize(estimators, names), strict=True)
+    ]
+    return Comparison(tuple(models), per, tuple(devices), on_one_device(profiles))
 
 
-def told_apart(first: str, second: str) -> tuple[str, str]:
-    return (first, second) if first != second else (f"{first} (first)", f"{second} (second)")
+def _on_device(
+    estimator: Estimator, name: str, normalized: Normalized, networks: dict[str, Network], allocator: str, per: str
+) -> DeviceRanking:
+    device, setup = device_of(estimator.profile), estimator.profile.setup
+    entries = []
+    for model, network in networks.items():
+        estimate = normalized.estimate(estimator, network, allocator)
+        joules = estimate.joules / (network.batch if per == "example" else 1)
+        entries.append(RankedEntry(model, device, setup, normalized, estimate, joules))
+    covariance = _covariance(estimator.of_joules[0], [*networks.values()], entries[0].estimate.allocator == "system")
+    return DeviceRanking(*ranked(entries, covariance), name, device, setup, normalized)
 
 
-def _on(
-    estimator: Estimator, name: str, moved: Normalized, networks: tuple[Network, Network], allocator: str, per: str
-) -> DeviceComparison:
-    a, b = (moved.estimate(estimator, network, allocator) for network in networks)
-    batches = [float(n.batch) if per == "example" else 1.0 for n in networks]
-    relative = _relative_stddev(estimator.of_joules[0], networks, a.allocator == "system")
-    joules, profile = (a.joules / batches[0], b.joules / batches[1]), estimator.profile
-    return DeviceComparison(name, device_of(profile), profile.setup, moved, (a, b), joules, relative)
-
-
-def _relative_stddev(model: Surrogate, networks: tuple[Network, Network], system: bool) -> float:
+def _covariance(model: Surrogate, networks: Sequence[Network], system: bool) -> Array:
+    """Of the logs of the networks' costs."""
     answers = [model.answer(network, system) for network in networks]
     means, variances = np.array([a.seconds for a in answers]), np.array([a.stddev**2 for a in answers])
-    together = _covariance(model, networks, system, variances) / float(np.prod(means))
-    return sqrt(max(float(np.sum(variances / means**2)) - 2 * together, 0.0))
-
-
-def _covariance(model: Surrogate, networks: tuple[Network, Network], system: bool, variances: Any) -> float:
     if isinstance(model, Additive):
-        _, posterior = model.joint(networks, np.full(2, float(system)))
-        return model.hyper.calibration**2 * float(posterior[0, 1])
-    both = Network((*networks[0].layers, *networks[1].layers), networks[0].batch)  # var(a + b) holds cov(a, b) twice
-    return 0.5 * (model.answer(both, system).stddev ** 2 - float(np.sum(variances)))
+        _, posterior = model.joint(networks, np.full(len(networks), float(system)))
+        covariance = model.hyper.calibration**2 * np.array(posterior)
+    else:
+        covariance = np.zeros((len(networks), len(networks)))
+        for a, b in combinations(range(len(networks)), 2):  # var(a + b) holds cov(a, b) twice
+            both = Network((*networks[a].layers, *networks[b].layers), networks[a].batch)
+            covariance[a, b] = 0.5 * (model.answer(both, system).stddev ** 2 - variances[a] - variances[b])
+            covariance[b, a] = covariance[a, b]
+    np.fill_diagonal(covariance, variances)
+    return np.asarray(covariance / np.outer(means, means))

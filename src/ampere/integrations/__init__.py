@@ -1,1 +1,1 @@
-"""Other people's frameworks around estimates and budgets, one file each; a file imports its framework."""
+"""Estimates and budgets in other frameworks, one file for each; a file imports its framework."""

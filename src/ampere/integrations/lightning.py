@@ -1,7 +1,7 @@
 """A budget for Lightning: `Trainer(callbacks=[EnergyBudget(ampere.Budget(battery="15Wh"))])`.
 
-A step is a batch. Joules are written with the trainer's own loggers, as often as it logs; what was spent is in its
-checkpoints, so that a job that goes on has spent it.
+A step is a batch. Joules are written with the trainer's loggers, as often as it logs. What was spent is stored in
+its checkpoints, so that a job that continues has spent it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ampere.budget import Budget
 
 
 class EnergyBudget(Callback):  # type: ignore[misc]
-    """Follows what a fit spends and ends it, as Lightning does, before the budget is used up."""
+    """Counts what a fit spends, and ends it as Lightning does before the budget is used up."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget

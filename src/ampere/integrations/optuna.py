@@ -1,6 +1,6 @@
-"""An energy budget for Optuna: candidates that are too dear are never trained, and samplers learn to avoid them.
+"""An energy budget for Optuna: candidates that cost too much are never trained, and samplers learn to avoid them.
 
-objective(trial):  build a model -> constraint.afford(trial, network) --too dear--> pruned before it is trained
+objective(trial):  build a model -> constraint.afford(trial, network) --too much--> pruned before it is trained
                                              | inside
                                              +--> train -> accuracy [, joules]
 sampler:           learns what each trial would have cost above the budget, the pruned ones included
@@ -27,8 +27,8 @@ Model = str | LoadedModel | Network
 class EnergyConstraint:
     """Joules of an iteration that a trial may cost, with a confidence.
 
-    Samplers of Optuna 5 hear of it by themselves; to those of Optuna 4 give it as `constraints_func`. `budget` is
-    joules (`5mJ`), joules of a run of `iterations`, or a share (`50%`) of what `original` costs.
+    Samplers of Optuna 5 use it by themselves; those of Optuna 4 take it as `constraints_func`. `budget` is joules
+    (`5mJ`), joules of a run of `iterations`, or a share (`50%`) of what `original` costs.
     """
 
     def __init__(
@@ -49,14 +49,14 @@ class EnergyConstraint:
         now = self.estimate(original).joules if original is not None else None
         allowed = joules_allowed(budget, now or 1.0, iterations, joules_in(battery) if battery else None)
         if now is None and battery is None and joules_allowed(budget, 2.0, iterations) != allowed:
-            raise UsageError(f"{budget} of what? Give original=..., the model that the share is of")
+            raise UsageError(f"a budget of {budget} needs a model that it is a share of: give original=...")
         self.budget_joules = allowed
 
     def estimate(self, model: Model) -> Estimate:
         return self._estimator.estimate(network_of(model), self._allocator)
 
     def afford(self, trial: optuna.Trial, model: Model) -> Estimate:
-        """What an iteration will cost, kept with the trial; one that is too dear ends here as pruned."""
+        """The estimate of an iteration, stored with the trial. A trial that costs too much ends here as pruned."""
         estimate = self.estimate(model)
         bound = estimate.joules + self._deviations * estimate.stddev
         excess = bound / self.budget_joules - 1
@@ -65,13 +65,11 @@ class EnergyConstraint:
         if hasattr(trial, "set_constraint"):
             trial.set_constraint("joules", excess)
         if excess > 0:
-            raise optuna.TrialPruned(f"{bound:.3g} J an iteration, {self.budget_joules:.3g} J are allowed")
+            raise optuna.TrialPruned(f"{bound:.3g} J an iteration, and {self.budget_joules:.3g} J are allowed")
         return estimate
 
     def __call__(self, trial: optuna.trial.FrozenTrial) -> tuple[float]:
-        """The share above the budget; 0 and less is inside."""
+        """The excess over the budget as a share of it; 0 or less is inside."""
         if EXCESS not in trial.user_attrs:
-            raise UsageError(
-                "this trial was never estimated: begin the objective with constraint.afford(trial, network)"
-            )
+            raise UsageError("this trial was not estimated: begin the objective with constraint.afford(trial, network)")
         return (float(trial.user_attrs[EXCESS]),)

@@ -1,1 +1,1 @@
-"""A model with fewer channels whose training costs what the user allows."""
+"""Models with fewer channels, whose training stays inside an energy budget."""

@@ -1,4 +1,4 @@
-"""What an iteration may cost, as people say it: a share, joules of an iteration or of a run, part of a battery."""
+"""Joules that an iteration may cost, from how people write it: a share, joules of an iteration or a run, a battery."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def joules_allowed(
     if battery_joules is None:
         return amount * now
     if not iterations:
-        raise UsageError(f"{budget} of a battery last how long? Give --iterations, how many the run has")
+        raise UsageError(f"{budget} of a battery needs the length of the run: give --iterations")
     return amount * battery_joules / iterations
 
 
@@ -42,14 +42,14 @@ def _read(budget: str | float) -> tuple[float, str]:
     except ValueError:
         amount = math.nan
     if not (math.isfinite(amount) and amount > 0) or unit not in ("", "%", *UNITS):
-        raise UsageError(f"budget {budget!r} is no positive amount of energy: {_REMEDY}")
+        raise UsageError(f"budget {budget!r} is not a positive amount of energy: {_REMEDY}")
     if unit not in ("", "%"):
         return amount, unit
     return amount / 100 if unit else amount, ""
 
 
 def deviations(confidence: float) -> float:
-    """How many standard deviations above the estimate must still be inside the budget."""
+    """The number of standard deviations above the estimate that must still be inside the budget."""
     if not 0.5 <= confidence < 1:
-        raise UsageError(f"a confidence of {100 * confidence:g} % makes no sense: give one from 50% to 99.9%")
+        raise UsageError(f"confidence must be from 50% to 99.9%, not {100 * confidence:g}%")
     return NormalDist().inv_cdf(confidence)

@@ -1,49 +1,66 @@
-"""What pruning really left: original and result are trained in turn, and what that shows corrects the estimate.
+"""Whether a pruned model meets its budget: original and result are trained in turn, which corrects the estimate.
 
-    choose widths by the estimate --> train both in turn, 3 s --> inside the budget, and near it? --yes, surely--> done
+    choose widths by the estimate --> train both in turn, 3 s --> inside the budget, and near it? --yes--> done
             ^                                ^                               |            |
-            |                                +------- yes, it seems ---------+            | no
-            +------------------- estimate again, knowing what both really cost <----------+
+            |                                +------- not certain -----------+            | no
+            +------------------- estimate again, with both measurements <-----------------+
 
-What the estimate still gets wrong of the last result is a factor on all that are like it, as far as rounds are sure.
+What the estimate still gets wrong about the last result is a factor on all results like it, as far as the rounds are
+certain.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from math import hypot, sqrt
+from pathlib import Path
 from random import Random
 from statistics import mean, stdev
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from ampere.core import Measurement, Network
-from ampere.core.errors import AmpereError, DeviceError
-from ampere.estimation.estimate import Estimator
+from ampere.core.errors import AmpereError, DeviceError, UsageError
+from ampere.devices import allocator_on, check_same_meter, describe, opened
+from ampere.devices.opening import LOCAL
+from ampere.estimation.estimate import Estimator, watts_of
+from ampere.estimation.fitting import drift_share_in
+from ampere.estimation.normalization import to_reference
+from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.models.loading import LoadedModel
+from ampere.profiling.capabilities import known
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.observing import merged, one_round
+from ampere.profiling.sources import source_of
 from ampere.profiling.strategies.strategy import Trainer
-from ampere.storage.profile import Observation
+from ampere.runtimes.table import lacking
+from ampere.storage.profile import Observation, Profile
 
 from .budget import deviations
 from .price import Joules
-from .pruner import Pruner
-from .refitting import joules_of, knowing
 from .result import Measured, Pruned
+from .saving import experiment_of
 
-CHECKS_AT_LEAST, CHECKS_AT_MOST = 3, 12  # where the first shows that it is needed
+if TYPE_CHECKING:
+    from .pruning import Pruner
+
+CHECKS_AT_LEAST, CHECKS_AT_MOST = 3, 12  # where the first shows that more are needed
 CHECK_SECONDS, ALL_SECONDS = 3.0, 22.0  # of one check by the device's clock; of all, with choosing widths again
 ROUNDS_AT_LEAST, ROUNDS_AT_MOST = 4, 100  # of one check
-NEAR = 0.02  # below the budget by no more than this share of it, a result is good
-BELOW = 0.003  # what is aimed below the budget at first, since measuring gives a little more or less
-SURE = 0.006  # so little doubt of the share, relative, is as good as none
-OF_A_MEDIAN = 1.25  # its deviation over that of a mean
-SPREAD = 0.025  # of rounds, relative, where there are too few to tell
-MISSED = 0.02  # relative, what the corrected estimate gets wrong of a result that it has seen
+NEAR = 0.02  # a result is good if it is below the budget by no more than this share of it
+BELOW = 0.003  # the first aim is so far below the budget, since measurements vary a little
+CERTAIN = 0.006  # a relative standard deviation of the share that is as good as none
+OF_A_MEDIAN = 1.25  # its standard deviation over that of a mean
+SPREAD = 0.025  # relative, of rounds that are too few to compute it
+MISSED = 0.02  # relative, what the corrected estimate gets wrong about a result that it has seen
 
 
 @dataclass(frozen=True)
-class Place:
+class Check:
     """Where original and result are trained, and how they are built there."""
 
     device: Trainer
@@ -58,83 +75,82 @@ def prune_and_check(
     estimator: Estimator,
     allowed: Callable[[float], float],  # joules of an iteration now -> joules that are allowed
     confidence: float,
-    place: Place,
+    check: Check,
 ) -> Pruned:
-    """The best of a few results that were measured: the dearest inside the budget, or else the cheapest."""
-    sure, allocator = deviations(confidence), place.original.allocator
-    seen, found = Seen(place, estimator), dict[Network, Pruned]()
+    """The best of a few measured results: the most expensive inside the budget, or else the cheapest."""
+    margin, allocator = deviations(confidence), check.original.allocator
+    rounds, found = Rounds(check, estimator), dict[Network, Pruned]()
     pruned = pruner.pruned(joules, (1 - BELOW) * allowed(joules.estimate(pruner.network).joules), confidence)
     choosing = 0.0
-    for check in range(CHECKS_AT_MOST):
-        spent = seen.seconds + choosing
+    for number in range(CHECKS_AT_MOST):
+        spent = rounds.seconds + choosing
         pruner.progress(min(spent, ALL_SECONDS), ALL_SECONDS, "training original and result in turn")
-        measured = seen.measured(pruned, Random(f"check {check}"))
+        measured = rounds.measured(pruned, Random(f"check {number}"))
         budget, result = allowed(measured.joules_before), pruned.networks[1]
-        bound = measured.joules_after * (1 + sure * measured.share_doubt)
+        bound = measured.joules_after * (1 + margin * measured.share_relative_stddev)
         found[result] = replace(pruned, measured=measured, budget_joules=budget, bound_joules=bound)
-        if pruner.strategy == "flops" or (spent + CHECK_SECONDS > ALL_SECONDS and check + 1 >= CHECKS_AT_LEAST):
+        if pruner.strategy == "flops" or (spent + CHECK_SECONDS > ALL_SECONDS and number + 1 >= CHECKS_AT_LEAST):
             break
-        doubt = measured.share_doubt if measured.share_doubt > SURE else 0.0
-        low, high = (1 - NEAR) * budget, budget / (1 + sure * SURE)
-        if (1 - doubt) * low <= measured.joules_after <= (1 + doubt) * high:
-            if not doubt:
+        stddev = measured.share_relative_stddev if measured.share_relative_stddev > CERTAIN else 0.0
+        low, high = (1 - NEAR) * budget, budget / (1 + margin * CERTAIN)
+        if (1 - stddev) * low <= measured.joules_after <= (1 + stddev) * high:
+            if not stddev:
                 break
-            continue  # it may be good, and is measured on until that is certain
-        began, corrected = time.monotonic(), seen.estimator()
-        believed = MISSED**2 / (MISSED**2 + measured.share_doubt**2)
-        factor = (measured.joules_after / corrected.estimate(result, allocator).joules) ** believed
+            continue  # it may be good, and is measured until that is certain
+        began, corrected = time.monotonic(), rounds.estimator()
+        belief = MISSED**2 / (MISSED**2 + measured.share_relative_stddev**2)
+        factor = (measured.joules_after / corrected.estimate(result, allocator).joules) ** belief
         try:
             corrected_joules = Joules(corrected, allocator, 0.0, pruner.network, factor)
             pruned = pruner.pruned(corrected_joules, sqrt(low * high), confidence)  # the middle of what is good
         except AmpereError:
-            break  # what the corrected estimate asks for cannot be had
+            break  # no widths meet the budget by the corrected estimate
         choosing += time.monotonic() - began
     inside = [p for p in found.values() if p.inside]
-    return max(inside, key=_surely) if inside else min(found.values(), key=lambda p: p.share)
+    return max(inside, key=_certain_share) if inside else min(found.values(), key=lambda p: p.share)
 
 
-def _surely(pruned: Pruned) -> float:
-    """Its share, as far as that is certain."""
-    return pruned.share * (1 - pruned.measured.share_doubt if pruned.measured else 1)
+def _certain_share(pruned: Pruned) -> float:
+    return pruned.share * (1 - pruned.measured.share_relative_stddev if pruned.measured else 1)
 
 
-class Seen:
-    """All rounds so far. The original takes part in every check, so what drifts meets both."""
+class Rounds:
+    """All rounds so far. The original takes part in every check, so that drift affects both."""
 
-    def __init__(self, place: Place, estimator: Estimator) -> None:
-        self._place, self._estimator = place, estimator
+    def __init__(self, check: Check, estimator: Estimator) -> None:
+        self._check, self._estimator = check, estimator
         self._rounds: list[Observation] = []
         self._built: dict[Network, Experiment] = {}
-        self.seconds = 0.0  # of measuring
+        self.seconds = 0.0  # spent on measuring
 
     def measured(self, pruned: Pruned, rng: Random) -> Measured:
-        """Some rounds more, and what all rounds of the two tell."""
-        both = [self._place.original, self._experiment(pruned)]
-        began, spent = self._place.clock(), 0.0
+        """Some more rounds, and the figures of all rounds of the two."""
+        both = [self._check.original, self._experiment(pruned)]
+        began, spent = self._check.clock(), 0.0
         for done in range(ROUNDS_AT_MOST):
             if done >= ROUNDS_AT_LEAST and spent > CHECK_SECONDS:
                 break
             for experiment in rng.sample(both, 2):
                 self._rounds += self._round(experiment)
-            spent = self._place.clock() - began
+            spent = self._check.clock() - began
         self.seconds += spent
-        whole, left = (self._of(experiment) for experiment in both)
-        before, after = joules_of(self._estimator, whole, left)
-        return Measured(before, after, hypot(_doubt(whole), _doubt(left)), len(left.rounds))
+        original, result = (self._of(experiment) for experiment in both)
+        before, after = joules_of(self._estimator, original, result)
+        return Measured(before, after, hypot(_stddev(original), _stddev(result)), len(result.rounds))
 
     def _experiment(self, pruned: Pruned) -> Experiment:
         result = pruned.networks[1]
         if result not in self._built:
-            self._built[result] = self._place.experiment_of(pruned)
+            self._built[result] = self._check.experiment_of(pruned)
         return self._built[result]
 
     def estimator(self) -> Estimator:
-        """With what was seen here among what it knows."""
-        return knowing(self._estimator, merged(self._rounds))
+        """The estimator, fitted again with these rounds."""
+        return refitted(self._estimator, merged(self._rounds))
 
     def _round(self, experiment: Experiment) -> list[Observation]:
         guess = self._estimator.model.answer(experiment.network).seconds
-        return one_round(experiment, self._place.device, self._estimator.profile, guess, thorough=False)
+        return one_round(experiment, self._check.device, self._estimator.profile, guess, thorough=False)
 
     def _of(self, experiment: Experiment) -> Measurement:
         own = [o for o in self._rounds if o.network == experiment.network]
@@ -143,8 +159,68 @@ class Seen:
         return merged(own)[0].measurement
 
 
-def _doubt(measurement: Measurement) -> float:
-    """Of the median of its rounds, relative."""
+def _stddev(measurement: Measurement) -> float:
+    """Relative, of the median of its rounds."""
     rounds = measurement.joules_rounds or measurement.rounds
     spread = stdev(rounds) / mean(rounds) if len(rounds) >= ROUNDS_AT_LEAST else SPREAD
     return OF_A_MEDIAN * spread / sqrt(len(rounds))
+
+
+def joules_of(estimator: Estimator, *measurements: Measurement) -> list[float]:
+    """Joules of an iteration as the estimator expresses them: in its condition and at its watts."""
+    profile = estimator.profile
+    sharing = drift_share_in(profile.observations, profile.yardstick_seconds).part
+    factor = estimator.condition.factor * estimator.watts / watts_of(profile)
+    return [factor * to_reference(m, profile.yardstick_seconds, sharing).joules for m in measurements]
+
+
+def refitted(estimator: Estimator, observations: Sequence[Observation]) -> Estimator:
+    """The estimator fitted to more observations of the same device."""
+    more = replace(estimator.profile, observations=(*estimator.profile.observations, *observations))
+    return Estimator(more, watts_in(estimator.meter.scope))
+
+
+# Whether original and result can be trained on a device, and how they get there.
+
+
+def why_unchecked(device: str, profile: Profile, network: Network) -> str:
+    """Why nothing can be measured on the device; "" where it can."""
+    if device.startswith("replayed:"):
+        return f"{device} is a recording, which cannot train a new network"
+    if describe(device, DEFAULT_WATTS_PER_CORE).identity["id"] != profile.device["id"]:
+        return f"the profile is of another device than {device}"
+    description = known(device, profile.setup.runtime)
+    if not _by_code(device, profile) and (lacks := lacking(network, description)):
+        return f"{device} cannot build {lacks[0]}"
+    return ""
+
+
+@contextmanager
+def opened_check(loaded: LoadedModel, device: str, profile: Profile, allocator: str) -> Iterator[Check]:
+    """This machine builds a pruned model with its own code; other devices build both from their layers."""
+    original = source_of(loaded).original().under(allocator_on(profile.device, allocator))
+    if reason := why_unchecked(device, profile, original.network):
+        raise UsageError(f"nothing can be measured: {reason}; leave out check=True")
+    check_same_meter(device, profile.meter)
+    watts, numbers = watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, count()
+    with opened(device, watts, 1) as devices, TemporaryDirectory() as folder:
+
+        def by_code(pruned: Pruned) -> Experiment:
+            return experiment_of(pruned, original, Path(folder) / f"{next(numbers)}.json")
+
+        def by_layers(pruned: Pruned) -> Experiment:
+            return _from_layers(replace(original, network=pruned.networks[1]))
+
+        worker = devices[original.allocator]
+        if _by_code(device, profile) and loaded.factory:
+            yield Check(worker, original, by_code, worker.clock)
+        else:
+            yield Check(worker, _from_layers(original), by_layers, worker.clock)
+
+
+def _by_code(device: str, profile: Profile) -> bool:
+    return device == LOCAL and known(device, profile.setup.runtime).factories
+
+
+def _from_layers(experiment: Experiment) -> Experiment:
+    return replace(experiment, subject={"layers": experiment.network.to_json()})

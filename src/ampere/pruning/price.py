@@ -1,32 +1,109 @@
-"""What widths cost: by Ampere's estimate with its doubt, or by FLOPs, which stand in for joules to compare with."""
+"""What widths cost: widths -> network, by arithmetic -> joules of Ampere's estimate, or FLOPs to compare with.
+
+How the layers depend on the widths of groups is learnt from one trace a group. Channels, and the values that trailing
+operations read and write, are straight lines in every width:
+
+    number(widths) = number(full) - sum over groups of slope * (full width - width)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from ampere.core import Layer, Network, work
+from ampere.core import Layer, Network, TrailingOp, work
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.features import Array
 
-from .response import Response, Widths
+Widths = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The network when one group has `removed` units less."""
+
+    network: Network
+    removed: int
+
+
+class Response:
+    """The network at any widths of its groups."""
+
+    def __init__(self, base: Network, full: Widths, probes: Sequence[Probe]) -> None:
+        self.base, self.full = base, full
+        self._numbers = [np.array(_numbers(layer)) for layer in base.layers]
+        self._slopes: list[dict[int, Array]] = []
+        for index, numbers in enumerate(self._numbers):
+            changes = [(numbers - np.array(_numbers(p.network.layers[index]))) / p.removed for p in probes]
+            self._slopes.append({group: change for group, change in enumerate(changes) if np.any(change)})
+        self._made: dict[tuple[int, ...], Layer] = {}
+
+    def network(self, widths: Widths) -> Network:
+        return replace(self.base, layers=tuple(self._layer(i, widths) for i in range(len(self._numbers))))
+
+    def _layer(self, index: int, widths: Widths) -> Layer:
+        """Cached by the widths that the layer depends on: a step of a search changes few of them."""
+        slopes = self._slopes[index]
+        key = (index, *(widths[group] for group in slopes))
+        if key not in self._made:
+            numbers = self._numbers[index].copy()
+            for group, slope in slopes.items():
+                numbers -= slope * (self.full[group] - widths[group])
+            self._made[key] = _with_numbers(self.base.layers[index], numbers.tolist())
+        return self._made[key]
+
+
+def comparable(a: Network, b: Network) -> bool:
+    """Whether two networks differ in numbers only."""
+    return len(a.layers) == len(b.layers) and all(
+        one.kind == other.kind and len(_numbers(one)) == len(_numbers(other))
+        for one, other in zip(a.layers, b.layers, strict=True)
+    )
+
+
+def _numbers(layer: Layer) -> list[float]:
+    tails = [value for tail in layer.tail for value in (tail.values_in, tail.values_out)]
+    config = [float(n) for key in sorted(layer.config) for n in _counts(layer.config[key])]
+    return [float(layer.channels_in), float(layer.channels_out), *tails, *config]
+
+
+def _counts(value: Any) -> Sequence[Any]:
+    values = value if isinstance(value, tuple) else (value,)
+    return values if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values) else ()
+
+
+def _with_numbers(layer: Layer, numbers: list[float]) -> Layer:
+    rest = iter(numbers)
+    channels_in, channels_out = (max(1, round(next(rest))) for _ in range(2))
+    tail = tuple(TrailingOp(t.op, max(0.0, next(rest)), max(0.0, next(rest)), t.backward) for t in layer.tail)
+    config: dict[str, Any] = dict(layer.config)
+    for key in sorted(config):
+        if counts := _counts(config[key]):
+            new = tuple(_like(old, next(rest)) for old in counts)
+            config[key] = new if isinstance(config[key], tuple) else new[0]
+    return replace(layer, config=config, channels_in=channels_in, channels_out=channels_out, tail=tail)
+
+
+def _like(old: float, new: float) -> float:
+    return round(new) if isinstance(old, int) else new
 
 
 class Price(Protocol):
     def of(self, network: Network) -> float:
-        """Exactly."""
+        """The exact cost."""
 
     def of_many(self, networks: Sequence[Network]) -> Array:
-        """Quickly, to search with."""
+        """Costs to search with: quick, nearly exact."""
 
 
 class Joules:
-    """Of an iteration, with so many standard deviations on top; to search, as large a share as of `typical`.
+    """Joules of an iteration plus some standard deviations; to search, the same share of them as for `typical`.
 
-    `factor` is what measuring a network like these says of the estimate.
+    `factor` corrects the estimate by what a network like these was measured to cost.
     """
 
     def __init__(
@@ -49,7 +126,7 @@ class Joules:
 
 
 class Flops:
-    """As if each FLOP of the model cost the same share of its joules."""
+    """Joules if each FLOP of the model cost the same."""
 
     def __init__(self, whole: Network, joules: float) -> None:
         self._joules_per_flop = joules / flops_of(whole)
@@ -71,7 +148,7 @@ def _flops(layer: Layer) -> float:
 
 
 class Priced:
-    """Widths and what they cost, each asked for once."""
+    """The cost of widths, computed once for each."""
 
     def __init__(self, response: Response, price: Price) -> None:
         self._response, self.price = response, price

@@ -1,8 +1,7 @@
-"""Which groups of a model may be narrowed: each is tried on a copy, which must run and answer in the same shape."""
+"""Which groups of a model can be narrowed: each is tried on a copy, whose output must keep its shape."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,28 +11,28 @@ from ampere.core.errors import AmpereError, ModelError, UsageError
 from ampere.tracing.recorder import tensors_in
 from ampere.tracing.trace import trace
 
-from .response import Probe, Response, comparable
-from .structure import Group, find_groups, without
+from .price import Probe, Response, comparable
+from .structure import Group, copied, find_groups, first_line, without
 
 if TYPE_CHECKING:
     from torch import nn
 
-Progress = Callable[[float, float, str], None]  # done, of how much, in words
+Progress = Callable[[float, float, str], None]  # done, total, in words
 
 
 @dataclass(frozen=True)
 class Prunable:
-    """A copy of a model with the groups that may be narrowed, and how its layers follow them."""
+    """A copy of a model, the groups that can be narrowed, and how its layers depend on their widths."""
 
     model: nn.Module
     groups: tuple[Group, ...]
     response: Response
-    fixed: tuple[str, ...]  # layers that stay as they are, each with the reason
+    fixed: tuple[str, ...]  # layers that cannot change, each with the reason
 
 
 def probe(model: nn.Module, inputs: Any, network: Network, keep: Collection[str], progress: Progress) -> Prunable:
-    refuse_unknown(model, keep)
-    own = _copied(model)
+    check_layers(model, keep)
+    own = copied(model)
     training = {path: module.training for path, module in own.named_modules()}
     groups, probes, fixed = [], [], []
     found = find_groups(own, inputs)
@@ -57,9 +56,9 @@ def probe(model: nn.Module, inputs: Any, network: Network, keep: Collection[str]
 def _tried(
     model: nn.Module, inputs: Any, network: Network, group: Group, shapes: Sequence[Any], keep: Collection[str]
 ) -> tuple[str, tuple[Group, Probe] | None]:
-    """Why a group stays as it is, or its units and what half of them would be."""
+    """Why a group cannot change, or the group in units that can go and a trace without half of them."""
     if any(_is_under(path, kept) for path in group.paths for kept in keep):
-        return "kept, as asked", None
+        return "kept by request", None
     if group.obstacle:
         return group.obstacle, None
     if group.width < 2:
@@ -74,15 +73,14 @@ def _tried(
     except AmpereError as error:
         return str(error), None
     except Exception as error:
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        return f"the model does not run when it is narrower ({line[:100]})", None
+        return f"the model does not run when it is narrower ({first_line(error)})", None
     if not comparable(network, traced):
-        return "the model becomes another one when it is narrower", None
+        return "the model has other layers when it is narrower", None
     return "", (group, Probe(traced, removed))
 
 
 def _in_whole_units(model: nn.Module, inputs: Any, group: Group) -> Group:
-    """In the smallest blocks that the model runs without: single channels, or whole heads of attention."""
+    """The group in the smallest blocks that the model runs without: single channels, or whole heads of attention."""
     problem: Exception | None = None
     for size in (d for d in range(1, group.width // 2 + 1) if group.width % d == 0):
         try:
@@ -103,18 +101,7 @@ def _shapes(model: nn.Module, inputs: Any) -> list[Any]:
     return [tuple(tensor.shape) for tensor in tensors_in(output)]
 
 
-def _copied(model: nn.Module) -> nn.Module:
-    try:
-        return copy.deepcopy(model)
-    except Exception as error:
-        line = (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
-        raise ModelError(
-            f"{type(model).__name__} cannot be copied ({line}), and pruning works on copies: make locks, files and "
-            "threads outside the model"
-        ) from error
-
-
-def refuse_unknown(model: nn.Module, keep: Collection[str]) -> None:
+def check_layers(model: nn.Module, keep: Collection[str]) -> None:
     known = [path for path, _ in model.named_modules()]
     for name in keep:
         if name not in known:

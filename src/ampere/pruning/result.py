@@ -1,13 +1,16 @@
-"""What pruning leaves: a model, and each layer before and after."""
+"""The result of pruning: a model with fewer channels, and each layer before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ampere.core import Network
+from ampere.core import Network, units
+from ampere.core.display import frame, html_table
 from ampere.estimation.estimate import Estimate
+from ampere.models.loading import LoadedModel
 
 if TYPE_CHECKING:
     from torch import nn
@@ -29,11 +32,11 @@ class Width(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What original and result really cost an iteration, trained in turn."""
+    """What an iteration of original and result really costs, trained in turn."""
 
     joules_before: float
     joules_after: float
-    share_doubt: float  # one standard deviation of the share, relative
+    share_relative_stddev: float
     rounds: int
 
     @property
@@ -46,28 +49,50 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Pruned:
-    """A model that trains inside a budget, as far as was measured or else estimated, and what became of each layer."""
+    """A model that trains inside a budget, by measurement or else by estimate, and the change of each layer."""
 
     model: nn.Module
     strategy: str
     budget_joules: float  # of an iteration
-    confidence: float  # with which the budget was to hold
+    confidence: float  # with which the budget is to hold
     networks: tuple[Network, Network]  # before, after
     before: Estimate
     after: Estimate
-    bound_joules: float  # what the measurement, or else the estimate, stays below with that confidence
+    bound_joules: float  # the measurement, or else the estimate, stays below it with that confidence
     widths: tuple[Width, ...]
     fixed: tuple[str, ...]  # layers that could not change, each with the reason
-    measured: Measured | None = None  # where original and result were trained to see
+    original: LoadedModel = field(repr=False)  # the model that was pruned, and its inputs
+    measured: Measured | None = None  # where original and result were trained to check the budget
+    unmeasured: str = ""  # why they were not
+    written: tuple[Path, ...] = ()  # the files of the pruned model
 
     @property
     def share(self) -> float:
-        """Of the original's energy, measured or else estimated."""
+        """The result's energy as a share of the original's, measured or else estimated."""
         return self.measured.share if self.measured else self.after.joules / self.before.joules
 
     @property
     def inside(self) -> bool:
         return self.bound_joules <= self.budget_joules
+
+    @property
+    def headline(self) -> str:
+        """`cnn5: 12.1 mJ -> 6.02 mJ an iteration, 50 % (energy, measured)`."""
+        before, after = self.before.joules, self.after.joules
+        if self.measured:
+            before, after = self.measured.joules_before, self.measured.joules_after
+        origin = "measured" if self.measured else "estimated"
+        joules = f"{units.joules(before)} -> {units.joules(after)} an iteration"
+        return f"{self.before.network or 'network'}: {joules}, {units.percent(self.share)} ({self.strategy}, {origin})"
+
+    def save(self, path: Path | str) -> list[Path]:
+        """Writes the pruned model to `path`, which ends in .json or .pt2; the files that were written.
+
+        `ampere.load_pruned` reads the .json, `torch.export.load` the .pt2.
+        """
+        from .saving import save
+
+        return save(self, Path(path))
 
     def layers(self) -> Iterator[LayerChange]:
         shares = zip(self.before.by_layer, self.after.by_layer, strict=True)  # the last is the step's own
@@ -91,3 +116,24 @@ class Pruned:
             "layers": [change._asdict() for change in self.layers()],
             "fixed": list(self.fixed),
         }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each layer, before and after."""
+        return [
+            {
+                "layer": change.name,
+                "kind": change.kind,
+                "channels_before": change.channels_before[1],
+                "channels_after": change.channels_after[1],
+                "joules_before": change.joules_before,
+                "joules_after": change.joules_after,
+            }
+            for change in self.layers()
+        ]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row for each layer."""
+        return frame(self.rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(self.headline, self.rows())

@@ -1,4 +1,4 @@
-"""Which channels of a model go together, and the model without some of them. On top of torch-pruning's graph.
+"""Which channels of a model go together, and the model without some of them. Built on torch-pruning's graph.
 
 A *group* is what must be narrowed at once: a convolution's outputs, the batch norm after it, the next layer's inputs,
 everything that is added to them. Its *units* are single channels; where a convolution is divided into parts, a unit
@@ -19,20 +19,20 @@ import numpy as np
 
 from ampere.core.errors import ModelError, RuntimeMissingError
 
-from .shared_weights import share_again, shared_names
-from .substitutes import Remover, followed_badly, substituted
+from .substitutes import Remover, needs_substitute, substituted
 
 if TYPE_CHECKING:
     from torch import nn
 
     from ampere.estimation.features import Array
 
+
 Removed = Mapping[str, Sequence[int]]  # units by the group's name
 
 
 @dataclass(frozen=True)
 class Member:
-    """A module or lone parameter, what takes channels from it, and which of its channels belong to which unit."""
+    """A module or single parameter, what removes channels from it, and which of its channels belong to which unit."""
 
     path: str
     remove: Callable[[Any, list[int]], Any]
@@ -56,17 +56,32 @@ class Group:
 
     @property
     def channels_each(self) -> int:
-        """Of the layer that the group is named after, in one unit."""
+        """Channels of one unit in the layer that the group is named after."""
         return len(self.members[0].channels[0])
 
     def in_blocks(self, size: int) -> Group:
-        """The same channels, so many units in a row as one: a head of attention."""
-        places = range(0, self.width, size)
+        """The same channels with `size` units in a row as one: a head of attention, say."""
+        begins = range(0, self.width, size)
         members = tuple(
-            replace(m, channels=tuple(tuple(c for unit in m.channels[i : i + size] for c in unit) for i in places))
+            replace(m, channels=tuple(tuple(c for unit in m.channels[i : i + size] for c in unit) for i in begins))
             for m in self.members
         )
         return replace(self, members=members, importance=self.importance.reshape(-1, size).sum(axis=1))
+
+
+def first_line(error: BaseException) -> str:
+    """What went wrong, short enough for a message of one line."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:150]
+
+
+def copied(model: nn.Module) -> nn.Module:
+    try:
+        return copy.deepcopy(model)
+    except Exception as error:
+        raise ModelError(
+            f"{type(model).__name__} cannot be copied ({first_line(error)}), and pruning works on copies: "
+            "create locks, files and threads outside the model"
+        ) from error
 
 
 def need_torch_pruning() -> None:
@@ -75,13 +90,13 @@ def need_torch_pruning() -> None:
 
 
 def find_groups(model: nn.Module, inputs: Any) -> list[Group]:
-    """Of a model that may be run: torch-pruning sets it to evaluation and calls it once."""
+    """The groups of a model, which torch-pruning sets to evaluation and calls once."""
     need_torch_pruning()
     import torch
     import torch_pruning as tp
 
     removers: dict[str, Remover] = {}
-    if any(followed_badly(module) for module in model.modules()):
+    if any(needs_substitute(module) for module in model.modules()):
         model = copy.deepcopy(model)
         removers = substituted(model)
     paths = {id(part): path for path, part in [*model.named_modules(), *model.named_parameters()]}
@@ -91,16 +106,15 @@ def find_groups(model: nn.Module, inputs: Any) -> list[Group]:
             graph = tp.DependencyGraph().build_dependency(model, example_inputs=inputs, verbose=False)
             found = list(graph.get_all_groups())
         except Exception as error:
-            line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
             raise ModelError(
-                f"{type(model).__name__} cannot be pruned: torch-pruning does not follow it ({line}); "
+                f"{type(model).__name__} cannot be pruned: torch-pruning does not follow it ({first_line(error)}); "
                 "prune a model of convolutions and linear layers"
             ) from error
     return [group for one in found if (group := _group(one, paths, removers)) is not None]
 
 
 def _group(found: Any, paths: Mapping[int, str], removers: Mapping[str, Remover]) -> Group | None:
-    """None where channels have no clear origin."""
+    """A group of torch-pruning as one of ours; None where channels have no clear origin."""
     items = [(item.dep, item.idxs, item.root_idxs) for item in found if id(item.dep.target.module) in paths]
     if not items or any(root is None for _, _, roots in items for root in roots):
         return None
@@ -127,18 +141,18 @@ def _group(found: Any, paths: Mapping[int, str], removers: Mapping[str, Remover]
 
 
 def _aligned(member: Member, dep: Any) -> bool:
-    """Whether each unit takes the same inputs from every part of a divided convolution, as torch-pruning supposes."""
+    """Whether each unit takes the same inputs from every part of a divided convolution, as torch-pruning assumes."""
     module = dep.target.module
     parts = _parts(module)
     if parts == 1 or dep.handler.__name__ != "prune_in_channels" or not hasattr(module, "in_channels"):
         return True
     size = module.in_channels // parts
-    places = [[sorted(c % size for c in unit if c // size == p) for p in range(parts)] for unit in member.channels]
-    return all(place == unit[0] for unit in places for place in unit)
+    positions = [[sorted(c % size for c in unit if c // size == p) for p in range(parts)] for unit in member.channels]
+    return all(position == unit[0] for unit in positions for position in unit)
 
 
 def _parts(module: Any) -> int:
-    """Into how many parts a module divides its channels; a depthwise convolution has no two that belong together."""
+    """Into how many parts a module divides its channels; in a depthwise convolution no two belong together."""
     groups = int(getattr(module, "groups", 1) or 1)
     depthwise = groups == getattr(module, "out_channels", None)
     return int(getattr(module, "num_groups", 1)) if depthwise or groups == 1 else groups
@@ -156,9 +170,9 @@ def _importance(found: Any, units: int) -> Array | None:
 
 
 def without(model: nn.Module, groups: Sequence[Group], removed: Removed) -> nn.Module:
-    """A copy of the model that lacks these units; the model itself stays as it is."""
+    """A copy of the model without these units; the model itself is not changed."""
     narrowed = copy.deepcopy(model)
-    shared = shared_names(narrowed)
+    shared = _shared_names(narrowed)
     trained = {name: p.requires_grad for name, p in narrowed.named_parameters()}
     gone: dict[tuple[str, Any], set[int]] = {}
     for group in groups:
@@ -169,7 +183,7 @@ def without(model: nn.Module, groups: Sequence[Group], removed: Removed) -> nn.M
         if channels:
             _take(narrowed, path, remove, sorted(channels))
     for names in shared:
-        share_again(narrowed, names)
+        _share_again(narrowed, names)
     for name, parameter in narrowed.named_parameters():
         parameter.requires_grad_(trained[name])
         parameter.grad = None
@@ -185,3 +199,23 @@ def _take(model: nn.Module, path: str, remove: Callable[[Any, list[int]], Any], 
     changed = remove(part, channels)
     if isinstance(part, nn.Parameter):
         setattr(parent, name, changed)
+
+
+def _shared_names(model: nn.Module) -> list[list[str]]:
+    """Names of weights that a model has under several, such as an embedding that is also the last layer."""
+    names: dict[int, list[str]] = {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        names.setdefault(id(parameter), []).append(name)
+    return [several for several in names.values() if several[1:]]
+
+
+def _share_again(model: nn.Module, names: list[str]) -> None:
+    """Makes parameters one again, which is possible if all have lost the same channels."""
+    import torch
+
+    one = model.get_parameter(names[0])
+    for name in names[1:]:
+        if not torch.equal(model.get_parameter(name), one):
+            raise ModelError(f"its weights are shared, and {names[0]} and {name} would no longer be the same")
+        home, _, last = name.rpartition(".")
+        setattr(model.get_submodule(home), last, one)

@@ -1,10 +1,10 @@
-"""Modules that torch-pruning does not follow, and simple ones in their place while channels are traced.
+"""Simple modules that replace those that torch-pruning does not follow, while channels are traced.
 
     recurrent layer          ->  linear layer from its inputs to its outputs
     multi-head attention     ->  norm of query, key and value together: their widths are one
 
-Which channels go together is then told of the substitute; they are taken from the module itself, with all gates and
-heads: of attention the same channel of every head.
+Which channels go together is found on the substitute. They are removed from the module itself, in all gates and heads:
+from attention, the same channel of every head.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Remover = Callable[[str], Remove]  # by the name of torch-pruning's handler
 
 
 def substituted(model: Any) -> dict[str, Remover]:
-    """Puts substitutes into a copy of the model; by the place of each, what takes channels from the module itself."""
+    """Puts substitutes into a copy of the model; by the path of each, what removes channels from the module itself."""
     from torch import nn
 
     found: dict[str, Remover] = {}
     for path, module in list(model.named_modules()):
-        if not path or not followed_badly(module):
+        if not path or not needs_substitute(module):
             continue
         recurrent = isinstance(module, nn.RNNBase)
         home, _, name = path.rpartition(".")
@@ -32,8 +32,8 @@ def substituted(model: Any) -> dict[str, Remover]:
     return found
 
 
-def followed_badly(module: Any) -> bool:
-    """A recurrent layer in one direction, or attention of one width."""
+def needs_substitute(module: Any) -> bool:
+    """Whether it is a recurrent layer in one direction, or attention whose query, key and value have one width."""
     from torch import nn
 
     if isinstance(module, nn.RNNBase):
@@ -56,7 +56,7 @@ def _stage() -> Any:
     from torch import nn
 
     class Stage(nn.Module):
-        """Takes the place of a module, and answers for it where its attributes are looked at."""
+        """Replaces a module, and has its attributes."""
 
         def __init__(self, real: nn.Module, substitute: nn.Module) -> None:
             super().__init__()
@@ -83,7 +83,7 @@ def _stage() -> Any:
 
 
 def _linear(module: Any) -> Any:
-    """Its weights are what all gates weigh, so that importance is told from them."""
+    """A linear layer whose weights sum up those of all gates, so that importance can be computed from them."""
     import torch
     from torch import nn
 
@@ -108,7 +108,7 @@ def _norm(module: Any) -> Any:
 
 
 def hidden(module: Any, channels: list[int]) -> Any:
-    """A recurrent layer without some of its units: of every gate, and of what the next step and the next layer read."""
+    """Removes units from a recurrent layer: from every gate, and from what the next step and the next layer read."""
     import torch
 
     size = module.hidden_size
@@ -125,7 +125,7 @@ def hidden(module: Any, channels: list[int]) -> Any:
 
 
 def read(module: Any, channels: list[int]) -> Any:
-    """A recurrent layer that reads fewer features."""
+    """Removes input features from a recurrent layer."""
     import torch
 
     kept = torch.tensor([c for c in range(module.input_size) if c not in set(channels)])

@@ -1,31 +1,40 @@
-"""Candidates and what they cost: a million at once where widths are open, one by one elsewhere.
+"""What candidates cost, a million at once where widths are open and one by one elsewhere, and which to train.
 
 joules       of as many examples as an iteration of the original has, so that batches can be compared
 capacity     sum over trainable layers of log2(1 + channels): doubling any layer counts the same, so that of two
              networks that cost the same the one without a bottleneck is preferred
+
+    |  rung 1  | rung 2 |  ...  | rung n |      joules, each rung larger by the same factor
+  least                              limit  budget       limit: the uncertainty just fits under the budget
+
+From each rung the candidate of the largest capacity that stays inside the budget with the given confidence is chosen.
+Ways to train (optimizer, batch) take turns. What an empty rung leaves free goes to the next best of the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ampere.core import Network
+from ampere.core import Network, units
+from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.lookup_table import Bulk, Template, template
 from ampere.models.spaces import Arguments
 
+from .result import Candidate, in_words
 from .spaces import SearchSpace, Shape
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Progress = Callable[[float, float, str], None]  # done, total, in words
 
-CHECKED, AGREE = 3, 0.02  # so many networks must cost the same in bulk and by themselves, to this share
+CHECKED, AGREE = 3, 0.02  # this many networks must cost the same in bulk and by themselves, to this share
 
 
 class Group(Protocol):
@@ -43,23 +52,23 @@ class Group(Protocol):
 
 
 class OpenGroup:
-    """One shape: all it can cost is in tables, and a candidate is a row of widths."""
+    """The networks of one shape: all costs are in tables, and a candidate is a row of widths."""
 
     def __init__(
-        self, shape: Shape, ready: Bulk, opened: Template, price: float, doubt: float, optimizer: str, drawn: Rows
+        self, shape: Shape, table: Bulk, form: Template, price: float, uncertainty: float, optimizer: str, drawn: Rows
     ) -> None:
-        """`price` is joules of a second, `doubt` how unsure the device's present condition is, relative."""
-        self.optimizer, self.batch, self._doubt = optimizer, opened.batch, doubt
-        self._shape, self._ready, self._opened, self._price, self._widths = shape, ready, opened, price, drawn
-        self.joules = ready.seconds(drawn) * price
+        """`price` is joules of a second, `uncertainty` that of the device's present condition, relative."""
+        self.optimizer, self.batch, self._uncertainty = optimizer, form.batch, uncertainty
+        self._shape, self._table, self._form, self._price, self._widths = shape, table, form, price, drawn
+        self.joules = table.seconds(drawn) * price
 
     def stddevs(self, rows: Rows) -> Array:
-        seconds, stddevs = self._ready.seconds_and_stddevs(self._widths[rows])
-        return np.hypot(stddevs, self._doubt * seconds) * self._price
+        seconds, stddevs = self._table.seconds_and_stddevs(self._widths[rows])
+        return np.hypot(stddevs, self._uncertainty * seconds) * self._price
 
     def capacity(self, rows: Rows) -> Array:
         widths, total = self._widths[rows].astype(float), np.zeros(len(rows))
-        for layer, channels in zip(self._opened.layers, self._opened.channels_out, strict=True):
+        for layer, channels in zip(self._form.layers, self._form.channels_out, strict=True):
             if layer.trainable:
                 total += np.log2(1.0 + channels.at(widths))
         return total
@@ -90,19 +99,20 @@ class ListedGroup:
 
 
 class Prices:
-    """What networks cost on one device with one optimiser, in joules of `examples` examples."""
+    """What networks cost on one device with one optimizer, in joules of `examples` examples."""
 
     def __init__(self, estimator: Estimator, allocator: str, examples: int) -> None:
         self.estimator, self.allocator, self._examples = estimator, allocator, examples
         self.optimizer = estimator.profile.setup.optimizer
 
     def of(self, network: Network) -> tuple[float, float]:
+        """Joules and their standard deviation."""
         estimate = self.estimator.estimate(network, self.allocator)
         scale = self._examples / network.batch
         return estimate.joules * scale, estimate.stddev * scale
 
     def opened(self, shape: Shape, space: SearchSpace, drawn: Rows) -> OpenGroup | None:
-        """None where layers do not follow the widths, or the method knows no tables."""
+        """A shape with tables of costs; None where more than widths decide the layers, or the method has no tables."""
         model, price = self.estimator.of_joules
         if not isinstance(model, Additive) or not shape.largest:
             return None
@@ -111,16 +121,16 @@ class Prices:
         except (IndexError, ValueError):  # a width decides how many layers there are
             return None
         some = self.estimator.estimate(form.network(shape.largest), self.allocator)
-        doubt = float(np.hypot(self.estimator.condition_doubt, self.estimator.condition.stddev))
+        uncertainty = float(np.hypot(self.estimator.condition_doubt, self.estimator.condition.stddev))
         price *= some.condition * self._examples / form.batch
-        ready = Bulk(model, form, some.allocator == "system")
-        group = OpenGroup(shape, ready, form, price, doubt, self.optimizer, drawn)
+        table = Bulk(model, form, some.allocator == "system")
+        group = OpenGroup(shape, table, form, price, uncertainty, self.optimizer, drawn)
         rows = np.linspace(0, len(drawn) - 1, CHECKED).astype(np.int64)
-        said = [self.of(space.network(group.arguments(int(row))))[0] for row in rows]
-        return group if np.allclose(group.joules[rows], said, rtol=AGREE) else None
+        alone = [self.of(space.network(group.arguments(int(row))))[0] for row in rows]
+        return group if np.allclose(group.joules[rows], alone, rtol=AGREE) else None
 
-    def listed(self, arguments: Sequence[Arguments], space: SearchSpace, report: Any) -> list[ListedGroup]:
-        """Grouped by batch."""
+    def listed(self, arguments: Sequence[Arguments], space: SearchSpace, report: Progress) -> list[ListedGroup]:
+        """Networks estimated one by one, grouped by batch."""
         networks = []
         for done, each in enumerate(arguments):
             report(done, len(arguments), f"{done} of {len(arguments)} networks estimated")
@@ -137,3 +147,87 @@ class Prices:
 
 def capacity_of(network: Network) -> float:
     return float(sum(np.log2(1.0 + layer.channels_out) for layer in network.layers if layer.trainable))
+
+
+SPAN = 16.0  # the cheapest rung begins at most this many times below the budget
+SAMPLES = 64  # of each group, to find the typical uncertainty
+TRIED = 16  # of the largest capacity in a rung: the first whose uncertainty fits too is taken
+Key = tuple[int, int]  # group, row
+
+
+def choose(groups: Sequence[Group], allowed: float, deviations: float, count: int) -> list[Candidate]:
+    """The candidates to train, the most expensive first."""
+    least = min(float(g.joules.min()) for g in groups)
+    _refuse_impossible(groups, least, allowed)
+    most = max(float(g.joules.max()) for g in groups)
+    limit = max(least, min(most, _limit(groups, allowed, deviations)))
+    edges = np.geomspace(max(least, limit / SPAN), limit, count + 1)
+    edges[0], edges[-1] = edges[0] * (1 - 1e-9), edges[-1] * (1 + 1e-9)
+    ways = list(dict.fromkeys((g.optimizer, g.batch) for g in groups))
+    chosen: dict[Key, Candidate] = {}
+    for _ in range(count):
+        before = len(chosen)
+        for rung in range(count - 1, -1, -1):
+            turn = (count - 1 - rung + len(chosen) // count) % len(ways)
+            between = edges[rung : rung + 2]
+            tries = (_best(groups, way, between, deviations, allowed, chosen) for way in [*ways[turn:], *ways[:turn]])
+            found = next(filter(None, tries), None)
+            if found and len(chosen) < count:
+                chosen[found[0]] = found[1]
+        if len(chosen) in (before, count):
+            break
+    if not chosen:
+        raise UsageError(
+            f"no candidate stays inside {units.joules(allowed)} with this confidence, though some are estimated "
+            "below it: give a lower --confidence, or a larger budget"
+        )
+    return sorted(chosen.values(), key=lambda c: -c.joules)
+
+
+def _limit(groups: Sequence[Group], allowed: float, deviations: float) -> float:
+    """Joules above which the uncertainty of a typical candidate reaches over the budget."""
+    relative: list[float] = []
+    for group in groups:
+        rows = np.flatnonzero((group.joules > allowed / 2) & (group.joules <= allowed))[:SAMPLES]
+        if len(rows):
+            relative += list(group.stddevs(rows) / group.joules[rows])
+    return allowed / (1 + deviations * float(np.median(relative))) if relative else allowed
+
+
+def _best(
+    groups: Sequence[Group],
+    way: tuple[str, int],
+    rung: Any,
+    deviations: float,
+    allowed: float,
+    taken: dict[Key, Candidate],
+) -> tuple[Key, Candidate] | None:
+    best: tuple[float, Key, Candidate] | None = None
+    known = {(c.optimizer, repr(c.arguments)) for c in taken.values()}
+    for index, group in enumerate(groups):
+        if (group.optimizer, group.batch) != way:
+            continue
+        rows = np.flatnonzero((group.joules > rung[0]) & (group.joules <= rung[1]))
+        if not len(rows):
+            continue
+        capacity = group.capacity(rows)
+        top = rows[np.argsort(-capacity, kind="stable")[: TRIED + len(taken)]]
+        for row, stddev, size in zip(top, group.stddevs(top), np.sort(capacity)[::-1], strict=False):
+            joules, arguments = float(group.joules[row]), group.arguments(int(row))
+            if (best and best[0] >= size) or joules + deviations * stddev > allowed:
+                continue
+            if (group.optimizer, repr(arguments)) not in known:
+                found = Candidate(arguments, group.optimizer, group.batch, joules, float(stddev))
+                best = float(size), (index, int(row)), found
+    return best[1:] if best else None
+
+
+def _refuse_impossible(groups: Sequence[Group], least: float, allowed: float) -> None:
+    if least <= allowed:
+        return
+    group = min(groups, key=lambda g: float(g.joules.min()))
+    cheapest = group.arguments(int(np.argmin(group.joules)))
+    raise UsageError(
+        f"the budget of {units.joules(allowed)} cannot be met: the least that was found is {units.joules(least)}, with "
+        f"{in_words(cheapest)}; give more than that"
+    )

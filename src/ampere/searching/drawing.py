@@ -14,7 +14,7 @@ from ampere.storage.files import storing
 
 from .result import Found, Trial
 
-OURS, BEATEN, LIMIT, BARS = "#1f5fa8", "#a9b4c0", "#c44536", "#d5dde6"
+OURS, BEATEN, CHANCE, LIMIT, BARS = "#1f5fa8", "#a9b4c0", "#d9a441", "#c44536", "#d5dde6"
 
 
 def draw(found: Found, path: Path) -> None:
@@ -37,7 +37,9 @@ def draw(found: Found, path: Path) -> None:
 def _draw_trials(axes: Any, found: Found, scale: float) -> None:
     best = found.front
     trained = [t for t in found.trials if t.accuracy is not None]
-    _marks(axes, [t for t in trained if t not in best], scale, BEATEN, "trained, beaten by another")
+    beaten = [t for t in trained if t not in best and not t.at_chance]
+    _marks(axes, beaten, scale, BEATEN, "trained, beaten by another")
+    _marks(axes, [t for t in trained if t.at_chance], scale, CHANCE, "at chance level")
     x, y = [t.candidate.joules / scale for t in best], [100 * (t.accuracy or 0.0) for t in best]
     axes.step(x, y, where="post", color=OURS, linewidth=1.2, alpha=0.5, zorder=2)
     _marks(axes, list(best), scale, OURS, "the front")
@@ -55,7 +57,8 @@ def _draw_trials(axes: Any, found: Found, scale: float) -> None:
     axes.grid(color="#eeeeee", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="upper left")
-    low, high = min([*y, *(100 * (t.accuracy or 0.0) for t in trained)]), max(y)
+    accuracies = [100 * (t.accuracy or 0.0) for t in trained]
+    low, high = min(accuracies), max(accuracies)
     axes.set_ylim(max(0, low - 0.08 * (high - low) - 1), min(101, high + 0.22 * (high - low) + 2))
 
 
@@ -105,9 +108,9 @@ def _label(figure: Any, above: Any, below: Any, found: Found, unit: str) -> None
     above.set_ylabel("accuracy after a short training [%]", color=INK, fontsize=9)
     below.set_ylabel(f"{found.screened:,}\nscreened", color=MUTED, fontsize=8, rotation=0, ha="right", va="center")
     meter = found.meter
-    sort = "simulated" if meter.simulated else "measured" if meter.measured else "modelled"
+    origin = "simulated" if meter.simulated else "measured" if meter.measured else "modelled"
     below.set_xlabel(
-        f"estimated joules of {found.examples} examples [{unit}], 90 % interval ({sort}: {meter.name})",
+        f"estimated joules of {found.examples} examples [{unit}], 90 % interval ({origin}: {meter.name})",
         color=INK,
         fontsize=9,
     )

@@ -1,8 +1,8 @@
-"""A space, a budget and a profile -> the front of accuracy against joules.
+"""A space, a budget and profiles -> the front of accuracy against joules.
 
-screen   every candidate's joules, in bulk          candidates, screening
-choose   the most promising inside the budget       choosing
-train    these, shortly; keep what nothing beats    training, result
+screen   every candidate's joules, in bulk                    candidates
+choose   the most promising inside the budget                 candidates
+train    these for a short time, keep what no other beats     training, result
 """
 
 from __future__ import annotations
@@ -10,27 +10,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import numpy as np
 
-from ampere.api import estimator_of
 from ampere.core.errors import UsageError
 from ampere.core.setup import ALLOCATORS
-from ampere.devices.opening import LOCAL
 from ampere.estimation.estimate import Estimator, joules_in
 from ampere.models.loading import find_space, need_torch
+from ampere.models.spaces import Arguments
 from ampere.pruning.budget import deviations, joules_allowed
 from ampere.storage.profile import Profile
 
-from .candidates import Group, Prices
-from .choosing import choose
+from .candidates import Group, Prices, Progress, Rows, choose
 from .result import Found
-from .screening import Report, screen
-from .spaces import SearchSpace, Values, of_function, of_space
-from .training import Train, name_of, of_user, ours, refuse_if_none_trained, tried
+from .spaces import SearchSpace, Shape, Values, of_function, of_space
+from .training import Chance, Train, chance_of, name_of, of_user, on_made_task, refuse_if_none_trained, tried
 
 TRIALS, STEPS, CONFIDENCE = 12, 300, 0.9
+IN_BULK, ONE_BY_ONE = 1_000_000, 300  # candidates by default
 BARS = 60
 
 
@@ -50,34 +49,34 @@ def search(
     allocator: str = "system",
     input: str | None = None,
     seed: int = 0,
-    device: str = LOCAL,
-    on_progress: Report = lambda done, total, words: None,
+    on_progress: Progress = lambda done, total, words: None,
     on_trial: Callable[[Found], None] = lambda found: None,
 ) -> Found:
-    """The best networks of a space inside an energy budget: many screened by their estimates, a few trained.
+    """The best networks of a space inside an energy budget: many are screened by their estimates, a few are trained.
 
-    `space` is a family, a general space, or `file.py:function` whose arguments `vary`. Each profile is one of the same
-    device with another optimiser. `train(model, candidate)` returns an accuracy from 0 to 1; `trials=0` trains nothing.
+    `space` is a family, a general space, or `file.py:function` whose arguments `vary`. The profiles are of one device,
+    each with another optimizer. `train(model, candidate)` returns an accuracy from 0 to 1, or (accuracy, number of test
+    examples); `trials=0` trains nothing. `on_trial` is called with the result so far after each trial.
     """
     _check(trials, steps, candidates, allocator)
+    if not profiles:
+        raise UsageError("a search needs a profile: make one with `ampere profile MODEL` or ampere.profile(...)")
     need_torch()
     searched = space_of(space, vary or {}, batches, input, seed)
-    run: Train | None = None
-    if trials:
-        run = of_user(train) if isinstance(train, str) else train or ours(searched, steps, seed)
-    known = [estimator_of(profile, device) for profile in profiles or (None,)]
+    run, chance = _training(train, searched, trials, steps, seed)
+    estimators = [profile if isinstance(profile, Estimator) else Estimator(profile) for profile in profiles]
     original = searched.network(searched.original)
-    prices = [Prices(estimator, allocator, original.batch) for estimator in known]
+    prices = [Prices(estimator, allocator, original.batch) for estimator in estimators]
     now = min(price.of(original)[0] for price in prices)
     allowed = allowed_joules(budget, now, iterations, joules_in(battery) if battery else None)
     began = time.perf_counter()
     groups = screen(searched, prices, candidates, seed, lambda done, total, words: on_progress(0, 1, words))
     chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
-    told = known[0].profile
+    device = estimators[0].profile.device
     found = Found(
         space=space,
-        device=str(told.device.get("cpu", told.device["id"])),
-        meter=known[0].meter,
+        device=str(device.get("cpu", device["id"])),
+        meter=estimators[0].meter,
         budget_joules=allowed,
         confidence=confidence,
         original_joules=now,
@@ -89,19 +88,28 @@ def search(
         spread=_spread(groups),
         chosen=tuple(chosen),
         trained_with=name_of(train),
+        varied=searched.varied,
+        chance=chance.accuracy if chance else None,
     )
-    return _train(found, run, searched, seed, on_progress, on_trial) if run else found
-
-
-def _train(
-    found: Found, run: Train, space: SearchSpace, seed: int, report: Report, on_trial: Callable[[Found], None]
-) -> Found:
+    if run is None:
+        return found
     for done, candidate in enumerate(found.chosen):
-        report(done, len(found.chosen), f"training {done + 1} of {len(found.chosen)}")
-        found = replace(found, trials=(*found.trials, tried(run, space, candidate, seed)))
+        on_progress(done, len(found.chosen), f"training {done + 1} of {len(found.chosen)}")
+        found = replace(found, trials=(*found.trials, tried(run, searched, candidate, seed, chance)))
         on_trial(found)
     refuse_if_none_trained(list(found.trials))
     return found
+
+
+def _training(
+    train: str | Train | None, space: SearchSpace, trials: int, steps: int, seed: int
+) -> tuple[Train | None, Chance | None]:
+    """How candidates are trained, and what guessing would score; None where nothing is trained."""
+    if not trials:
+        return None, None
+    if train is None:
+        return on_made_task(space, steps, seed)
+    return of_user(train) if isinstance(train, str) else train, chance_of(space)
 
 
 def space_of(
@@ -109,14 +117,15 @@ def space_of(
 ) -> SearchSpace:
     if ":" not in space:
         if vary:
-            raise UsageError(f"--vary is for a function of your own: {space} knows what of it may change")
+            raise UsageError(f"--vary is for a function of your own: what varies in {space} is built in")
         return of_space(find_space(space), batches, seed)
     if batches:
-        raise UsageError(f"{space} has arguments of its own: write --vary batch=8,16 if one of them is its batch")
+        raise UsageError(f"{space} has its own arguments: write --vary batch=8,16 if one of them is its batch")
     return of_function(space, vary, input)
 
 
 def allowed_joules(budget: str | float, now: float, iterations: int | None, battery: float | None) -> float:
+    """Joules of one iteration; `now` is what the original costs."""
     text = str(budget).strip()
     if text.endswith("%") and text[:-1].replace(".", "", 1).isdigit() and float(text[:-1]) >= 100 and battery is None:
         raise UsageError(
@@ -126,16 +135,51 @@ def allowed_joules(budget: str | float, now: float, iterations: int | None, batt
 
 
 def _check(trials: int, steps: int, candidates: int | None, allocator: str) -> None:
-    if trials < 0 or steps < 1:
-        raise UsageError(f"{trials} trials of {steps} steps make no sense: give 0 or more trials of 1 step or more")
+    if trials < 0:
+        raise UsageError(f"trials must be 0 or more, not {trials}")
+    if steps < 1:
+        raise UsageError(f"steps must be 1 or more, not {steps}")
     if candidates is not None and candidates < 1:
-        raise UsageError(f"{candidates} candidates are none to choose from: give 1 or more")
+        raise UsageError(f"candidates must be 1 or more, not {candidates}")
     if allocator not in ALLOCATORS:
-        raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
+        raise UsageError(f"there is no allocator {allocator!r}: choose one of {', '.join(ALLOCATORS)}")
+
+
+def screen(
+    space: SearchSpace, prices: Sequence[Prices], candidates: int | None, seed: int, report: Progress
+) -> list[Group]:
+    """Candidates with their costs. Every shape gets the same number; one that has fewer networks is searched whole."""
+    rng, groups = np.random.default_rng(seed), list[Group]()
+    jobs = [(price, shape) for price in prices for shape in space.shapes]
+    each = max(1, (candidates or IN_BULK) // max(1, len(jobs)))
+    few = max(1, (candidates or ONE_BY_ONE) // max(1, len(jobs)))
+    for done, (price, shape) in enumerate(jobs):
+        report(done, len(jobs), f"shape {done + 1} of {len(jobs)}")
+        group = price.opened(shape, space, drawn_widths(rng, shape, each))
+        groups += [group] if group else price.listed(_few(rng, shape, few), space, report)
+    if space.draw:
+        count, own = (candidates or ONE_BY_ONE) // len(prices), Random(seed)
+        arguments = [space.draw(own) for _ in range(max(1, count))]
+        groups += [group for price in prices for group in price.listed(arguments, space, report)]
+    return groups
+
+
+def _few(rng: np.random.Generator, shape: Shape, count: int) -> list[Arguments]:
+    return [shape.arguments([int(w) for w in widths]) for widths in drawn_widths(rng, shape, count)]
+
+
+def drawn_widths(rng: np.random.Generator, shape: Shape, count: int) -> Rows:
+    """Random widths of a shape, one network a row; all of them where they are few."""
+    if shape.size <= count:
+        sizes = [high - low + 1 for low, high in zip(shape.least, shape.largest, strict=True)]
+        offsets = np.indices(sizes).reshape(len(sizes), -1).T if sizes else np.zeros((1, 0), dtype=np.int64)
+        return offsets + np.array(shape.least, dtype=np.int64)
+    pairs = zip(shape.least, shape.largest, strict=True)
+    return np.stack([rng.integers(low, high + 1, count) for low, high in pairs], axis=1)
 
 
 def _spread(groups: Sequence[Group]) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Where the screened candidates lie along joules."""
+    """A histogram of the screened candidates along joules: edges and counts."""
     low, high = min(g.joules.min() for g in groups), max(g.joules.max() for g in groups)
     edges = np.geomspace(low, high * (1 + 1e-9), BARS + 1)
     counts: Any = sum(np.histogram(g.joules, edges)[0] for g in groups)

@@ -1,6 +1,6 @@
 """What can be searched: shapes whose widths are open, or networks that are drawn one by one.
 
-shape    all that is fixed: depth, kernels, batch         widths    what is open, each from a least to a largest
+shape    all that is fixed: depth, kernels, batch         widths    each from a least to a largest
 """
 
 from __future__ import annotations
@@ -67,21 +67,22 @@ class Shape:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """Either shapes or a way to draw single networks; each network is the arguments of one factory."""
+    """Either shapes or a way to draw single networks; a network is given by the arguments of one factory."""
 
     name: str
-    original: Arguments  # what shares of its cost refer to
+    original: Arguments  # of the network that budgets in percent refer to
     batches: tuple[int, ...]
     shapes: tuple[Shape, ...]  # for every batch
     draw: Callable[[Random], Arguments] | None
     build: Callable[[Arguments], LoadedModel]
     network: Callable[[Arguments], Network]
+    varied: tuple[str, ...]  # arguments that differ between networks
 
 
 def checked_batches(batches: Sequence[int], original: int) -> tuple[int, ...]:
     wrong = [b for b in batches if not isinstance(b, int) or b < 1]
     if wrong:
-        raise UsageError(f"a batch of {wrong[0]!r} trains nothing: give 1 or more")
+        raise UsageError(f"a batch must be 1 or more, not {wrong[0]!r}")
     return tuple(dict.fromkeys(batches)) or (original,)
 
 
@@ -90,7 +91,7 @@ def checked_batches(batches: Sequence[int], original: int) -> tuple[int, ...]:
 # What a data set decides (image size, classes, sequence length) stays as in the original: networks that solve
 # different tasks cannot be compared.
 
-MOST_SHAPES = 12  # each needs tables of its own; more are drawn from
+MOST_SHAPES = 12  # each needs tables of its own; of more, some are drawn
 DEEPEST_LSTM, DEEPEST_TRANSFORMER, MOST_BLOCKS = 5, 6, 3
 
 
@@ -170,6 +171,17 @@ DRAWN: dict[str, tuple[Arguments, Callable[[Random], Arguments]]] = {
 }
 
 
+DRAWS = 20  # to see which arguments differ
+
+
+def _varied(shapes: Sequence[Shape], draw: Callable[[Random], Arguments] | None) -> tuple[str, ...]:
+    if draw is None:
+        return tuple(dict.fromkeys(name for shape in shapes for name in shape.arguments(shape.largest)))
+    rng = Random(0)
+    drawn = [draw(rng) for _ in range(DRAWS)]
+    return tuple(name for name in drawn[0] if any(one.get(name) != drawn[0][name] for one in drawn))
+
+
 def of_space(space: Space, batches: Sequence[int] = (), seed: int = 0) -> SearchSpace:
     original, draw = DRAWN.get(space.name, (dict(space.default), None))
     batches, rng = checked_batches(batches, original["batch"]), Random(seed)
@@ -185,12 +197,13 @@ def of_space(space: Space, batches: Sequence[int] = (), seed: int = 0) -> Search
         with_batch,
         lambda arguments: load_from_space(space, None, arguments),
         lambda arguments: traced(space.factory, arguments),
+        _varied(shapes, draw),
     )
 
 
-# A function of the user's as a space: `--vary channels=8..64 --vary kernel=3,5`.
+# A function of the user as a space: `--vary channels=8..64 --vary kernel=3,5`.
 #
-# A range is a width that is open; every combination of the listed values is a shape.
+# A range is an open width; every combination of listed values is a shape.
 
 MOST_COMBINATIONS = 64
 _RANGE = re.compile(r"([0-9]+)\.\.([0-9]+)")
@@ -203,12 +216,12 @@ def read_axis(text: str) -> tuple[str, Values]:
     """`width=8..64` or `kernel=3,5`."""
     name, _, values = (part.strip() for part in text.partition("="))
     if not name.isidentifier() or not values:
-        raise UsageError(f"--vary {text} names no argument and its values: {_REMEDY}")
+        raise UsageError(f"--vary {text} is not an argument with values: {_REMEDY}")
     if not (found := _RANGE.fullmatch(values)):
         return name, tuple(_value(part.strip()) for part in values.split(","))
     low, high = int(found[1]), int(found[2])
     if not 1 <= low < high:
-        raise UsageError(f"--vary {text} is no range from 1 or more to a larger number: {_REMEDY}")
+        raise UsageError(f"--vary {text} is not a range from 1 or more to a larger number: {_REMEDY}")
     return name, range(low, high + 1)
 
 
@@ -220,9 +233,9 @@ def _value(text: str) -> Any:
 
 
 def of_function(spec: str, axes: Mapping[str, Values], input: str | None = None) -> SearchSpace:
-    """The original is what the function makes when it is called without any of them."""
+    """The networks of a function; the original is what it makes without any of these arguments."""
     if not axes:
-        raise UsageError(f"what of {spec} may change? {_REMEDY}, where both are arguments of the function")
+        raise UsageError(f"{spec} needs arguments to vary: {_REMEDY}, where both are arguments of the function")
     ranges = {name: values for name, values in axes.items() if isinstance(values, range)}
     lists = {name: values for name, values in axes.items() if not isinstance(values, range)}
     chosen = [dict(zip(lists, values, strict=True)) for values in product(*lists.values())]
@@ -239,6 +252,7 @@ def of_function(spec: str, axes: Mapping[str, Values], input: str | None = None)
         None,
         lambda arguments: load_model(spec, input, **arguments),
         lambda arguments: _network(load_model(spec, input, **arguments)),
+        tuple(axes),
     )
 
 

@@ -1,7 +1,7 @@
-"""A classification made by the project, for a search whose user brings no data: each class has a few smooth patterns,
-shifted, scaled and under noise; for tokens, words that are more frequent in it.
+"""Short trainings of candidates: by a function of the user, or on a classification task that Ampere makes.
 
-It tells networks apart that learn little from those that learn much. It says nothing of anybody's real data.
+In that task each class has a few smooth patterns, shifted, scaled and with noise; for tokens, words that are more
+frequent in it. It separates networks that learn little from those that learn much. It says nothing about real data.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ampere.core.errors import AmpereError, ModelError, UsageError
 from ampere.models.user_code import explain, find_function, guarded
 
-from .choosing import Candidate, in_words
-from .result import Trial
+from .result import Candidate, Trial, in_words
 from .spaces import SearchSpace
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 TRAINING, TESTING = 4000, 1000  # examples
-PATTERNS, SHIFT, NOISE = 4, 3, 1.0  # a class; places; standard deviations of a pattern
+PATTERNS, SHIFT, NOISE = 4, 3, 1.0  # a class; pixels; standard deviations of a pattern
 KEYWORDS, KEYWORD_SHARE = 12, 0.15
-COARSER = 4  # a pattern changes over so many places
+COARSER = 4  # pixels over which a pattern changes
 
 
 class Task(NamedTuple):
@@ -37,7 +37,7 @@ class Task(NamedTuple):
 
 
 def make_task(example: Tensor, classes: int, words: int = 0, seed: int = 0) -> Task:
-    """Inputs like the example, whose first dimension is the batch; `words` are those of a vocabulary."""
+    """A task with inputs like the example, whose first dimension is the batch; `words` is the size of a vocabulary."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
@@ -51,7 +51,7 @@ def make_task(example: Tensor, classes: int, words: int = 0, seed: int = 0) -> T
 
 
 def can_make(example: Any) -> bool:
-    """Channels of at most two places, or a row of words."""
+    """Whether a task can be made with such inputs: channels of at most two dimensions, or a row of words."""
     import torch
 
     if not isinstance(example, torch.Tensor):
@@ -62,50 +62,52 @@ def can_make(example: Any) -> bool:
 
 
 def _images(torch: Any, shape: tuple[int, ...], labels: Tensor, classes: int, generator: Any) -> Tensor:
-    """Channels and one or two places; a series of rows is an image of one channel."""
+    """Channels with one or two dimensions; a series of rows is an image of one channel."""
     planes = (1,) * max(0, 3 - len(shape)) + shape
-    places = tuple(planes[-2:])
-    coarse = (classes * PATTERNS, planes[0], *(max(1, -(-p // COARSER)) for p in places))
+    size = tuple(planes[-2:])
+    coarse = (classes * PATTERNS, planes[0], *(max(1, -(-p // COARSER)) for p in size))
     drawn = torch.randn(coarse, generator=generator)
-    patterns = torch.nn.functional.interpolate(drawn, size=places, mode="bilinear", align_corners=False)
+    patterns = torch.nn.functional.interpolate(drawn, size=size, mode="bilinear", align_corners=False)
     patterns = patterns / patterns.std(dim=(1, 2, 3), keepdim=True)
     which = labels * PATTERNS + torch.randint(PATTERNS, labels.shape, generator=generator)
     shifts = torch.randint(-SHIFT, SHIFT + 1, (len(labels), 2), generator=generator)
     moved = [torch.roll(patterns[w], (int(y), int(x)), dims=(1, 2)) for w, (y, x) in zip(which, shifts, strict=True)]
-    size = 0.7 + 0.6 * torch.rand(len(labels), 1, 1, 1, generator=generator)
-    noisy = size * torch.stack(moved) + NOISE * torch.randn((len(labels), *planes), generator=generator)
+    scale = 0.7 + 0.6 * torch.rand(len(labels), 1, 1, 1, generator=generator)
+    noisy = scale * torch.stack(moved) + NOISE * torch.randn((len(labels), *planes), generator=generator)
     result: Tensor = noisy.reshape(len(labels), *shape)
     return result
 
 
 def _texts(torch: Any, length: tuple[int, ...], labels: Tensor, classes: int, words: int, generator: Any) -> Tensor:
     keywords = torch.randint(words, (classes, KEYWORDS), generator=generator)
-    spoken = torch.randint(KEYWORDS, (len(labels), *length), generator=generator)
+    chosen = torch.randint(KEYWORDS, (len(labels), *length), generator=generator)
     noise = torch.randint(words, (len(labels), *length), generator=generator)
-    meant = torch.rand((len(labels), *length), generator=generator) < KEYWORD_SHARE
-    result: Tensor = torch.where(meant, keywords[labels].gather(1, spoken), noise)
+    is_keyword = torch.rand((len(labels), *length), generator=generator) < KEYWORD_SHARE
+    result: Tensor = torch.where(is_keyword, keywords[labels].gather(1, chosen), noise)
     return result
 
 
-# Short trainings: the user's own function, or a small one on a data set that the project makes.
+# Training a candidate.
 
-Train = Callable[["nn.Module", Candidate], Any]  # a model and what it is; its accuracy, from 0 to 1
+# Called with a model and its candidate; returns its accuracy from 0 to 1, or (accuracy, number of test examples).
+Train = Callable[["nn.Module", Candidate], Any]
 
 RATES = {"sgd": {"lr": 0.1}, "momentum": {"lr": 0.02, "momentum": 0.9}, "adam": {"lr": 1e-3}, "adamw": {"lr": 1e-3}}
 TESTED_AT_ONCE = 250
 CLIPPED_AT = 1.0  # so that one rate serves narrow and wide networks
-OURS = "a short training on a data set that Ampere makes"
+DEVIATIONS = 3.0  # of binomial noise, within which an accuracy is at chance level
+MADE_TASK = "a short training on a data set that Ampere makes"
 
 
 class Diverged(Exception):
-    """A loss that is no number any more."""
+    """A loss that is not a number any more."""
 
 
 def of_user(spec: str) -> Train:
-    """`file.py:function`."""
+    """The training function at `file.py:function`."""
     if ":" not in spec:
         raise UsageError(
-            f"--train {spec} names no function: write file.py:function, called as function(model, candidate)"
+            f"--train {spec} is not a function: write file.py:function, called as function(model, candidate)"
         )
     source, _, name = spec.rpartition(":")
     function, folder = find_function(source, name)
@@ -114,16 +116,18 @@ def of_user(spec: str) -> Train:
         with guarded(f"{name} in {source}", folder):
             return function(model, candidate)
 
-    train.__name__ = place_of(spec)
+    train.__name__ = _short_name(spec)
     return train
 
 
-def ours(space: SearchSpace, steps: int, seed: int) -> Train:
-    """The same examples for every candidate, so many steps of the original's batch."""
+def on_made_task(space: SearchSpace, steps: int, seed: int) -> tuple[Train, Chance]:
+    """A training on the same examples for every candidate, `steps` steps of the original's batch, and its chance."""
     original = space.build(space.original)
     task = _task(original, space.name, seed)
     examples = steps * space.network(space.original).batch
-    return lambda model, candidate: _trained(model, task, candidate, examples, seed)
+    labels = task.test[1]
+    chance = Chance(float(labels.bincount().max()) / len(labels), len(labels))
+    return lambda model, candidate: _trained(model, task, candidate, examples, seed), chance
 
 
 def _task(original: LoadedModel, name: str, seed: int) -> Task:
@@ -131,15 +135,45 @@ def _task(original: LoadedModel, name: str, seed: int) -> Task:
 
     example: Any
     [example] = original.inputs if isinstance(original.inputs, tuple) and len(original.inputs) == 1 else (None,)
-    with torch.no_grad():
-        scores = original.model.eval()(example) if can_make(example) else None
-    if not isinstance(scores, torch.Tensor) or scores.dim() != 2 or scores.shape[1] < 2:
+    classes = _classes(original) if can_make(example) else None
+    if classes is None:
         raise UsageError(
             f"{name} gives no scores of classes for one input of images, series or words: "
             "bring a training, --train file.py:function"
         )
     embeddings = [m for m in original.model.modules() if isinstance(m, torch.nn.Embedding)]
-    return make_task(example, scores.shape[1], embeddings[0].num_embeddings if embeddings else 0, seed)
+    return make_task(example, classes, embeddings[0].num_embeddings if embeddings else 0, seed)
+
+
+def _classes(original: LoadedModel) -> int | None:
+    """How many classes the model scores; None where its output is something else."""
+    import torch
+
+    inputs, model = original.inputs, original.model.eval()
+    with torch.no_grad():
+        scores = model(**inputs) if isinstance(inputs, dict) else model(*inputs)
+    if not isinstance(scores, torch.Tensor) or scores.dim() != 2 or scores.shape[1] < 2:
+        return None
+    return int(scores.shape[1])
+
+
+class Chance(NamedTuple):
+    """The accuracy of guessing, and on how many examples accuracy is tested where that is known."""
+
+    accuracy: float
+    examples: int | None = None
+
+    def explains(self, accuracy: float, examples: int | None = None) -> bool:
+        """Whether guessing may be as accurate, within the binomial noise of the test."""
+        examples = examples or self.examples
+        noise = sqrt(self.accuracy * (1 - self.accuracy) / examples) if examples else 0.0
+        return accuracy <= self.accuracy + DEVIATIONS * noise
+
+
+def chance_of(space: SearchSpace) -> Chance | None:
+    """Guessing one of the original's classes; None where its output has none."""
+    classes = _classes(space.build(space.original))
+    return Chance(1 / classes) if classes else None
 
 
 def _trained(model: nn.Module, task: Task, candidate: Candidate, examples: int, seed: int) -> float:
@@ -167,8 +201,8 @@ def _trained(model: nn.Module, task: Task, candidate: Candidate, examples: int, 
     return float(torch.cat(right).float().mean())
 
 
-def tried(train: Train, space: SearchSpace, candidate: Candidate, seed: int) -> Trial:
-    """A candidate that cannot be trained is told as such; the search goes on."""
+def tried(train: Train, space: SearchSpace, candidate: Candidate, seed: int, chance: Chance | None = None) -> Trial:
+    """The trial of a candidate. One that cannot be trained is a failed trial, and the search goes on."""
     import torch
 
     torch.manual_seed(seed)
@@ -178,10 +212,17 @@ def tried(train: Train, space: SearchSpace, candidate: Candidate, seed: int) -> 
     except Exception as error:
         failure = str(error) if isinstance(error, (AmpereError, Diverged)) else explain(error)
         return Trial(candidate, None, time.perf_counter() - began, failure)
-    accuracy, seconds = _accuracy(score, name_of(train)), time.perf_counter() - began
+    seconds, (score, examples) = time.perf_counter() - began, _with_examples(score)
+    accuracy = _accuracy(score, name_of(train))
     if math.isnan(accuracy):
         return Trial(candidate, None, seconds, f"its accuracy is {accuracy}")
-    return Trial(candidate, accuracy, seconds)
+    return Trial(candidate, accuracy, seconds, at_chance=chance is not None and chance.explains(accuracy, examples))
+
+
+def _with_examples(score: Any) -> tuple[Any, int | None]:
+    if isinstance(score, tuple) and len(score) == 2 and isinstance(score[1], int) and score[1] > 0:
+        return score
+    return score, None
 
 
 def _accuracy(score: Any, name: str) -> float:
@@ -192,7 +233,7 @@ def _accuracy(score: Any, name: str) -> float:
             f"{name} returned {type(score).__name__}, not a number: return the accuracy, from 0 to 1"
         ) from None
     if accuracy < 0 or accuracy > 1:
-        raise ModelError(f"{name} returned {accuracy:g}, which is no accuracy: return a share from 0 to 1")
+        raise ModelError(f"{name} returned {accuracy:g}, which is not an accuracy: return a share from 0 to 1")
     return accuracy
 
 
@@ -201,15 +242,15 @@ def refuse_if_none_trained(trials: list[Trial]) -> None:
         why = f"{in_words(trials[0].candidate.arguments)}: {trials[0].failure}"
         raise ModelError(
             f"none of {len(trials)} candidates could be trained ({why}): "
-            "try another optimiser, or a training of your own with --train file.py:function"
+            "try another optimizer, or a training of your own with --train file.py:function"
         )
 
 
 def name_of(train: str | Train | None) -> str:
     if train is None:
-        return OURS
-    return place_of(train) if isinstance(train, str) else str(getattr(train, "__name__", type(train).__name__))
+        return MADE_TASK
+    return _short_name(train) if isinstance(train, str) else str(getattr(train, "__name__", type(train).__name__))
 
 
-def place_of(spec: str) -> str:
+def _short_name(spec: str) -> str:
     return Path(spec.rpartition(":")[0]).name + ":" + spec.rpartition(":")[2]

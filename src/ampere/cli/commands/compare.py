@@ -62,7 +62,7 @@ def run(options: Namespace) -> None:
         placed = rank(networks[0], estimators, options.allocator, called)
         print_json(placed.to_json()) if options.json else ranking.show(placed)
     else:
-        compared = compare(networks[0], networks[1], estimators, options.allocator, called)
+        compared = compare(networks, estimators, options.allocator, called)
         print_json(compared.to_json()) if options.json else comparison.show(compared)
 
 

@@ -56,20 +56,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere.estimation.estimate import joules_in
-    from ampere.pruning.place import opened_place, why_not
+    from ampere.pruning.checking import opened_check, why_unchecked
     from ampere.pruning.pruning import prune
-    from ampere.pruning.saving import save
 
     battery = joules_in(options.battery) if options.battery else None
     loaded = _loaded(options)
     _refuse_nonsense(options, loaded, battery)
     known = ensure_profile(loaded, options)
-    unmeasured = "as asked" if options.no_check else why_not(options.device, known.profile, known.network)
-    at = opened_place(loaded, options.device, known.profile, options.allocator)
-    with reporting("pruning", options.quiet) as report, nullcontext() if unmeasured else at as place:
+    unmeasured = "as asked" if options.no_check else why_unchecked(options.device, known.profile, known.network)
+    at = opened_check(loaded, options.device, known.profile, options.allocator)
+    with reporting("pruning", options.quiet) as report, nullcontext() if unmeasured else at as check:
         pruned = prune(
-            loaded.model,
-            loaded.inputs,
+            loaded,
+            None,
             options.budget,
             known.estimator,
             options.strategy,
@@ -79,11 +78,10 @@ def run(options: Namespace) -> None:
             battery_joules=battery,
             allocator=options.allocator,
             seed=options.seed,
-            name=loaded.name,
-            place=place,
+            check=check,
             on_progress=report,
         )
-    written = save(pruned, loaded.model, loaded.inputs, Path(options.out)) if options.out else []
+    written = pruned.save(options.out) if options.out else []
     if options.json:
         print_json({**pruned.to_json(), "unmeasured": unmeasured, "written": [str(path) for path in written]})
     else:
@@ -95,15 +93,15 @@ def run(options: Namespace) -> None:
 def _refuse_nonsense(options: Namespace, loaded: LoadedModel, battery: float | None) -> None:
     """Before any time is spent on profiling."""
     from ampere.pruning.budget import joules_allowed
-    from ampere.pruning.probing import refuse_unknown
-    from ampere.pruning.saving import check_place
+    from ampere.pruning.probing import check_layers
+    from ampere.pruning.saving import check_writable
     from ampere.pruning.structure import need_torch_pruning
 
     joules_allowed(options.budget, 1.0, options.iterations, battery)
-    refuse_unknown(loaded.model, options.keep)
+    check_layers(loaded.model, options.keep)
     need_torch_pruning()
     if options.out:
-        check_place(Path(options.out))
+        check_writable(Path(options.out))
 
 
 def _loaded(options: Namespace) -> LoadedModel:

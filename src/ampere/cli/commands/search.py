@@ -100,7 +100,6 @@ def run(options: Namespace) -> None:
             allocator=options.allocator,
             input=options.input,
             seed=options.seed,
-            device=options.device,
             on_progress=report,
             on_trial=lambda found: _save(found, out),
         )

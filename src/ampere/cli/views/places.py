@@ -14,12 +14,12 @@ def column(one_device: bool) -> str:
 
 def conditions(places: Sequence[tuple[str, Normalized]], one_device: bool) -> Iterator[tuple[str, str]]:
     """Names, and how each was brought to the condition of another."""
-    for best in dict.fromkeys(moved.told_as for _, moved in places if moved.told_as):
-        told = [f"{name} x {m.factor:.3f}" for name, m in places if m.told_as == best]
+    for best in dict.fromkeys(n.expressed_as for _, n in places if n.expressed_as):
+        factors = [f"{name} x {n.factor:.3f}" for name, n in places if n.expressed_as == best]
         where = f"the device was for {best}" if one_device else f"it was for {best}"
-        yield "condition", f"beside one yardstick, PyTorch's: joules are told as {where} ({', '.join(told)})"
-    for doubt in dict.fromkeys(moved.doubt for _, moved in places if moved.doubt):
-        yield "careful", f"the device may have been quicker or slower then, since {doubt}"
+        yield "condition", f"paired with PyTorch's yardstick: joules are expressed as {where} ({', '.join(factors)})"
+    for caveat in dict.fromkeys(n.caveat for _, n in places if n.caveat):
+        yield "careful", f"the device may have been faster or slower then: {caveat}"
 
 
 def loops(allocators: Sequence[str]) -> Iterator[tuple[str, str]]:

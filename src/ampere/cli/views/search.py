@@ -7,8 +7,7 @@ from pathlib import Path
 
 from ampere.cli.console import bar, headline, print_facts, print_table
 from ampere.core import units
-from ampere.searching.choosing import Candidate, in_words
-from ampere.searching.result import Found, Trial
+from ampere.searching.result import Candidate, Found, Trial, in_words
 
 from .meter import in_words as meter_in_words
 
@@ -16,7 +15,7 @@ BAR = 16
 
 
 def show(found: Found, written: Sequence[Path]) -> None:
-    headline(_first_line(found))
+    headline(found.headline)
     print()
     scale, unit = units.joules_unit(found.budget_joules)
     if found.trials:
@@ -27,15 +26,6 @@ def show(found: Found, written: Sequence[Path]) -> None:
     print_facts(_facts(found, written))
 
 
-def _first_line(found: Found) -> str:
-    if not found.trials:
-        return f"{found.space}: {len(found.chosen)} of {found.screened:,} candidates are worth training"
-    best = found.front[-1]
-    joules, right = best.candidate.joules, units.percent(best.accuracy or 0.0)
-    said = f"{right} right with {units.joules(joules)}, {units.percent(joules / found.original_joules)} of the original"
-    return f"{found.space}: {said}; {len(found.front)} on the front"
-
-
 def _trials(found: Found, scale: float) -> Iterator[tuple[str, ...]]:
     front = found.front
     order = sorted(found.trials, key=lambda t: (t not in front, -t.candidate.joules))
@@ -44,7 +34,9 @@ def _trials(found: Found, scale: float) -> Iterator[tuple[str, ...]]:
 
 
 def _accuracy(trial: Trial) -> str:
-    return "failed" if trial.accuracy is None else f"{100 * trial.accuracy:.1f} %"
+    if trial.accuracy is None:
+        return "failed"
+    return f"{100 * trial.accuracy:.1f} %{' (chance)' if trial.at_chance else ''}"
 
 
 def _cost(candidate: Candidate, found: Found, scale: float) -> tuple[str, str, str, str]:
@@ -57,12 +49,8 @@ def _cost(candidate: Candidate, found: Found, scale: float) -> tuple[str, str, s
 
 
 def _what(candidate: Candidate, found: Found) -> str:
-    """Only what differs between candidates."""
-    others = [c.arguments for c in found.chosen]
-    differing = {k: v for k, v in candidate.arguments.items() if any(o.get(k) != v for o in others)}
-    words = in_words(differing or candidate.arguments)
-    several = len({c.optimizer for c in found.chosen}) > 1
-    return f"{words}, {candidate.optimizer}" if several else words
+    """Everything that varies."""
+    return in_words(found.settings(candidate))
 
 
 def _facts(found: Found, written: Sequence[Path]) -> Iterator[tuple[str, str]]:
@@ -79,7 +67,10 @@ def _facts(found: Found, written: Sequence[Path]) -> Iterator[tuple[str, str]]:
             "trained",
             f"{len(found.trials)}: {found.trained_with}; one seed each, so small differences are chance",
         )
-        yield "*", "on the front: nothing that was trained is both cheaper and more accurate"
+        if found.front:
+            yield "*", "on the front: nothing that was trained is both cheaper and more accurate"
+        if any(trial.at_chance for trial in found.trials):
+            yield "chance", "no more accurate than guessing: train longer with --steps, or with --train"
     for trial in found.trials:
         if trial.failure:
             yield "failed", f"{_what(trial.candidate, found)}: {trial.failure}"

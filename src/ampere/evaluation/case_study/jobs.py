@@ -16,7 +16,7 @@ from ampere.estimation.estimate import Estimator
 from ampere.evaluation.jobs import ProfileJob, Report, file_name
 from ampere.evaluation.plan import is_simulated
 from ampere.evaluation.validation import measure_twice
-from ampere.pruning.refitting import joules_of
+from ampere.pruning.checking import joules_of
 from ampere.storage.files import read_document, write_document
 
 from .images import name_of, task

@@ -57,14 +57,14 @@ def built(seed: int) -> tuple[nn.Module, Any]:
 
 def pruned(seed: int, way: str, estimator: Estimator, device: Worker) -> Pruned:
     """The model pruned to half its energy, measured and corrected until it is inside the budget, or half its FLOPs."""
-    from ampere.pruning.checking import Place
+    from ampere.pruning.checking import Check
     from ampere.pruning.pruning import prune
 
     model, inputs = built(seed)
     if way == FLOPS:
         return prune(model, inputs, SHARE, estimator, "flops", allocator="tuned", seed=seed)
-    place = Place(device, experiment(CHANNELS), lambda found: experiment(channels_of(found)), device.clock)
-    return prune(model, inputs, SHARE, estimator, confidence=CONFIDENCE, allocator="tuned", seed=seed, place=place)
+    check = Check(device, experiment(CHANNELS), lambda found: experiment(channels_of(found)), device.clock)
+    return prune(model, inputs, SHARE, estimator, confidence=CONFIDENCE, allocator="tuned", seed=seed, check=check)
 
 
 def channels_of(found: Pruned) -> list[int]:
