@@ -74,7 +74,7 @@ def test_loss_that_is_no_tensor() -> None:
 
 def test_users_own_loss() -> None:
     network = trace(nn.Linear(3, 2), torch.empty(4, 3), loss=lambda out: out.abs().sum())
-    assert [op.op for op in network.layers[0].tail] == ["elementwise", "reduce"]
+    assert [op.op for op in network.layers[0].trailing] == ["elementwise", "reduce"]
 
 
 def test_values_that_python_looks_at_take_a_real_step() -> None:

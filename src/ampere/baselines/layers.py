@@ -14,7 +14,7 @@ from .method import Method
 
 
 def layers(networks: Sequence[Network]) -> Array:
-    return np.array([float(sum(layer.kind != "glue" for layer in n.layers)) for n in networks])
+    return np.array([float(sum(layer.kind != "nonparametric" for layer in n.layers)) for n in networks])
 
 
 METHOD = Method("layers", "number of layers and a constant", "networks", lambda evidence: fit_line(layers, evidence))

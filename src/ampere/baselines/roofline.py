@@ -33,7 +33,7 @@ def operations(layer: Layer) -> tuple[tuple[float, float, float], ...]:
 def _operations(layer: Layer) -> Iterator[tuple[float, float, float]]:
     asked = work(layer)
     yield float(asked.flops), float(asked.values + asked.weights), float(asked.launches)
-    for tail in layer.tail:
+    for tail in layer.trailing:
         passes = 1 + int(tail.backward)
         yield 0.0, (tail.values_in + tail.values_out) * passes, float(passes)
     yield 0.0, float(UPDATE_VALUES * asked.parameters), float(asked.parameter_tensors)

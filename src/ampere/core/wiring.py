@@ -7,11 +7,11 @@ from ampere.core.kinds.kind import Shape, product
 
 from .layer import Layer, TrailingOp
 from .network import Network
-from .trailing_ops import TailPlan, dimensions_to_drop, plan_trailing, with_dropout, without_dimensions, without_loss
+from .trailing_ops import TrailingPlan, dimensions_to_drop, plan_trailing, with_dropout, without_dimensions, without_loss
 
 # What a described layer reads: how many tensors, of which shapes, and with a gradient or without.
 
-FREE_OF_PARAMETERS = ("matmul", "attention", "glue")
+FREE_OF_PARAMETERS = ("matmul", "attention", "nonparametric")
 STATES = {"lstm": 2, "gru": 1, "rnn": 1}
 
 
@@ -26,7 +26,7 @@ def operands(layer: Layer) -> Tuple[Operand, ...]:
 
 
 def shape_out(layer: Layer) -> Shape:
-    return operands(layer)[0].shape if layer.kind == "glue" else tuple(KINDS[layer.kind].shape_out(layer))
+    return operands(layer)[0].shape if layer.kind == "nonparametric" else tuple(KINDS[layer.kind].shape_out(layer))
 
 
 def has_gradient(layer: Layer) -> bool:
@@ -62,11 +62,11 @@ def _sequence(layer: Layer) -> Tuple[Operand, ...]:
 
 
 def _glue(layer: Layer) -> Tuple[Operand, ...]:
-    """A glue layer is all tail: its input is what the first operation reads, of the shape that it tells, if it does."""
+    """A nonparametric layer is all tail: its input is what the first operation reads, of the shape that it tells, if it does."""
     batch, size = layer.config["batch"], layer.config.get("size")
     if size is not None:
         return (Operand((batch, *size), layer.input_grad),)
-    values = layer.tail[0].values_in if layer.tail else batch
+    values = layer.trailing[0].values_in if layer.trailing else batch
     return (Operand((batch, max(1, round(values / batch))), layer.input_grad),)
 
 
@@ -77,7 +77,7 @@ OPERANDS: Dict[str, Callable[[Layer], Tuple[Operand, ...]]] = {
     "lstm": _sequence,
     "gru": _sequence,
     "rnn": _sequence,
-    "glue": _glue,
+    "nonparametric": _glue,
 }
 
 
@@ -109,13 +109,13 @@ class Read(NamedTuple):
 
 
 class Node(NamedTuple):
-    """Value number `writes` is made by a layer, or by an operation of its tail."""
+    """Value number `writes` is made by a layer, or by one of its trailing operations."""
 
     writes: int
     shape: Shape
     reads: Tuple[Read, ...]
     layer: Layer
-    tail: Optional[TailPlan]  # None where the layer itself is meant
+    trailing: Optional[TrailingPlan]  # None where the layer itself is meant
 
 
 class Wiring(NamedTuple):
@@ -148,8 +148,8 @@ class _Wirer:
             reads.append(self._find(operand, reads) or self._new(operand))
         current = self._add_node(shape_out(layer), has_gradient(layer), reads, layer, None)
         wanted = product(operands(following)[0].shape) if following else 0
-        for tail in with_dropout(layer.tail if following else without_loss(layer.tail)):
-            current = self._add_tail(tail, current, layer, wanted)
+        for op in with_dropout(layer.trailing if following else without_loss(layer.trailing)):
+            current = self._add_trailing(op, current, layer, wanted)
 
     def finish(self) -> Wiring:
         output = len(self.shapes) - 1
@@ -165,19 +165,19 @@ class _Wirer:
                 freed[number].append(value)
         return tuple(map(tuple, freed))
 
-    def _add_tail(self, tail: TrailingOp, current: int, layer: Layer, wanted: int) -> int:
+    def _add_trailing(self, op: TrailingOp, current: int, layer: Layer, wanted: int) -> int:
         grad, shape = self.grads[current], self.shapes[current]
-        plan = plan_trailing(tail, shape, grad, wanted)
+        plan = plan_trailing(op, shape, grad, wanted)
         reads = [Read(current, shape)]
         if plan.partner is not None:
             operand = Operand(plan.partner, grad)
             reads.append(self._find_partner(operand, current) or self._new(operand._replace(grad=False)))
         return self._add_node(plan.shape, grad, reads, layer, plan)
 
-    def _add_node(self, shape: Shape, grad: bool, reads: Sequence[Read], layer: Layer, tail: Optional[TailPlan]) -> int:
+    def _add_node(self, shape: Shape, grad: bool, reads: Sequence[Read], layer: Layer, plan: Optional[TrailingPlan]) -> int:
         self.read.update(read.value for read in reads)
         writes = self._add_value(shape, grad)
-        self.nodes.append(Node(writes, shape, tuple(reads), layer, tail))
+        self.nodes.append(Node(writes, shape, tuple(reads), layer, plan))
         return writes
 
     def _add_value(self, shape: Shape, grad: bool) -> int:

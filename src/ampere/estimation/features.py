@@ -70,7 +70,7 @@ def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
     columns[COLUMN["update.parameters"]] = asked.parameters
     columns[COLUMN["update.tensors"]] = asked.parameter_tensors
     launches = 0
-    for tail in layer.tail:
+    for tail in layer.trailing:
         passes = 1 + int(tail.backward)
         column = COLUMN[f"tail.{tail.op}"]
         columns[column] = columns.get(column, 0) + (tail.values_in + tail.values_out) * passes

@@ -96,12 +96,12 @@ ANY = "any"  # a kind that was never seen is judged by what all operations have
 
 def operation_kind(operation: Layer) -> str:
     """What shares a forest: a layer kind, or a class of operations of tails."""
-    return f"tail.{operation.tail[0].op}" if operation.kind == "glue" else operation.kind
+    return f"tail.{operation.trailing[0].op}" if operation.kind == "nonparametric" else operation.kind
 
 
 def configuration(layer: Layer) -> tuple[float, ...]:
     """Sizes as a user would name them: channels, places, kernel, stride, batch..."""
-    if layer.kind == "glue" and "size" in layer.config:
+    if layer.kind == "nonparametric" and "size" in layer.config:
         size = layer.config["size"]
         return float(layer.config["batch"]), float(np.prod(size)), float(np.prod(size[1:]))
     told = KINDS[layer.kind].coordinates(layer, USUAL_WIDTH)
@@ -111,7 +111,7 @@ def configuration(layer: Layer) -> tuple[float, ...]:
 
 def amounts(layer: Layer) -> tuple[float, ...]:
     """Arithmetic, memory moved and parameters, which every operation has."""
-    asked, moved = work(layer), sum(tail.values_in + tail.values_out for tail in layer.tail)
+    asked, moved = work(layer), sum(tail.values_in + tail.values_out for tail in layer.trailing)
     return float(asked.flops), float(asked.values + moved), float(asked.parameters)
 
 

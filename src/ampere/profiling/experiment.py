@@ -43,6 +43,6 @@ def slices(network: Network, rng: Random, count: int) -> list[Experiment]:
         length = rng.choice((1, 1, 2, 3))
         start = rng.randrange(max(1, len(network.layers) - length + 1))
         layers = network.layers[start : start + length]
-        if all(layer.kind not in ("opaque", "glue") for layer in layers) and any(layer.trainable for layer in layers):
+        if all(layer.kind not in ("opaque", "nonparametric") for layer in layers) and any(layer.trainable for layer in layers):
             found.append(of_layers(layers, network.batch))
     return found

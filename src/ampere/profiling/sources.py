@@ -20,7 +20,7 @@ from .experiment import Experiment, Subject
 # Where whole networks come from: a family or general space, or one model and its narrower likes.
 
 NARROWEST = 1 / 8
-FIXED_WIDTHS = ("scale", "glue", "opaque", "attention", "matmul")
+FIXED_WIDTHS = ("scale", "nonparametric", "opaque", "attention", "matmul")
 
 
 class Source(Protocol):

@@ -150,7 +150,7 @@ def joined(layers: Sequence[Layer]) -> bool:
     """Whether each layer reads something that an earlier one made."""
     wiring = wire(Network(tuple(layers), 1))
     fresh = {tensor.value for tensor in wiring.fresh}
-    readers = [node for node in wiring.nodes if node.tail is None][1:]
+    readers = [node for node in wiring.nodes if node.trailing is None][1:]
     return all(node.reads[0].value not in fresh for node in readers)
 
 

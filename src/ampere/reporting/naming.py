@@ -24,7 +24,7 @@ KINDS = {
     "norm_layer": "layer norm",
     "embedding": "embedding",
     "scale": "scale",
-    "glue": "other operations",
+    "nonparametric": "other operations",
     "opaque": "unknown module",
     "step": "step overhead",
 }

@@ -18,7 +18,7 @@ from .scales import tick, whole
 
 FEWEST = 3  # places of a surface that must have been seen for it to be shown
 CELLS, FINEST, STEPS = 2_600, 40, 64  # cells of all heat maps together, of one side, and of a line
-NO_SURFACE = ("glue", "opaque")
+NO_SURFACE = ("nonparametric", "opaque")
 Place = tuple[int, int]
 
 

@@ -64,7 +64,7 @@ EXAMPLES: Dict[str, List[Layer]] = {
     "norm_layer": variants("norm_layer", {"lead": (3, 5)}, (6, 6), {}, {"bias": False}, {"groups": 2}),
     "embedding": [Layer("embedding", {"lead": (3, 5)}, 11, 6, input_grad=False)],
     "scale": [Layer("scale", {"values": values}, 6, 6) for values in (24, 25, 4)],
-    "glue": [Layer("glue", {"batch": 3}, 1, 1)],
+    "nonparametric": [Layer("nonparametric", {"batch": 3}, 1, 1)],
 }
 
 
@@ -113,8 +113,8 @@ class RuntimeConformance:
         found.prepare(1)
         return found
 
-    def built(self, subject: Dict[str, Any], **setup: Any) -> Training:
-        return self.runtime().build(subject, TrainingSetup(self.name, **setup))
+    def built(self, workload: Dict[str, Any], **setup: Any) -> Training:
+        return self.runtime().build(workload, TrainingSetup(self.name, **setup))
 
     def test_it_really_learns(self, optimizer: str) -> None:
         training = self.built(separable(), optimizer=optimizer)
@@ -124,28 +124,28 @@ class RuntimeConformance:
         assert all(now != then for now, then in zip(weights_of(training), before))
 
     def test_a_layer_learns_and_its_parameters_change(self, learning_layer: Layer) -> None:
-        training = self.built(subject(learning_layer), optimizer=self.description.optimizers[-1])
+        training = self.built(workload(learning_layer), optimizer=self.description.optimizers[-1])
         before = weights_of(training)
         first, last = trained(training, 60)
         assert last < first
         assert weights_of(training) != before
 
     def test_a_layer_has_the_parameters_of_the_table(self, layer: Layer) -> None:
-        training = self.built(subject(layer), optimizer=self.description.optimizers[-1])
+        training = self.built(workload(layer), optimizer=self.description.optimizers[-1])
         assert training.parameters == work(layer).parameters
 
     def test_parameters_have_the_shapes_of_torch(self, layer: Layer) -> None:
         """In whichever order a library keeps a tensor's dimensions."""
         if "torch" not in installed():
             raise SkipTest("PyTorch is not installed, which tells the shapes")
-        ours = self.built(subject(layer), optimizer=self.description.optimizers[-1]).weights()
-        theirs = find_runtime("torch").build(subject(layer), TrainingSetup()).weights()
+        ours = self.built(workload(layer), optimizer=self.description.optimizers[-1]).weights()
+        theirs = find_runtime("torch").build(workload(layer), TrainingSetup()).weights()
         assert sorted(sorted(w.shape) for w in ours) == sorted(sorted(w.shape) for w in theirs)
 
     def test_all_that_it_can_build_trains_in_one_network(self) -> None:
         """Dropout makes each loss uncertain; what forty steps learn is more than that."""
         every = [layer for layer in every_example() if not self.description.lacks(layer)]
-        training = self.built(subject(*every), optimizer=self.description.optimizers[-1])
+        training = self.built(workload(*every), optimizer=self.description.optimizers[-1])
         assert training.parameters == sum(work(layer).parameters for layer in every)
         first, last = trained(training, 40)
         assert last < first
@@ -163,7 +163,7 @@ class RuntimeConformance:
         heavy = conv(size=(48, 48), channels=(32, 64))
         if self.description.lacks(heavy):
             heavy = Layer("linear", {"lead": (4096,), "bias": True}, 128, 256)
-        training = self.built(subject(heavy))
+        training = self.built(workload(heavy))
         trained(training, 2)
         began = time.process_time()
         for _ in range(3):
@@ -179,7 +179,7 @@ class RuntimeConformance:
         assert last < first
 
     def test_an_impossible_layer_is_refused_by_name(self, impossible_layer: Layer) -> None:
-        refused = self._refused(subject(Layer("linear", {"lead": (3,), "bias": True}, 4, 4), impossible_layer))
+        refused = self._refused(workload(Layer("linear", {"lead": (3,), "bias": True}, 4, 4), impossible_layer))
         assert refused.type == "variant_failed"
         assert (impossible_layer.name or impossible_layer.kind) in str(refused)
 
@@ -198,7 +198,7 @@ def every_example() -> List[Layer]:
     return [layer for layers in EXAMPLES.values() for layer in layers]
 
 
-def subject(*layers: Layer) -> Dict[str, Any]:
+def workload(*layers: Layer) -> Dict[str, Any]:
     return {"layers": Network(layers, 3).to_json()}
 
 
@@ -206,7 +206,7 @@ def separable() -> Dict[str, Any]:
     """Twelve points in four dimensions and three classes, which thirty-two hidden units part."""
     relu = (TrailingOp("elementwise", 12 * 32, 12 * 32),)
     hidden = Layer("linear", {"lead": (12,), "bias": True}, 4, 32, relu, input_grad=False)
-    return subject(hidden, Layer("linear", {"lead": (12,), "bias": True}, 32, 3))
+    return workload(hidden, Layer("linear", {"lead": (12,), "bias": True}, 32, 3))
 
 
 def trained(training: Training, steps: int) -> Tuple[float, float]:

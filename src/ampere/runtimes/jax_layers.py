@@ -16,7 +16,7 @@ from ampere.core.kinds.recurrent import GATES
 # A described network knows shapes as PyTorch has them. What a layer reads is made up, so another order of its values
 # costs nothing: every array is stored as its own layer likes it, and read by a reshape, never by a transposition.
 
-IMAGES = ("conv", "conv_grouped", "conv_transposed", "norm_batch", "glue")
+IMAGES = ("conv", "conv_grouped", "conv_transposed", "norm_batch", "nonparametric")
 HEADS = ("attention",)
 
 
@@ -255,7 +255,7 @@ BUILDERS: Dict[str, Callable[[Layer, Any], nnx.Module]] = {
     "norm_layer": _norm_layer,
     "embedding": _embedding,
     "scale": Scale,
-    "glue": lambda layer, dtype: Nothing(),
+    "nonparametric": lambda layer, dtype: Nothing(),
 }
 
 

@@ -235,5 +235,5 @@ BUILDERS: Dict[str, Callable[[Layer, Numbers], Built]] = {
     "norm_batch": _norm_batch,
     "norm_layer": _norm_layer,
     "scale": _scale,
-    "glue": lambda layer, numbers: Built(lambda x: plain(x, shape_out(layer))),
+    "nonparametric": lambda layer, numbers: Built(lambda x: plain(x, shape_out(layer))),
 }

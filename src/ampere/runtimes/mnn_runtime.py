@@ -77,10 +77,10 @@ class MnnRuntime:
         F.set_thread_number(threads)
         self._pool_started = self._pool_started or threads > 1
 
-    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
-        if "layers" not in subject:
-            raise WorkerError("variant_failed", "MNN trains described layers: the subject needs layers")
-        network = Network.from_json(subject["layers"])
+    def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
+        if "layers" not in workload:
+            raise WorkerError("variant_failed", "MNN trains described layers: the workload needs layers")
+        network = Network.from_json(workload["layers"])
         refuse_lacking(network, "mnn", description_of("mnn"))
         settling = SETTLING if len(network.layers) > MANY_LAYERS else 0
         return training(Chain(network), setup.optimizer)._replace(settling=settling)
@@ -88,7 +88,7 @@ class MnnRuntime:
     def yardstick(self) -> Training:
         return training(Chain(YARDSTICK), "sgd")
 
-    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+    def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
         # Threads do not survive a fork: a child that needed them would hang.
         if threads > 1 and self._pool_started:
             return False

@@ -74,7 +74,7 @@ MNN_KINDS = frozenset(
         "norm_batch",
         "norm_layer",
         "scale",
-        "glue",
+        "nonparametric",
     )
 )
 MNN_DTYPES = ("float32",)

@@ -140,5 +140,5 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = {
     "norm_layer": _norm_layer,
     "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
     "scale": Scale,
-    "glue": lambda layer: nn.Identity(),
+    "nonparametric": lambda layer: nn.Identity(),
 }

@@ -59,21 +59,21 @@ class TorchRuntime:
         torch.manual_seed(SEED)
         self._pool_started = self._pool_started or threads > 1
 
-    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+    def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
         dtype = DTYPES[setup.dtype]
-        if "layers" in subject:
-            network = Network.from_json(subject["layers"])
+        if "layers" in workload:
+            network = Network.from_json(workload["layers"])
             refuse_lacking(network, self.name, description_of(self.name))
             chain = build_chain(network, dtype)
             return training(chain.trained, chain.loss, setup.optimizer, chain)
-        model, loss_of = build_from_factory(subject, dtype)
+        model, loss_of = build_from_factory(workload, dtype)
         return training(trainable(model), loss_of, setup.optimizer)
 
     def yardstick(self) -> Training:
         model, loss_of = yardstick_network()
         return training(trainable(model), loss_of, "sgd")
 
-    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+    def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
         # OpenMP's pool does not survive a fork: a child that needed it would hang.
         if threads > 1 and self._pool_started:
             return False
@@ -82,8 +82,8 @@ class TorchRuntime:
             step = self.yardstick().step
             step(), step()
             self._preloaded = True
-        if "factory" in subject:
-            find_factory(str(subject["factory"]))
+        if "factory" in workload:
+            find_factory(str(workload["factory"]))
         return True
 
 

@@ -125,11 +125,11 @@ def _channels(shape: tuple[int, ...]) -> int:
 
 @dataclass
 class Group:
-    """The operations of one layer: its own (several if it is opaque) and its tail's."""
+    """The operations of one layer: its own (several if it is opaque) and its trailing operations'."""
 
     own: list[Operation]
     opaque: Call | None = None
-    tail: list[Operation] = field(default_factory=list)
+    trailing: list[Operation] = field(default_factory=list)
 
 
 class Layers:
@@ -148,8 +148,8 @@ class Layers:
         elif group.own:
             layer = with_parameters(self._drafted(group.own[0]), values, tensors)
         else:
-            layer = Layer("glue", {"batch": self.batch}, 1, 1, trainable=False, input_grad=False)
-        return replace(layer, tail=tuple(map(_tail, group.tail)))
+            layer = Layer("nonparametric", {"batch": self.batch}, 1, 1, trainable=False, input_grad=False)
+        return replace(layer, trailing=tuple(map(_trailing_op, group.trailing)))
 
     def _drafted(self, operation: Operation) -> Layer:
         layer = drafted(operation)
@@ -184,11 +184,11 @@ def grouped(operations: list[Operation]) -> list[Group]:
         elif operation.draft is not None:
             groups.append(Group([operation]))
         else:
-            groups[-1].tail.append(operation)
-    return groups if groups[0].tail else groups[1:]
+            groups[-1].trailing.append(operation)
+    return groups if groups[0].trailing else groups[1:]
 
 
-def _tail(operation: Operation) -> TrailingOp:
+def _trailing_op(operation: Operation) -> TrailingOp:
     name = "other" if operation.op_class == UNKNOWN else operation.op_class
     return TrailingOp(name, operation.values_in, operation.values_out, operation.backward)
 

@@ -16,7 +16,7 @@ from torch.autograd.function import BackwardCFunction
 # product   matrix products, convolutions: a layer begins
 # norm      normalisations: a layer begins
 # lookup    embeddings: a layer begins if the table is a parameter
-# the rest  the classes of a layer's tail
+# the rest  the classes of trailing operations
 
 FREE, PRODUCT, NORM, LOOKUP, UNKNOWN = "free", "product", "norm", "lookup", "unknown"
 

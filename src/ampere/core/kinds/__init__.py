@@ -24,7 +24,7 @@ KINDS: Dict[str, Kind] = {
     "norm_layer": NORM_LAYER,
     "embedding": EMBEDDING,
     "scale": SCALE,
-    "glue": GLUE,
+    "nonparametric": GLUE,
     "opaque": OPAQUE,
 }
 

@@ -4,7 +4,7 @@ norm_batch  config: batch, size (places per channel), bias; groups of statistics
 norm_layer  config: lead, bias; layer and root-mean-square norms, group norms (with `groups`)
 embedding   config: lead (tokens); channels_in is the vocabulary
 scale       config: values; a product or sum with a parameter that has channels_out values
-glue        config: batch; no parameters: operations before the first parametric one, all of them in the tail
+nonparametric        config: batch; no parameters: operations before the first parametric one, all of them in the tail
             `size` where the shape of what they read is known
 opaque      config: what the tracer counted of a module that no table knows, and where to find it
 """

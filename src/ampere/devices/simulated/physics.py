@@ -36,7 +36,7 @@ class Kernel(NamedTuple):
 
 def kernels_of(layer: Layer, optimizer: str) -> Iterator[Kernel]:
     yield from PRODUCTS.get(layer.kind, _evenly)(layer)
-    for tail in layer.tail:
+    for tail in layer.trailing:
         moved = Kernel(values=tail.values_in + tail.values_out, rides=tail.op == "elementwise")
         yield moved
         if tail.backward:

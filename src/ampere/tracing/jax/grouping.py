@@ -79,12 +79,12 @@ BIASED = ("conv", "conv_grouped", "conv_transposed", "linear")
 
 @dataclass
 class Group:
-    """The equations of one layer: its own, and its tail's. `draft` is None where no kind knows it."""
+    """The equations of one layer: its own, and its trailing operations'. `draft` is None where no kind knows it."""
 
     path: str
     own: list[Equation]
     draft: Draft | None
-    tail: list[list[Equation]] = field(default_factory=list)  # each of them one operation
+    trailing: list[list[Equation]] = field(default_factory=list)  # each of them one operation
 
     @property
     def owners(self) -> set[str]:
@@ -100,7 +100,7 @@ class Grouping:
             self._add(equation)
 
     def found(self) -> list[Group]:
-        return self.groups if self.groups[0].tail else self.groups[1:]
+        return self.groups if self.groups[0].trailing else self.groups[1:]
 
     def _add(self, equation: Equation) -> None:
         last, module = self.groups[-1], self._module(equation)
@@ -126,10 +126,10 @@ class Grouping:
         strange = equation.op_class in (LOOP, UNKNOWN) and (equation.grad or equation.flops or equation.owners)
         if draft is not None or equation.op_class == PRODUCT or strange:
             self.groups.append(Group(equation.path, [equation], draft))
-        elif last.tail and _continues(equation, last.tail[-1]):
-            last.tail[-1].append(equation)
+        elif last.trailing and _continues(equation, last.trailing[-1]):
+            last.trailing[-1].append(equation)
         else:
-            last.tail.append([equation])
+            last.trailing.append([equation])
 
     def _loop(self, equation: Equation) -> Draft | None:
         called = self.calls.get(equation.path)
@@ -158,7 +158,7 @@ def _attentions(equations: list[Equation], calls: Calls) -> dict[Equation, Draft
 
 def _is_bias(equation: Equation, last: Group) -> bool:
     """A parameter that is added at once, in the same module."""
-    if last.draft is None or last.draft.kind not in BIASED or last.draft.config["bias"] or last.tail:
+    if last.draft is None or last.draft.kind not in BIASED or last.draft.config["bias"] or last.trailing:
         return False
     owned = [value for value in equation.inputs if value.owners]
     return equation.name == "add" and len(owned) == 1 and owned[0].size == last.draft.channels_out

@@ -79,12 +79,12 @@ class Layers:
         return [self._layer(group, calls) for group in groups]
 
     def _layer(self, group: Group, calls: Calls) -> Layer:
-        tail = tuple(t for operation in group.tail for t in tail_of(operation, calls))
+        trailing = tuple(t for operation in group.trailing for t in trailing_ops(operation, calls))
         if not group.own:
-            return Layer("glue", {"batch": self.batch}, 1, 1, tail, trainable=False, input_grad=False)
+            return Layer("nonparametric", {"batch": self.batch}, 1, 1, trailing, trainable=False, input_grad=False)
         values, tensors = self._parameters(group)
         layer = self._drafted(group, values, tensors) or self._opaque(group, values, tensors)
-        return replace(layer, tail=tail)
+        return replace(layer, trailing=trailing)
 
     def _parameters(self, group: Group) -> tuple[int, int]:
         """How many this group is the first to train: the optimiser visits each once."""
@@ -131,7 +131,7 @@ class Layers:
         return Layer("opaque", config, shape_in[-1], shape_out[-1], (), name, tensors > 0, grad)
 
     def _backward_of(self, group: Group) -> list[Equation]:
-        """Each equation is somebody's once; in the model's own scope there are also those of tails."""
+        """Each equation is somebody's once; in the model's own scope there are also those of trailing operations."""
         there = self._backward.get(group.path, [])
         own = [e for e in there if group.path or e.op_class in (PRODUCT, LOOP, UNKNOWN)]
         self._backward[group.path] = [e for e in there if e not in own]
@@ -151,7 +151,7 @@ def _module_of(owners: set[str]) -> str:
     return module if module and attribute in ATTRIBUTES else name
 
 
-def tail_of(operation: list[Equation], calls: Calls) -> list[TrailingOp]:
+def trailing_ops(operation: list[Equation], calls: Calls) -> list[TrailingOp]:
     first, last = operation[0], operation[-1]
     module = calls[first.path][0] if first.path in calls else None
     if isinstance(module, nnx.Dropout):

@@ -130,4 +130,4 @@ def _with_loss(last: Layer, output: Value) -> Layer:
         if scores
         else (TrailingOp("elementwise", n, n), TrailingOp("reduce", n, 1.0))
     )
-    return replace(last, tail=(*last.tail, *loss))
+    return replace(last, trailing=(*last.trailing, *loss))

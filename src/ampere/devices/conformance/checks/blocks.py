@@ -22,7 +22,7 @@ def linear(channels_in: int, channels_out: int, rows: int = 32, **more: Any) -> 
         "kind": "linear",
         "config": {"lead": [rows], "bias": True},
         "channels": [channels_in, channels_out],
-        "tail": [],
+        "trailing": [],
         "name": "",
         "trainable": True,
         "input_grad": False,
@@ -37,7 +37,7 @@ def subject(*layers: dict[str, Any], rows: int = 32) -> dict[str, Any]:
 def perceptron(rows: int = 32) -> dict[str, Any]:
     """Two layers with a rectifier between them."""
     relu = [["elementwise", 24.0 * rows, 24.0 * rows, True]]
-    return subject(linear(16, 24, rows, tail=relu), linear(24, 10, rows, input_grad=True), rows=rows)
+    return subject(linear(16, 24, rows, trailing=relu), linear(24, 10, rows, input_grad=True), rows=rows)
 
 
 # Blocks: trained for real, with every figure, and figures that agree with each other and with the clock.
