@@ -80,7 +80,7 @@ def test_users_own_loss() -> None:
 def test_values_that_python_looks_at_take_a_real_step() -> None:
     network = trace(*ZOO["deciding"]())
     assert [layer.name for layer in network.layers] == ["a", "b", "head"]
-    assert "traced with a real step on the CPU" in network.notes[-1]
+    assert "traced with one real step on the CPU" in network.notes[-1]
 
 
 def test_real_step_of_a_model_on_meta() -> None:

@@ -1,4 +1,15 @@
-"""The non-parametric operations that follow a layer: how each is carried out."""
+"""How the operations that follow a layer are carried out, given only what each reads and writes.
+
+    dropout      all of it, or only the drawing of its mask where that has no backward
+    elementwise  relu, or a sum with an earlier tensor where twice as much is read as written
+    pool         max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
+    reduce       softmax where the size stays, else the mean over the dimensions that go
+    copy         a copy, a part, a concatenation, or a repetition
+    other        relu
+
+An operation that does not fit the tensor it follows is done elementwise on what is there. One without backward
+among those with it is not on the way to the loss: it is done aside.
+"""
 
 from itertools import combinations
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -7,22 +18,12 @@ from ampere.core.kinds.kind import Shape, product
 
 from .layer import TrailingOp
 
-# How an operation of a layer's tail is carried out, given only what it reads and writes.
-#
-#     dropout      all of it, or only the drawing of its mask where that has no backward
-#     elementwise  relu, or a sum with an earlier tensor where twice as much is read as written
-#     pool         max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
-#     reduce       softmax where the size stays, else the mean over the dimensions that go
-#     copy         a copy, a part, a concatenation, or a repetition
-#     other        relu
-#
-# An operation that does not fit the tensor it follows is done elementwise on what is there. One without
-# backward among those with it is not on the way to the loss: it is done aside.
-
 TWO_OPERANDS = 1.75  # values read for each one written, from which on a second tensor must be among them
 
 
 class TrailingPlan(NamedTuple):
+    """What a runtime does for one trailing operation."""
+
     action: str
     shape: Shape  # of the result
     sizes: Tuple[int, ...] = ()  # kernel, dimensions or size: what the action needs to know
@@ -137,9 +138,6 @@ PLANNERS: Dict[str, Callable[[TrailingOp, Shape], Options]] = {
     "reduce": _plan_reduce,
     "copy": _plan_copy,
 }
-
-
-# Several operations of a tail that are one idea: dropout, and the loss at the end of a network.
 
 
 def with_dropout(trailing: Tuple[TrailingOp, ...]) -> Tuple[TrailingOp, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ampere.core import Layer, Network
+from ampere.core import KINDS, Layer, Network
 from ampere.core.network import with_loss
 
 Subject = Mapping[str, Any]  # how the worker builds it: from layers, or with a factory
@@ -43,6 +43,6 @@ def slices(network: Network, rng: Random, count: int) -> list[Experiment]:
         length = rng.choice((1, 1, 2, 3))
         start = rng.randrange(max(1, len(network.layers) - length + 1))
         layers = network.layers[start : start + length]
-        if all(layer.kind not in ("opaque", "nonparametric") for layer in layers) and any(layer.trainable for layer in layers):
+        if all(KINDS[layer.kind].has_surface for layer in layers) and any(layer.trainable for layer in layers):
             found.append(of_layers(layers, network.batch))
     return found

@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from ampere.core import Layer, Network, TrailingOp, work
+from ampere.core.kinds import resized
 from ampere.core.kinds.kind import Shape
 from ampere.core.trailing_ops import plan_trailing, with_dropout
 from ampere.core.wiring import has_gradient, shape_out
@@ -16,7 +17,6 @@ from ampere.storage.profile import Observation
 
 from .experiment import Experiment
 from .observing import merged
-from .sources import FIXED_WIDTHS
 
 # Layers and operations trained alone, one stage of a step at a time.
 
@@ -25,7 +25,11 @@ NARROWER, WIDER = 0.4, 1.2  # how far from a badly known operation others are tr
 
 def stages_of(layer: Layer) -> tuple[str, ...]:
     """The stages in which a layer has something to do."""
-    comes_back = layer.input_grad and any(t.backward for t in layer.trailing) if layer.kind == "nonparametric" else layer.backward
+    comes_back = (
+        layer.input_grad and any(t.backward for t in layer.trailing)
+        if layer.kind == "nonparametric"
+        else layer.backward
+    )
     busy = {"forward": True, "backward": comes_back, "update": work(layer).parameters > 0}
     return tuple(stage for stage, something_to_do in busy.items() if something_to_do)
 
@@ -58,18 +62,12 @@ def can_stand_alone(operation: Layer) -> bool:
 
 def near(operation: Layer, rng: Random) -> Layer:
     """The same operation on somewhat more or fewer channels; itself where its sizes are tied to each other."""
-    c = operation.config
     first, second = rng.uniform(NARROWER, WIDER), rng.uniform(NARROWER, WIDER)
     if operation.kind == "nonparametric":
         return _tail_near(operation, first)
-    if operation.kind in FIXED_WIDTHS or c.get("groups", 1) > 1:
+    if operation.config.get("groups", 1) > 1:
         return operation
-    if operation.kind == "embedding":
-        return operation.with_channels(operation.channels_in, _scaled(operation.channels_out, second))
-    channels_in = _scaled(operation.channels_in, first)
-    if operation.kind.startswith("norm") or c.get("groups", 1) == 0:
-        return operation.with_channels(channels_in, channels_in * operation.channels_out // operation.channels_in)
-    return operation.with_channels(channels_in, _scaled(operation.channels_out, second))
+    return resized(operation, _scaled(operation.channels_in, first), _scaled(operation.channels_out, second))
 
 
 def _tail_near(operation: Layer, factor: float) -> Layer:

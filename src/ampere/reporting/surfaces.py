@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ampere.core import Layer, Network, units
-from ampere.core.kinds import group
+from ampere.core.kinds import group, kind_of_group
 from ampere.estimation.estimate import Z90, Estimator, LayerShare
 from ampere.reporting import curve, heatmap, naming
 from ampere.storage.profile import Observation, Profile
@@ -18,7 +18,6 @@ from .scales import tick, whole
 
 FEWEST = 3  # places of a surface that must have been seen for it to be shown
 CELLS, FINEST, STEPS = 2_600, 40, 64  # cells of all heat maps together, of one side, and of a line
-NO_SURFACE = ("nonparametric", "opaque")
 Place = tuple[int, int]
 
 
@@ -62,7 +61,7 @@ def most_measured(profile: Profile) -> dict[str, Known]:
         known = _known(found)
         if (
             len(known.places) >= FEWEST
-            and name not in NO_SURFACE
+            and kind_of_group(name).has_surface
             and (name not in best or len(known.places) > len(best[name].places))
         ):
             best[name] = known

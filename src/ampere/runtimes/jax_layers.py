@@ -11,6 +11,8 @@ from ampere.core import Layer
 from ampere.core.kinds.kind import Shape
 from ampere.core.kinds.recurrent import GATES
 
+from .table import checked_builders
+
 # How arrays lie in memory in JAX: images with their channels last, heads of attention after their places.
 #
 # A described network knows shapes as PyTorch has them. What a layer reads is made up, so another order of its values
@@ -241,22 +243,25 @@ class Nothing(nnx.Module):
         return values
 
 
-BUILDERS: Dict[str, Callable[[Layer, Any], nnx.Module]] = {
-    "conv": _convolution,
-    "conv_grouped": _convolution,
-    "conv_transposed": _transposed,
-    "linear": _linear,
-    "matmul": lambda layer, dtype: Matmul(),
-    "attention": lambda layer, dtype: Attention(layer),
-    "lstm": Recurrent,
-    "gru": Recurrent,
-    "rnn": Recurrent,
-    "norm_batch": _norm_batch,
-    "norm_layer": _norm_layer,
-    "embedding": _embedding,
-    "scale": Scale,
-    "nonparametric": lambda layer, dtype: Nothing(),
-}
+BUILDERS: Dict[str, Callable[[Layer, Any], nnx.Module]] = checked_builders(
+    "jax",
+    {
+        "conv": _convolution,
+        "conv_grouped": _convolution,
+        "conv_transposed": _transposed,
+        "linear": _linear,
+        "matmul": lambda layer, dtype: Matmul(),
+        "attention": lambda layer, dtype: Attention(layer),
+        "lstm": Recurrent,
+        "gru": Recurrent,
+        "rnn": Recurrent,
+        "norm_batch": _norm_batch,
+        "norm_layer": _norm_layer,
+        "embedding": _embedding,
+        "scale": Scale,
+        "nonparametric": lambda layer, dtype: Nothing(),
+    },
+)
 
 
 def drop(key: Key, values: Array) -> Array:

@@ -9,9 +9,9 @@ from flax import nnx
 from jax import Array, lax
 
 from ampere.core import Layer, Network
-from ampere.core.kinds.kind import Shape
+from ampere.core.kinds.kind import Operand, Shape
 from ampere.core.trailing_ops import TrailingPlan
-from ampere.core.wiring import Node, Operand, Read, Wiring, wire
+from ampere.core.wiring import Node, Read, Wiring, wire
 
 from .jax_layers import axes, axis, build_layer, drop, stored
 from .jax_layers import is_random as layer_is_random

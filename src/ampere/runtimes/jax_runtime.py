@@ -16,6 +16,7 @@ from jax import Array
 
 from ampere.core import Network, TrainingSetup
 from ampere.core.network import InputSpec
+from ampere.core.optimizers import OPTIMIZERS
 from ampere.core.yardstick import YARDSTICK
 
 from .jax_network import Arrays, Chain, Variables, loss_of, normal
@@ -23,13 +24,14 @@ from .runtime import Training
 from .table import description_of, refuse_lacking
 from .user_code import failed, find_factory
 
-# The loss that every runtime here trains with.
-
-
-# A flax model by its own code, with what a described network offers: variables, and a loss of them.
+SEED = 0
+COMPILED_AT_MOST = 300  # programs that are kept: a variant is trained in several rounds, and compiled once
+DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
 
 class OwnCode:
+    """A flax model by its own code, with what a described network offers: variables, and a loss of them."""
+
     random = False  # its random numbers are those of its own nnx.Rngs, which are among its variables
 
     def __init__(self, workload: Dict[str, Any], dtype: Any) -> None:
@@ -75,7 +77,7 @@ class OwnCode:
 def _called_with(workload: Dict[str, Any], example: Any, rng: np.random.Generator) -> Tuple[Any, Dict[str, Any]]:
     specs = workload.get("inputs")
     if specs is None and example is None:
-        raise failed("{} tells no example inputs; give their shapes".format(workload["factory"]))
+        raise failed("{} returns no example inputs: give their shapes".format(workload["factory"]))
     given = example if specs is None else tuple(_array(InputSpec.from_json(spec), rng) for spec in specs)
     if isinstance(given, dict):
         return (), given
@@ -87,20 +89,6 @@ def _array(spec: InputSpec, rng: np.random.Generator) -> Array:
         return normal(rng, spec.shape, jnp.dtype(spec.dtype))
     high = 2 if spec.high is None else spec.high
     return jnp.asarray(rng.integers(0, high, spec.shape).astype(spec.dtype))
-
-
-# Training with JAX: flax for layers, optax for updates, one compiled function for a whole step.
-
-SEED = 0
-COMPILED_AT_MOST = 300  # programs that are kept: a variant is trained in several rounds, and compiled once
-
-OPTIMIZERS: Dict[str, Callable[[], optax.GradientTransformation]] = {
-    "sgd": lambda: optax.sgd(1e-3),
-    "momentum": lambda: optax.sgd(1e-3, momentum=0.9),
-    "adam": lambda: optax.adam(1e-4),
-    "adamw": lambda: optax.adamw(1e-4, weight_decay=1e-2),
-}
-DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
 
 Trainable = Union[Chain, OwnCode]
@@ -152,7 +140,7 @@ class JaxRuntime:
 
 def _compiled(workload: Dict[str, Any], setup: TrainingSetup) -> Program:
     began = time.monotonic()
-    chain, optimizer = _trainable(workload, DTYPES[setup.dtype]), OPTIMIZERS[setup.optimizer]()
+    chain, optimizer = _trainable(workload, DTYPES[setup.dtype]), OPTIMIZERS[setup.optimizer].make("jax")
     # The first three are given away: XLA writes what they become where they were.
     step = jax.jit(_step_of(chain, optimizer), donate_argnums=(0, 1, 2))
     program = step.lower(*_start(chain, optimizer)).compile()

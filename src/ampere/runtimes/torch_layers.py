@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from ampere.core import Layer
 
+from .table import checked_builders
+
 DROPOUT = 0.1  # the usual share; drawing halves would cost twice as much
 
 CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
@@ -126,19 +128,22 @@ class Attention(nn.Module):
         return attend(query, key, value, dropout_p=self.dropout, is_causal=self.causal)
 
 
-BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = {
-    "conv": _convolution,
-    "conv_grouped": _convolution,
-    "conv_transposed": _transposed,
-    "linear": _linear,
-    "matmul": lambda layer: Matmul(),
-    "attention": Attention,
-    "lstm": Recurrent,
-    "gru": Recurrent,
-    "rnn": Recurrent,
-    "norm_batch": _norm_batch,
-    "norm_layer": _norm_layer,
-    "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
-    "scale": Scale,
-    "nonparametric": lambda layer: nn.Identity(),
-}
+BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
+    "torch",
+    {
+        "conv": _convolution,
+        "conv_grouped": _convolution,
+        "conv_transposed": _transposed,
+        "linear": _linear,
+        "matmul": lambda layer: Matmul(),
+        "attention": Attention,
+        "lstm": Recurrent,
+        "gru": Recurrent,
+        "rnn": Recurrent,
+        "norm_batch": _norm_batch,
+        "norm_layer": _norm_layer,
+        "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
+        "scale": Scale,
+        "nonparametric": lambda layer: nn.Identity(),
+    },
+)

@@ -13,9 +13,8 @@ from ampere.core.network import InputSpec
 
 from .user_code import failed, find_factory
 
-# Tensors from what is known of a model's inputs, and what is known from tensors.
-
 Specs = Union[List[InputSpec], Dict[str, InputSpec]]
+Arguments = Tuple[List[Any], Dict[str, Any]]
 
 
 def tensors_of(specs: Any, device: str = "cpu") -> Any:
@@ -54,9 +53,6 @@ def _spec(tensor: Any) -> InputSpec:
     if not (tensor.is_floating_point() or tensor.is_complex() or tensor.is_meta) and tensor.numel():
         high = int(tensor.max()) + 1
     return InputSpec(tuple(tensor.shape), str(tensor.dtype).replace("torch.", ""), high)
-
-
-# The loss of a training step when the user names none, for real tensors and for shapes alone.
 
 
 def training_loss(output: Any) -> Any:
@@ -110,11 +106,6 @@ def _labels(rows: int, classes: int, device: str) -> Any:
     return torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(0)).to(device)
 
 
-# PyTorch models by their own code.
-
-Arguments = Tuple[List[Any], Dict[str, Any]]
-
-
 def build_from_factory(
     workload: Dict[str, Any], dtype: torch.dtype, made_ready: Callable[[nn.Module], Any] = lambda model: model
 ) -> Tuple[nn.Module, Callable[[], Tensor]]:
@@ -134,7 +125,7 @@ def build_from_factory(
 def _arguments(workload: Dict[str, Any], example: Any, dtype: torch.dtype) -> Arguments:
     specs = workload.get("inputs")
     if specs is None and example is None:
-        raise failed("{} tells no example inputs; give their shapes".format(workload["factory"]))
+        raise failed("{} returns no example inputs: give their shapes".format(workload["factory"]))
     inputs = tensors_of(_specs(specs)) if specs is not None else example
     if isinstance(inputs, dict):
         return [], {name: _ready(value, dtype, workload) for name, value in inputs.items()}

@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ampere.core import Network
-from ampere.core.kinds.kind import Shape
+from ampere.core.kinds.kind import Operand, Shape
 from ampere.core.trailing_ops import TrailingPlan
-from ampere.core.wiring import Node, Operand, Read, Wiring, wire
+from ampere.core.wiring import Node, Read, Wiring, wire
 
 from .runtime import Part
 from .torch_layers import DROPOUT, build_layer

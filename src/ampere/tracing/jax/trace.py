@@ -18,8 +18,6 @@ from .grouping import Grouping
 from .layers import Layers, notes_of
 from .scopes import Calls, named_calls
 
-# A model as a function of its parameters, and the equations of its training step.
-
 LONGEST_MESSAGE = 300
 
 
@@ -96,9 +94,6 @@ def _name(path: Any) -> str:
     """`layers.0.kernel` of a parameter's place among the others."""
     keys = [getattr(key, "key", getattr(key, "idx", None)) for key in path]
     return ".".join(str(key) for key in keys if key is not None)
-
-
-# A flax model becomes a Network: its step is turned into equations, of which none is run.
 
 
 def trace(model: nnx.Module, inputs: Any, *, name: str = "") -> Network:
