@@ -216,6 +216,19 @@ class Scale(nnx.Module):
         return values * jnp.tile(self.scale[...], self.repeats)[: values.size]
 
 
+class Gather(nnx.Module):
+    def __call__(self, key: Key, rows: Array, index: Array) -> Array:
+        return rows[index]
+
+
+class Scatter(nnx.Module):
+    def __init__(self, layer: Layer) -> None:
+        self.rows = int(layer.config["rows_out"])
+
+    def __call__(self, key: Key, rows: Array, index: Array) -> Array:
+        return jnp.zeros((self.rows, rows.shape[1]), rows.dtype).at[index].add(rows)
+
+
 class Matmul(nnx.Module):
     def __call__(self, key: Key, left: Array, right: Array) -> Array:
         return jnp.matmul(left, right)
@@ -258,6 +271,8 @@ BUILDERS: Dict[str, Callable[[Layer, Any], nnx.Module]] = checked_builders(
         "norm_batch": _norm_batch,
         "norm_layer": _norm_layer,
         "embedding": _embedding,
+        "gather": lambda layer, dtype: Gather(),
+        "scatter": lambda layer, dtype: Scatter(layer),
         "scale": Scale,
         "nonparametric": lambda layer, dtype: Nothing(),
     },

@@ -112,6 +112,21 @@ class Scale(nn.Module):
         return values * self.weight.repeat(self.repeats)[: values.numel()]
 
 
+class Gather(nn.Module):
+    def forward(self, rows: Tensor, index: Tensor) -> Tensor:
+        return rows.gather(0, index[:, None]) if rows.shape[1] == 1 else rows.index_select(0, index)
+
+
+class Scatter(nn.Module):
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self.rows = int(layer.config["rows_out"])
+
+    def forward(self, rows: Tensor, index: Tensor) -> Tensor:
+        zeros = rows.new_zeros(self.rows, rows.shape[1])
+        return zeros.scatter_add(0, index[:, None], rows) if rows.shape[1] == 1 else zeros.index_add(0, index, rows)
+
+
 class Matmul(nn.Module):
     def forward(self, left: Tensor, right: Tensor) -> Tensor:
         return torch.matmul(left, right)
@@ -143,6 +158,8 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
         "norm_batch": _norm_batch,
         "norm_layer": _norm_layer,
         "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
+        "gather": lambda layer: Gather(),
+        "scatter": Scatter,
         "scale": Scale,
         "nonparametric": lambda layer: nn.Identity(),
     },
