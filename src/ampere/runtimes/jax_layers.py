@@ -4,6 +4,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jax import Array, lax
 
@@ -216,6 +217,25 @@ class Scale(nnx.Module):
         return values * jnp.tile(self.scale[...], self.repeats)[: values.size]
 
 
+class EmbeddingBag(nnx.Module):
+    """Bags that are as even as the number of tokens lets them be."""
+
+    def __init__(self, layer: Layer, dtype: Any) -> None:
+        c: Any = layer.config
+        sizes = layer.channels_in, layer.channels_out
+        self.table = nnx.Embed(*sizes, dtype=dtype, param_dtype=dtype, rngs=nnx.Rngs(0))
+        self.tokens, self.bags = int(c["tokens"]), int(c["bags"])
+        self.mean, self.largest = bool(c.get("mean")), bool(c.get("largest"))
+
+    def __call__(self, key: Key, tokens: Array) -> Array:
+        starts = np.arange(self.bags) * self.tokens // self.bags
+        counts = np.diff(starts, append=self.tokens)
+        bag_of = np.repeat(np.arange(self.bags), counts)
+        gathered = jax.ops.segment_max if self.largest else jax.ops.segment_sum
+        made: Array = gathered(self.table(tokens), bag_of, self.bags, indices_are_sorted=True)
+        return made / jnp.asarray(counts, made.dtype)[:, None] if self.mean else made
+
+
 class Gather(nnx.Module):
     def __call__(self, key: Key, rows: Array, index: Array) -> Array:
         return rows[index]
@@ -271,6 +291,7 @@ BUILDERS: Dict[str, Callable[[Layer, Any], nnx.Module]] = checked_builders(
         "norm_batch": _norm_batch,
         "norm_layer": _norm_layer,
         "embedding": _embedding,
+        "embedding_bag": EmbeddingBag,
         "gather": lambda layer, dtype: Gather(),
         "scatter": lambda layer, dtype: Scatter(layer),
         "scale": Scale,

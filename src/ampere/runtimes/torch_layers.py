@@ -112,6 +112,21 @@ class Scale(nn.Module):
         return values * self.weight.repeat(self.repeats)[: values.numel()]
 
 
+class EmbeddingBag(nn.EmbeddingBag):
+    """Bags that are as even as the number of tokens lets them be."""
+
+    starts: Tensor
+
+    def __init__(self, layer: Layer) -> None:
+        c: Any = layer.config
+        mode = "mean" if c.get("mean") else "max" if c.get("largest") else "sum"
+        super().__init__(layer.channels_in, layer.channels_out, mode=mode)
+        self.register_buffer("starts", torch.arange(c["bags"]) * c["tokens"] // c["bags"])
+
+    def forward(self, tokens: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(tokens, self.starts)
+
+
 class Gather(nn.Module):
     def forward(self, rows: Tensor, index: Tensor) -> Tensor:
         return rows.gather(0, index[:, None]) if rows.shape[1] == 1 else rows.index_select(0, index)
@@ -158,6 +173,7 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
         "norm_batch": _norm_batch,
         "norm_layer": _norm_layer,
         "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
+        "embedding_bag": EmbeddingBag,
         "gather": lambda layer: Gather(),
         "scatter": Scatter,
         "scale": Scale,

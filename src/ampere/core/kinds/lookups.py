@@ -1,6 +1,9 @@
 """Layers that read or write rows at places which whole numbers name.
 
 embedding  config: lead (tokens); channels_in is the vocabulary
+embedding_bag
+           config: tokens, bags; the rows of each bag are added up, or averaged where `mean`, or the largest of
+           their values taken where `largest`; channels_in is the vocabulary
 gather     config: rows_in, rows_out; reads rows_out of the rows of an activation; channels are the values that one
            index moves in one piece: 1 where every value has an index of its own
 scatter    config: rows_in, rows_out; adds rows_in rows to those of rows_out that the indices name; channels as above
@@ -55,6 +58,41 @@ EMBEDDING = Kind(
     (Layer("embedding", {"lead": (3, 5)}, 11, 6, input_grad=False),),
     torch={"embedding": _embedding},
     jax=dict.fromkeys(("gather", "take"), _embedding_from_jax),
+    widths=OUTPUT,
+)
+
+BAG_MODES: Tuple[Dict[str, Any], ...] = ({}, {"mean": True}, {"largest": True})  # as PyTorch numbers them
+
+
+def _bag_work(layer: Layer, width: int) -> Work:
+    table, (tokens, bags) = layer.channels_in * layer.channels_out, (layer.config["tokens"], layer.config["bags"])
+    moved = (tokens + bags) * layer.channels_out
+    return Work(
+        launches=1 + 2 * int(layer.trainable),
+        values=moved * (1 + int(layer.trainable)) + table * int(layer.trainable),
+        parameters=table * int(layer.trainable),
+        parameter_tensors=int(layer.trainable),
+    )
+
+
+def _bag(args: Sequence[Any], result: Any, owned: Owned) -> Optional[Draft]:
+    table, tokens, mode = args[0], args[1], args[4] if len(args) > 4 else 0
+    if not owned(table):
+        return None
+    config = {"tokens": int(tokens.numel()), "bags": int(result[0].shape[0]), **BAG_MODES[mode]}
+    return Draft("embedding_bag", config, int(table.shape[0]), int(table.shape[1]), (table,))
+
+
+EMBEDDING_BAG = Kind(
+    "embedding_bag",
+    "embedding bag",
+    _bag_work,
+    lambda layer, width: (layer.channels_in, layer.channels_out, layer.config["tokens"], layer.config["bags"]),
+    lambda layer: (Operand((layer.config["tokens"],), False, layer.channels_in),),
+    lambda layer: (layer.config["bags"], layer.channels_out),
+    ("torch", "jax"),
+    tuple(Layer("embedding_bag", {"tokens": 17, "bags": 5, **mode}, 11, 6, input_grad=False) for mode in BAG_MODES),
+    torch={"_embedding_bag": _bag},
     widths=OUTPUT,
 )
 
@@ -202,4 +240,4 @@ SCATTER = _rows(
     {"scatter-add": _scatter_from_jax},
 )
 
-KINDS = (EMBEDDING, GATHER, SCATTER)
+KINDS = (EMBEDDING, EMBEDDING_BAG, GATHER, SCATTER)
