@@ -98,7 +98,7 @@ def pool(row: dict[str, str]) -> Layer:
     batch, channels, side = int(row["batch_size"]), int(row["in_chan"]), int(row["im_side_length"])
     out = (side - int(row["k_side_length"])) // int(row["stride"]) + 1
     pooled = TrailingOp("pool", float(batch * channels * side**2), float(batch * channels * out**2), backward=False)
-    return Layer("glue", {"batch": batch}, channels, channels, (pooled,), trainable=False, input_grad=False)
+    return Layer("nonparametric", {"batch": batch}, channels, channels, (pooled,), trainable=False, input_grad=False)
 
 
 LAYERS: dict[str, Callable[[dict[str, str]], Layer]] = {"conv": conv, "linear": linear, "pool": pool}

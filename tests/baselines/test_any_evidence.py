@@ -11,7 +11,7 @@ from ampere.core import Layer, Network
 from ampere.profiling.isolated import alone, operations, stages_of
 
 LSTM = Layer("lstm", {"batch": 4, "length": 6, "layers": 1, "directions": 1, "bias": True}, 8, 16)
-FAR = Network((conv(2000, 3000), linear(7, 5000), LSTM, Layer("glue", {"batch": 4}, 1, 1)), 10)
+FAR = Network((conv(2000, 3000), linear(7, 5000), LSTM, Layer("nonparametric", {"batch": 4}, 1, 1)), 10)
 FROZEN = Network((linear(4, 4), Layer("linear", {"lead": (2,), "bias": False}, 4, 4, trainable=False)), 2)
 
 costs = st.floats(1e-7, 1e2)

@@ -55,7 +55,7 @@ def test_both_roofs_bind_somewhere():
 def stage_seconds(layer: Layer, stage: str) -> float:
     """A device whose stages are polynomials of a layer's sizes."""
     asked, channels = work(layer), layer.channels_in * layer.channels_out
-    moved = sum(tail.values_in + tail.values_out for tail in layer.tail)
+    moved = sum(tail.values_in + tail.values_out for tail in layer.trailing)
     each = {
         "forward": 4e-6 + asked.flops * 9e-12 + moved * 2e-10,
         "backward": 1e-5 + asked.flops * 2e-11 + channels * 1e-8 + asked.values * 1e-10,
@@ -81,7 +81,7 @@ def test_neuralpower():
 def kernel_seconds(operation: Layer, stage: str) -> float:
     """A device with a step at 32 channels, which no polynomial has."""
     slow = 2.0 if operation.channels_out > 32 else 1.0
-    moved = sum(tail.values_in + tail.values_out for tail in operation.tail)
+    moved = sum(tail.values_in + tail.values_out for tail in operation.trailing)
     return slow * (stage_seconds(operation, stage) + moved * 1e-10)
 
 

@@ -16,7 +16,7 @@ from ampere.core.errors import WorkerError
 from ampere.runtimes import Description
 from ampere.runtimes.torch_runtime import TorchRuntime
 
-RUNTIME = Description("stubborn_runtime", ("stubborn",), "pip install stubborn")
+RUNTIME = Description("stubborn_runtime", ("stubborn",), "pip install stubborn", frozenset({"conv", "linear"}))
 
 
 class Stubborn(TorchRuntime):

@@ -4,8 +4,10 @@ import pytest
 
 from ampere import runtimes
 from ampere.core.errors import WorkerError
+from ampere.core.kinds import built_by
+from ampere.core.kinds.convolution import transposed_example
 from ampere.runtimes import Description, installed
-from ampere.runtimes.conformance import EXAMPLES, STRANGER, RuntimeConformance, separable, transposed
+from ampere.runtimes.conformance import EXAMPLES, STRANGER, RuntimeConformance, separable
 from ampere.runtimes.table import OURS
 
 
@@ -47,7 +49,7 @@ def test_each_of_ours_is_held_to_it():
 
 
 def test_limits_within_a_kind_are_put_to_the_test():
-    assert OURS["jax"].lacks(transposed(groups=2))
+    assert OURS["jax"].lacks(transposed_example(groups=2))
     assert [bool(OURS["mnn"].lacks(layer)) for layer in EXAMPLES["conv_transposed"]] == [True, False, True]
 
 
@@ -59,7 +61,7 @@ class Broken(RuntimeConformance):
 def broken(monkeypatch):
     """PyTorch's runtime with what it makes changed."""
     torch_runtime = pytest.importorskip("ampere.runtimes.torch_runtime", reason=OURS["torch"].install)
-    monkeypatch.setitem(OURS, "broken", Description("", (), ""))
+    monkeypatch.setitem(OURS, "broken", Description("", (), "", built_by("torch")))
 
     def change(made):
         class Mutant(torch_runtime.TorchRuntime):
@@ -91,10 +93,10 @@ def test_one_that_refuses_without_a_name_is_found_out(broken):
         raise WorkerError("variant_failed", "no")
 
     with pytest.raises(AssertionError):
-        broken(refusing).test_an_impossible_layer_is_refused_by_name(STRANGER)
+        broken(refusing).test_an_unsupported_layer_is_refused_by_name(STRANGER)
 
 
 def test_one_that_builds_something_else_instead_is_found_out(broken):
     suite = broken(lambda build, workload, setup: build(separable(), setup))
     with pytest.raises(AssertionError, match="broken refuses nothing"):
-        suite.test_an_impossible_layer_is_refused_by_name(STRANGER)
+        suite.test_an_unsupported_layer_is_refused_by_name(STRANGER)

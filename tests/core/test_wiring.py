@@ -15,8 +15,8 @@ from ampere.models import SPACES
 from ampere.tracing.trace import trace
 
 
-def linear(channels_in, channels_out, lead=(2,), tail=(), **more):
-    return Layer("linear", {"lead": lead, "bias": True}, channels_in, channels_out, tail, **more)
+def linear(channels_in, channels_out, lead=(2,), trailing=(), **more):
+    return Layer("linear", {"lead": lead, "bias": True}, channels_in, channels_out, trailing, **more)
 
 
 def wired(*layers):
@@ -74,7 +74,7 @@ def test_a_linear_layer_after_a_sequence_reads_its_last_entry():
 
 def test_a_sum_reads_what_nothing_has_read_yet():
     add = (TrailingOp("elementwise", 24, 12),)
-    stem, main, side = linear(8, 4, input_grad=False), linear(4, 6), linear(4, 6, tail=add)
+    stem, main, side = linear(8, 4, input_grad=False), linear(4, 6), linear(4, 6, trailing=add)
     wiring = wired(stem, main, linear(6, 4), linear(4, 6), side)
     assert wiring.nodes[-1].reads[1].value == wiring.nodes[3].writes
     assert wiring.dangling == ()
@@ -107,7 +107,7 @@ def test_the_next_layer_decides_what_a_pool_leaves():
     assert plan_trailing(pool, (2, 4, 12), wanted=24).shape == (2, 4, 3)
 
 
-def test_the_loss_in_the_last_tail_is_left_to_the_runtime():
+def test_the_loss_in_the_last_trailing_operations_is_left_to_the_runtime():
     relu, softmax, nll = TrailingOp("elementwise", 6, 6), TrailingOp("reduce", 6, 6), TrailingOp("reduce", 6, 1)
     square, mean = TrailingOp("elementwise", 6, 6), TrailingOp("reduce", 6, 1)
     assert without_loss((relu, softmax, nll)) == (relu,)
@@ -126,7 +126,7 @@ def test_the_networks_of_our_spaces_have_no_loose_ends(name):
     assert wiring.dangling == ()
 
 
-def test_tails_of_known_sizes():
+def test_trailing_operations_of_known_sizes():
     image = (2, 8, 12, 12)
     values = product(image)
     cases = {
@@ -156,6 +156,6 @@ def test_tails_of_known_sizes():
     st.floats(0, 1e6),
     st.lists(st.integers(1, 9), min_size=1, max_size=5).map(tuple),
 )
-def test_any_tail_has_a_plan(op, read, written, shape):
+def test_any_trailing_operation_has_a_plan(op, read, written, shape):
     plan = plan_trailing(TrailingOp(op, read, written), shape)
     assert all(n >= 1 for n in plan.shape)

@@ -16,7 +16,7 @@ from ampere.core.errors import DeviceError, UsageError
 from ampere.devices import VariantDied, describe, opened, setup_on
 from ampere.devices.tcp import TcpAddress, TcpWorker
 
-LAYER = {"kind": "linear", "config": {"lead": [32], "bias": True}, "channels": [16, 8], "tail": []}
+LAYER = {"kind": "linear", "config": {"lead": [32], "bias": True}, "channels": [16, 8], "trailing": []}
 LAYERS = {"layers": {"batch": 32, "layers": [{**LAYER, "trainable": True, "input_grad": False}]}}
 QUICK = {"iterations": 2, "warmup": 1}
 MLP = """

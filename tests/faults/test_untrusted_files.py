@@ -118,8 +118,8 @@ LAYERS: dict[str, tuple[tuple[Any, ...], Any]] = {  # where in a layer, and what
     "absurd-channels": (("channels",), [10**29, 5]),
     "no-channels": (("channels",), [0, 5]),
     "three-channels": (("channels",), [1, 2, 3]),
-    "tail-not-finite": (("tail",), [["elementwise", "nan", 1, True]]),
-    "tail-unknown": (("tail",), [[CODE, 1, 1, True]]),
+    "trailing-not-finite": (("trailing",), [["elementwise", "nan", 1, True]]),
+    "trailing-unknown": (("trailing",), [[CODE, 1, 1, True]]),
 }
 
 
@@ -159,7 +159,7 @@ def profile_files() -> dict[str, bytes]:
         "function-endless": (("layers", "functions", 0), ["lstm", LSTM]),
         "channels-text": ((*row, 1), "x" * 1_000_000),
         "channels-negative": ((*row, 2), -1),
-        "tail-not-finite": ((*row, 3), [["elementwise", "inf", 1, True]]),
+        "trailing-not-finite": ((*row, 3), [["elementwise", "inf", 1, True]]),
         "device-without-id": (("device",), {"cpu": CODE}),
         "setup": (("setup", "optimizer"), CODE),
         "yardstick": (("yardstick_seconds",), 0),

@@ -37,17 +37,17 @@ def test_an_operation_alone_is_planned_as_in_its_layer(network):
     """The same action on the same shape: a pool that were measured as something else would be a lie."""
     for layer in network.distinct:
         in_layer = [
-            (n.tail.action, n.reads[0].shape, n.shape) for n in wire(Network((layer, layer), 1)).nodes if n.tail
+            (n.trailing.action, n.reads[0].shape, n.shape) for n in wire(Network((layer, layer), 1)).nodes if n.trailing
         ]
-        lone = [wire(Network((o,), 1)).nodes[-1] for o in operations(layer) if can_stand_alone(o) and o.tail]
+        lone = [wire(Network((o,), 1)).nodes[-1] for o in operations(layer) if can_stand_alone(o) and o.trailing]
         for node in lone:
-            assert (node.tail.action, node.reads[0].shape, node.shape) in in_layer
+            assert (node.trailing.action, node.reads[0].shape, node.shape) in in_layer
 
 
 def test_operations_of_a_layer():
     layer = conv(4, 8)
     convolution, relu = operations(layer)
-    assert (convolution.kind, convolution.tail) == ("conv", ())
+    assert (convolution.kind, convolution.trailing) == ("conv", ())
     assert operation_kind(relu) == "tail.elementwise"
     assert stages_of(convolution) == ("forward", "backward", "update")
     assert stages_of(relu) == ("forward", "backward")
@@ -58,7 +58,7 @@ def test_stages_that_have_nothing_to_do_are_left_out():
     assert stages_of(frozen) == ("forward",)
     through = Layer("linear", {"lead": (3,), "bias": True}, 8, 4, trainable=False)
     assert stages_of(through) == ("forward", "backward")
-    assert stages_of(Layer("glue", {"batch": 3}, 1, 1, (TrailingOp("copy", 9, 9, False),))) == ("forward",)
+    assert stages_of(Layer("nonparametric", {"batch": 3}, 1, 1, (TrailingOp("copy", 9, 9, False),))) == ("forward",)
 
 
 def test_the_end_of_a_loss_cannot_stand_alone():
@@ -76,6 +76,6 @@ def test_neighbours_differ_in_their_channels_only():
         for other in others:
             assert other.kind == layer.kind
             assert 0.35 * layer.channels_out <= other.channels_out <= 1.25 * layer.channels_out
-            if layer.kind == "glue":
+            if layer.kind == "nonparametric":
                 shape = (other.config["batch"], *other.config["size"])
-                assert other.tail[0].values_in == pytest.approx(product(shape))
+                assert other.trailing[0].values_in == pytest.approx(product(shape))

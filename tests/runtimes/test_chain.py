@@ -39,7 +39,7 @@ def test_the_input_has_a_gradient_only_where_described():
         st.tuples(st.sampled_from(OPS), st.sampled_from([0.5, 1, 2, 4]), st.sampled_from([0.1, 0.25, 0.5, 1, 2, 4]))
     )
 )
-def test_tails_give_the_shapes_that_were_planned(shape, ops):
+def test_trailing_operations_give_the_shapes_that_were_planned(shape, ops):
     values = product(shape)
     tail = tuple(TrailingOp(op, values * a, values * b) for op, a, b in ops[:3])
     config = {"batch": shape[0], "size": shape[2:]}

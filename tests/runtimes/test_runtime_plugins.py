@@ -13,7 +13,7 @@ from ampere.runtimes.table import OURS
 GOOD = """
 from ampere.runtimes import Description
 
-RUNTIME = Description("ampere.runtimes.torch_runtime", ("kind",), "pip install kind")
+RUNTIME = Description("ampere.runtimes.torch_runtime", ("kind",), "pip install kind", frozenset({"conv"}))
 """
 BROKEN = {
     "raises": ("raise RuntimeError('half\\nan installation')", "RuntimeError: half an installation"),

@@ -57,7 +57,7 @@ CONFIGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "norm_layer": {"lead": shapes, "bias": flags},
     "embedding": {"lead": shapes},
     "scale": {"values": sizes},
-    "glue": {"batch": sizes},
+    "nonparametric": {"batch": sizes},
     "opaque": {
         **dict.fromkeys(("launches", "flops", "values", "parameters", "parameter_tensors", "batch"), sizes),
         **dict.fromkeys(("shape_in", "shape_out"), shapes),
@@ -115,7 +115,7 @@ def test_every_shape_that_a_kind_multiplies_is_checked_as_one():
         {"config": {"lead": (10**15,) * 17, "bias": True}},
         {"channels_in": -3},
         {"channels_out": 10**16},
-        {"tail": (TrailingOp("elementwise", float("nan"), 1.0),)},
+        {"trailing": (TrailingOp("elementwise", float("nan"), 1.0),)},
     ],
     ids=str,
 )

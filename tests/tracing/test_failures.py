@@ -74,13 +74,13 @@ def test_loss_that_is_no_tensor() -> None:
 
 def test_users_own_loss() -> None:
     network = trace(nn.Linear(3, 2), torch.empty(4, 3), loss=lambda out: out.abs().sum())
-    assert [op.op for op in network.layers[0].tail] == ["elementwise", "reduce"]
+    assert [op.op for op in network.layers[0].trailing] == ["elementwise", "reduce"]
 
 
 def test_values_that_python_looks_at_take_a_real_step() -> None:
     network = trace(*ZOO["deciding"]())
     assert [layer.name for layer in network.layers] == ["a", "b", "head"]
-    assert "traced with a real step on the CPU" in network.notes[-1]
+    assert "traced with one real step on the CPU" in network.notes[-1]
 
 
 def test_real_step_of_a_model_on_meta() -> None:

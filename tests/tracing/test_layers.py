@@ -31,16 +31,16 @@ def test_parameters_of_no_module_give_their_own_name() -> None:
     assert [layer.name for layer in layers("functional")][:2] == ["w1", "w2"]
 
 
-def test_what_follows_a_layer_is_its_tail() -> None:
+def test_what_follows_a_layer_is_trailing() -> None:
     first = layers("cnn5")[0]
-    assert first.tail == (
+    assert first.trailing == (
         TrailingOp("elementwise", 4 * 8 * 784, 4 * 8 * 784),
         TrailingOp("pool", 4 * 8 * 784, 2 * 4 * 8 * 196),  # and where each was found
     )
 
 
-def test_loss_is_in_the_last_tail() -> None:
-    assert [op.op for op in layers("cnn5")[-1].tail] == ["reduce", "reduce"]
+def test_loss_is_in_the_last_trailing_operations() -> None:
+    assert [op.op for op in layers("cnn5")[-1].trailing] == ["reduce", "reduce"]
 
 
 def test_views_are_free() -> None:
@@ -51,7 +51,7 @@ def test_views_are_free() -> None:
 
 def test_what_precedes_the_first_layer_is_glue() -> None:
     first = trace(*linear(lambda m, x: m.linear(torch.tanh(x)))).layers[0]
-    assert (first.kind, [op.op for op in first.tail], first.backward) == ("glue", ["elementwise"], False)
+    assert (first.kind, [op.op for op in first.trailing], first.backward) == ("nonparametric", ["elementwise"], False)
 
 
 def test_kinds_of_the_families() -> None:
@@ -83,7 +83,7 @@ def test_first_layer_passes_no_gradient_on() -> None:
 
 def test_frozen_backbone_has_no_backward() -> None:
     *backbone, head, _ = layers("frozen")
-    assert not any(layer.backward or any(op.backward for op in layer.tail) for layer in backbone)
+    assert not any(layer.backward or any(op.backward for op in layer.trailing) for layer in backbone)
     assert work(backbone[0]).flops == 2 * 4 * 36 * 9 * 3 * 8
     assert (head.trainable, head.input_grad) == (True, False)
 

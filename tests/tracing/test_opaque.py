@@ -32,10 +32,10 @@ def test_it_is_named() -> None:
     assert trace(*ZOO["fourier"]()).notes == ("_fft_r2c in 1.1 is of no known class",)
 
 
-def test_unknown_operation_in_the_model_itself_is_in_a_tail_and_named() -> None:
+def test_unknown_operation_in_the_model_itself_is_trailing_and_named() -> None:
     network = trace(*ZOO["fft_in_root"]())
     assert [layer.kind for layer in network.layers] == ["linear"]
-    assert "other" in [op.op for op in network.layers[0].tail]
+    assert "other" in [op.op for op in network.layers[0].trailing]
     assert network.notes == ("_fft_r2c in the model itself is of no known class",)
 
 
@@ -57,8 +57,8 @@ def test_module_around_an_opaque_one_takes_it_in_if_it_is_strange_itself() -> No
 def test_bookkeeping_on_whole_numbers_makes_no_module_opaque() -> None:
     embed = Line(lambda m, tokens: m.table(tokens.cumsum(1)), table=nn.Embedding(20, 4))
     network = trace(nn.Sequential(embed, nn.Linear(4, 2)), torch.zeros(2, 5, dtype=torch.long))
-    assert [layer.kind for layer in network.layers] == ["glue", "embedding", "linear"]
-    assert [op.op for op in network.layers[0].tail] == ["other"]
+    assert [layer.kind for layer in network.layers] == ["nonparametric", "embedding", "linear"]
+    assert [op.op for op in network.layers[0].trailing] == ["other"]
 
 
 def test_frozen_opaque_module_before_the_first_trained_layer_costs_no_backward() -> None:

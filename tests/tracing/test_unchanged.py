@@ -95,4 +95,4 @@ def test_frozen_statistics_stay_frozen() -> None:
     model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.Dropout(0.5), nn.Flatten(), nn.Linear(16, 2))
     model[2].eval()
     network = trace(model, torch.empty(3, 1, 4, 4))
-    assert network.layers[1].tail == ()
+    assert network.layers[1].trailing == ()

@@ -26,7 +26,7 @@ def flops(networks: Sequence[Network]) -> Array:
 
 
 def layers(networks: Sequence[Network]) -> Array:
-    return np.array([float(sum(layer.kind != "glue" for layer in n.layers)) for n in networks])
+    return np.array([float(sum(layer.kind != "nonparametric" for layer in n.layers)) for n in networks])
 
 
 def parameters(networks: Sequence[Network]) -> Array:

@@ -34,8 +34,8 @@ Regression = Callable[[Sequence[Layer]], Array]
 
 @lru_cache(maxsize=65536)
 def _amounts(layer: Layer) -> tuple[float, ...]:
-    moved = {op: sum(t.values_in + t.values_out for t in layer.tail if t.op == op) for op in TRAILING_CLASSES}
-    return (*amounts(layer), *moved.values(), float(len(layer.tail)))
+    moved = {op: sum(t.values_in + t.values_out for t in layer.trailing if t.op == op) for op in TRAILING_CLASSES}
+    return (*amounts(layer), *moved.values(), float(len(layer.trailing)))
 
 
 def polynomial(sizes: Array, degree: int) -> Array:

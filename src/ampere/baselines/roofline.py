@@ -33,7 +33,7 @@ def operations(layer: Layer) -> tuple[tuple[float, float, float], ...]:
 def _operations(layer: Layer) -> Iterator[tuple[float, float, float]]:
     needed = work(layer)
     yield float(needed.flops), float(needed.values + needed.weights), float(needed.launches)
-    for tail in layer.tail:
+    for tail in layer.trailing:
         passes = 1 + int(tail.backward)
         yield 0.0, (tail.values_in + tail.values_out) * passes, float(passes)
     yield 0.0, float(UPDATE_VALUES * needed.parameters), float(needed.parameter_tensors)

@@ -21,6 +21,8 @@ class TrailingOp:
 # elementwise: relu, add | dropout: drawing its mask | pool | reduce: mean, softmax, loss | copy: concat, gather | other
 TRAILING_CLASSES = ("elementwise", "dropout", "pool", "reduce", "copy", "other")
 
+KINDS_OF_FORMAT_1 = {"glue": "nonparametric"}
+
 
 @dataclass(frozen=True, eq=False)
 class Layer:
@@ -30,7 +32,7 @@ class Layer:
     config: Mapping[str, Any]
     channels_in: int
     channels_out: int
-    tail: Tuple[TrailingOp, ...] = ()
+    trailing: Tuple[TrailingOp, ...] = ()
     name: str = ""  # module path, for people; not part of what the layer is
     trainable: bool = True
     input_grad: bool = True  # whether backward goes on to what is before this layer
@@ -42,7 +44,7 @@ class Layer:
     @property
     def function(self) -> Tuple[Any, ...]:
         """What stays the same when only channels change: the paper's layer kind."""
-        return (self.kind, tuple(sorted(self.config.items())), tuple(t.op for t in self.tail))
+        return (self.kind, tuple(sorted(self.config.items())), tuple(t.op for t in self.trailing))
 
     @property
     def identity(self) -> Tuple[Any, ...]:
@@ -54,7 +56,7 @@ class Layer:
                 tuple(sorted(self.config.items())),
                 self.channels_in,
                 self.channels_out,
-                self.tail,
+                self.trailing,
                 self.trainable,
                 self.input_grad,
             )
@@ -69,17 +71,17 @@ class Layer:
         return self is other or (isinstance(other, Layer) and self.identity == other.identity)
 
     def with_channels(self, channels_in: Any, channels_out: Any) -> "Layer":
-        """The same layer elsewhere on its surface; the tail grows with the channels it works on."""
+        """The same layer elsewhere on its surface; trailing operations grow with the channels they work on."""
         grow = channels_out / self.channels_out if self.channels_out else 1.0
-        tail = tuple(TrailingOp(t.op, t.values_in * grow, t.values_out * grow, t.backward) for t in self.tail)
-        return replace(self, channels_in=channels_in, channels_out=channels_out, tail=tail)
+        grown = tuple(TrailingOp(t.op, t.values_in * grow, t.values_out * grow, t.backward) for t in self.trailing)
+        return replace(self, channels_in=channels_in, channels_out=channels_out, trailing=grown)
 
     def to_json(self) -> Dict[str, Any]:
         return {
             "kind": self.kind,
             "config": {k: list(v) if isinstance(v, tuple) else v for k, v in self.config.items()},
             "channels": [self.channels_in, self.channels_out],
-            "tail": [[t.op, t.values_in, t.values_out, t.backward] for t in self.tail],
+            "trailing": [[t.op, t.values_in, t.values_out, t.backward] for t in self.trailing],
             "name": self.name,
             "trainable": self.trainable,
             "input_grad": self.input_grad,
@@ -87,15 +89,17 @@ class Layer:
 
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> "Layer":
+        """A layer of this format or of format 1, in which `trailing` was called `tail`."""
         config = {str(k): tuple(v) if isinstance(v, list) else v for k, v in record["config"].items()}
         channels_in, channels_out = record["channels"]
-        tail = tuple(TrailingOp(str(op), float(a), float(b), bool(back)) for op, a, b, back in record["tail"])
+        following = record["trailing"] if "trailing" in record else record["tail"]
+        trailing = tuple(TrailingOp(str(op), float(a), float(b), bool(back)) for op, a, b, back in following)
         return cls(
-            str(record["kind"]),
+            KINDS_OF_FORMAT_1.get(str(record["kind"]), str(record["kind"])),
             config,
             int(channels_in),
             int(channels_out),
-            tail,
+            trailing,
             str(record.get("name", "")),
             bool(record["trainable"]),
             bool(record["input_grad"]),

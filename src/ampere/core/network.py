@@ -1,4 +1,4 @@
-"""A network as data: the layers of one training step in the order in which they run, its inputs, and variants of it."""
+"""A network as data: the layers of one training step in the order in which they run, and what goes into it."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -9,9 +9,7 @@ from ampere.core.kinds.kind import product
 
 from .layer import Layer, TrailingOp
 
-# A network is the layers of one training step, in the order in which they run.
-
-FORMAT = 1
+FORMAT = 2  # 1 called a layer's trailing operations `tail`, and its nonparametric kind `glue`
 
 
 @dataclass(frozen=True)
@@ -54,17 +52,16 @@ def _refuse_nonsense(layers: Tuple[Layer, ...]) -> None:
     numbers: List[float] = []
     for layer in layers:
         numbers += [layer.channels_in, layer.channels_out]
-        for tail in layer.tail:
-            numbers += [tail.values_in, tail.values_out]
+        for op in layer.trailing:
+            numbers += [op.values_in, op.values_out]
     if any(not math.isfinite(n) or n < 0 or n > 1e15 for n in numbers):
         raise ValueError("a layer has a size that is negative, infinite or absurd")
 
 
-# What goes into a model: shapes, types and, for token ids, how large they may be.
-
-
 @dataclass(frozen=True)
 class InputSpec:
+    """One tensor that goes into a model: its shape, its type and, for token ids, how large they may be."""
+
     shape: Tuple[int, ...]
     dtype: str = "float32"
     high: Optional[int] = None  # whole numbers are below it
@@ -84,12 +81,9 @@ class InputSpec:
         return cls(shape, str(record["dtype"]), None if high is None else int(high))
 
 
-# What a few layers become when they are trained by themselves.
-
-
 def with_loss(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
     """The layers as they run in a variant: the last one's output is squared and averaged."""
     last = layers[-1]
-    values = float(last.tail[-1].values_out if last.tail else product(KINDS[last.kind].shape_out(last)))
+    values = float(last.trailing[-1].values_out if last.trailing else product(KINDS[last.kind].shape_out(last)))
     loss = (TrailingOp("elementwise", values, values), TrailingOp("reduce", values, 1.0))
-    return (*layers[:-1], replace(last, tail=last.tail + loss))
+    return (*layers[:-1], replace(last, trailing=last.trailing + loss))

@@ -3,13 +3,23 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Dict
 
-OPTIMIZERS = ("sgd", "momentum", "adam", "adamw")
-DTYPES = {"float32": 4, "bfloat16": 2}
+from .optimizers import OPTIMIZERS, find_optimizer
+
+DTYPES = {"float32": 4, "bfloat16": 2}  # bytes of a value
+SHORT_DTYPES = {"fp32": "float32", "float": "float32", "bf16": "bfloat16"}
 ALLOCATORS = {
     "system": "a plain training loop with the system's allocator",
     "tuned": "a training loop whose allocator keeps its memory",
 }
 PROTOCOLS = ("yardstick", "wallclock")  # beside a yardstick, or the paper's: a plain loop by the clock
+
+
+def find_dtype(name: str) -> str:
+    """The name of a type, which may be given in upper case or shortened, as bf16."""
+    found = SHORT_DTYPES.get(name.lower(), name.lower())
+    if found not in DTYPES:
+        raise ValueError(f"dtype {name!r} is none of {', '.join(DTYPES)}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -22,10 +32,8 @@ class TrainingSetup:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        if self.optimizer not in OPTIMIZERS:
-            raise ValueError(f"optimizer {self.optimizer!r} is none of {', '.join(OPTIMIZERS)}")
-        if self.dtype not in DTYPES:
-            raise ValueError(f"dtype {self.dtype!r} is none of {', '.join(DTYPES)}")
+        object.__setattr__(self, "optimizer", find_optimizer(self.optimizer).name)
+        object.__setattr__(self, "dtype", find_dtype(self.dtype))
         if self.threads < 1:
             raise ValueError(f"threads is {self.threads}, but must be 1 or more")
 
@@ -48,3 +56,6 @@ class TrainingSetup:
             dtype=str(record["dtype"]),
             threads=int(record["threads"]),
         )
+
+
+__all__ = ["ALLOCATORS", "DTYPES", "OPTIMIZERS", "PROTOCOLS", "TrainingSetup", "find_dtype", "find_optimizer"]

@@ -1,4 +1,15 @@
-"""The non-parametric operations that follow a layer: how each is carried out."""
+"""How the operations that follow a layer are carried out, given only what each reads and writes.
+
+    dropout      all of it, or only the drawing of its mask where that has no backward
+    elementwise  relu, or a sum with an earlier tensor where twice as much is read as written
+    pool         max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
+    reduce       softmax where the size stays, else the mean over the dimensions that go
+    copy         a copy, a part, a concatenation, or a repetition
+    other        relu
+
+An operation that does not fit the tensor it follows is done elementwise on what is there. One without backward
+among those with it is not on the way to the loss: it is done aside.
+"""
 
 from itertools import combinations
 from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -7,105 +18,95 @@ from ampere.core.kinds.kind import Shape, product
 
 from .layer import TrailingOp
 
-# How an operation of a layer's tail is carried out, given only what it reads and writes.
-#
-#     dropout      all of it, or only the drawing of its mask where that has no backward
-#     elementwise  relu, or a sum with an earlier tensor where twice as much is read as written
-#     pool         max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
-#     reduce       softmax where the size stays, else the mean over the dimensions that go
-#     copy         a copy, a part, a concatenation, or a repetition
-#     other        relu
-#
-# An operation that does not fit the tensor it follows is done elementwise on what is there. One without
-# backward among those with it is not on the way to the loss: it is done aside.
-
 TWO_OPERANDS = 1.75  # values read for each one written, from which on a second tensor must be among them
 
 
-class TailPlan(NamedTuple):
+class TrailingPlan(NamedTuple):
+    """What a runtime does for one trailing operation."""
+
     action: str
     shape: Shape  # of the result
     sizes: Tuple[int, ...] = ()  # kernel, dimensions or size: what the action needs to know
     partner: Optional[Shape] = None  # of a second tensor
 
 
-Options = Sequence[Optional[TailPlan]]  # the likeliest first
+Options = Sequence[Optional[TrailingPlan]]  # the likeliest first
 
 
-def plan_trailing(tail: TrailingOp, shape: Shape, grad: bool = True, wanted: int = 0) -> TailPlan:
+def plan_trailing(op: TrailingOp, shape: Shape, grad: bool = True, wanted: int = 0) -> TrailingPlan:
     """`wanted` values are what the next layer reads, if that is known."""
-    if grad and not tail.backward:
-        return TailPlan("draw" if tail.op == "dropout" else "aside", shape)
-    sensible = tail.values_in >= 1 and tail.values_out >= 1
-    options = PLANNERS[tail.op](tail, shape) if sensible and tail.op in PLANNERS else ()
+    if grad and not op.backward:
+        return TrailingPlan("draw" if op.op == "dropout" else "aside", shape)
+    sensible = op.values_in >= 1 and op.values_out >= 1
+    options = PLANNERS[op.op](op, shape) if sensible and op.op in PLANNERS else ()
     plans = [plan for plan in options if plan is not None]
     best = [plan for plan in plans if product(plan.shape) == wanted]
-    return next(iter([*best, *plans]), TailPlan("relu", shape))
+    return next(iter([*best, *plans]), TrailingPlan("relu", shape))
 
 
-def _plan_elementwise(tail: TrailingOp, shape: Shape) -> Options:
-    if tail.values_in < TWO_OPERANDS * tail.values_out or round(tail.values_out) != product(shape):
+def _plan_elementwise(op: TrailingOp, shape: Shape) -> Options:
+    if op.values_in < TWO_OPERANDS * op.values_out or round(op.values_out) != product(shape):
         return ()
-    return (TailPlan("add", shape, partner=shape),)
+    return (TrailingPlan("add", shape, partner=shape),)
 
 
-def _plan_pool(tail: TrailingOp, shape: Shape) -> Options:
+def _plan_pool(op: TrailingOp, shape: Shape) -> Options:
     """Max pooling also writes where it found each value, so that twice as much is written as goes on."""
     if not 3 <= len(shape) <= 5:
         return ()
-    if tail.values_out > 2 * tail.values_in:
-        return (_plan_repeat(tail, shape),)
-    half, full = round(tail.values_out / 2), round(tail.values_out)
+    if op.values_out > 2 * op.values_in:
+        return (_plan_repeat(op, shape),)
+    half, full = round(op.values_out / 2), round(op.values_out)
     return (_whole(half, shape), _whole(full, shape), _adaptive(full, shape), _adaptive(half, shape))
 
 
-def _whole(values: int, shape: Shape) -> Optional[TailPlan]:
+def _whole(values: int, shape: Shape) -> Optional[TrailingPlan]:
     spatial = shape[2:]
     kernel = round((product(shape) / max(1, values)) ** (1 / len(spatial)))
     pooled = (*shape[:2], *(n // max(1, kernel) for n in spatial))
     if product(pooled) != values or values < 1:
         return None
-    return TailPlan("max_pool", pooled, (kernel,)) if kernel > 1 else TailPlan("max_pool_same", shape, (3,))
+    return TrailingPlan("max_pool", pooled, (kernel,)) if kernel > 1 else TrailingPlan("max_pool_same", shape, (3,))
 
 
-def _adaptive(values: int, shape: Shape) -> Optional[TailPlan]:
+def _adaptive(values: int, shape: Shape) -> Optional[TrailingPlan]:
     places = values // max(1, shape[0] * shape[1])
     edge = round(places ** (1 / len(shape[2:])))
     pooled = (*shape[:2], *(edge for _ in shape[2:]))
     if edge < 1 or product(pooled) != values or values > product(shape):
         return None
-    return TailPlan("adaptive_pool", pooled, pooled[2:])
+    return TrailingPlan("adaptive_pool", pooled, pooled[2:])
 
 
-def _plan_reduce(tail: TrailingOp, shape: Shape) -> Options:
-    values = round(tail.values_out)
+def _plan_reduce(op: TrailingOp, shape: Shape) -> Options:
+    values = round(op.values_out)
     if values == product(shape):
-        return (TailPlan("softmax", shape),)
+        return (TrailingPlan("softmax", shape),)
     gone = dimensions_to_drop(shape, values)
-    return () if gone is None else (TailPlan("mean", without_dimensions(shape, gone), gone),)
+    return () if gone is None else (TrailingPlan("mean", without_dimensions(shape, gone), gone),)
 
 
-def _plan_copy(tail: TrailingOp, shape: Shape) -> Options:
-    values, copied = round(tail.values_out), TailPlan("copy", shape)
+def _plan_copy(op: TrailingOp, shape: Shape) -> Options:
+    values, copied = round(op.values_out), TrailingPlan("copy", shape)
     if values == product(shape):
         return (copied,)
     if values < product(shape):
         gone = dimensions_to_drop(shape, values)
-        return (copied if gone is None else TailPlan("last", without_dimensions(shape, gone), gone),)
-    return (_plan_repeat(tail, shape), _plan_concat(values, shape), copied)
+        return (copied if gone is None else TrailingPlan("last", without_dimensions(shape, gone), gone),)
+    return (_plan_repeat(op, shape), _plan_concat(values, shape), copied)
 
 
-def _plan_repeat(tail: TrailingOp, shape: Shape) -> Optional[TailPlan]:
+def _plan_repeat(op: TrailingOp, shape: Shape) -> Optional[TrailingPlan]:
     """More is written than was read: enlarging, as before a decoder's convolution."""
     spatial = shape[2:]
-    if not 1 <= len(spatial) <= 3 or round(tail.values_in) > product(shape):
+    if not 1 <= len(spatial) <= 3 or round(op.values_in) > product(shape):
         return None
-    factor = round((tail.values_out / product(shape)) ** (1 / len(spatial)))
+    factor = round((op.values_out / product(shape)) ** (1 / len(spatial)))
     larger = (*shape[:2], *(n * factor for n in spatial))
-    return TailPlan("repeat", larger, (factor,)) if product(larger) == round(tail.values_out) else None
+    return TrailingPlan("repeat", larger, (factor,)) if product(larger) == round(op.values_out) else None
 
 
-def _plan_concat(values: int, shape: Shape) -> Optional[TailPlan]:
+def _plan_concat(values: int, shape: Shape) -> Optional[TrailingPlan]:
     if len(shape) < 2:
         return None
     slice_values = product(shape) // shape[1]
@@ -113,7 +114,7 @@ def _plan_concat(values: int, shape: Shape) -> Optional[TailPlan]:
         return None
     total = values // slice_values
     partner = (shape[0], total - shape[1], *shape[2:])
-    return TailPlan("concat", (shape[0], total, *shape[2:]), partner=partner)
+    return TrailingPlan("concat", (shape[0], total, *shape[2:]), partner=partner)
 
 
 def dimensions_to_drop(shape: Shape, values: int) -> Optional[Tuple[int, ...]]:
@@ -132,20 +133,17 @@ def without_dimensions(shape: Shape, gone: Tuple[int, ...]) -> Shape:
 
 PLANNERS: Dict[str, Callable[[TrailingOp, Shape], Options]] = {
     "elementwise": _plan_elementwise,
-    "dropout": lambda tail, shape: (TailPlan("dropout", shape),),
+    "dropout": lambda op, shape: (TrailingPlan("dropout", shape),),
     "pool": _plan_pool,
     "reduce": _plan_reduce,
     "copy": _plan_copy,
 }
 
 
-# Several operations of a tail that are one idea: dropout, and the loss at the end of a network.
-
-
-def with_dropout(tail: Tuple[TrailingOp, ...]) -> Tuple[TrailingOp, ...]:
+def with_dropout(trailing: Tuple[TrailingOp, ...]) -> Tuple[TrailingOp, ...]:
     """Dropout is three operations: draw a mask, scale it, multiply with it. Here they become one, with backward."""
     found: List[TrailingOp] = []
-    for op in tail:
+    for op in trailing:
         found.append(op)
         if len(found) > 2 and _is_dropout(*found[-3:]):
             found[-3:] = [TrailingOp("dropout", op.values_out, op.values_out)]
@@ -158,10 +156,10 @@ def _is_dropout(draw: TrailingOp, scale: TrailingOp, multiply: TrailingOp) -> bo
     return same_size and named and (draw.backward, scale.backward, multiply.backward) == (False, False, True)
 
 
-def without_loss(tail: Tuple[TrailingOp, ...]) -> Tuple[TrailingOp, ...]:
+def without_loss(trailing: Tuple[TrailingOp, ...]) -> Tuple[TrailingOp, ...]:
     """The last layer's reduction to one value (and a weight) ends the loss, which the runtime computes itself."""
-    if not tail or tail[-1].op != "reduce" or tail[-1].values_out > 2:
-        return tail
+    if not trailing or trailing[-1].op != "reduce" or trailing[-1].values_out > 2:
+        return trailing
     # Before it comes a softmax (cross entropy) or a square (mean of squares).
-    before = tail[:-1]
+    before = trailing[:-1]
     return before[:-1] if before and before[-1].op in ("reduce", "elementwise") else before

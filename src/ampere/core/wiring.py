@@ -1,96 +1,44 @@
-"""Which tensors each layer of a described network reads, and of which shapes."""
+"""Which tensor each layer of a described network reads: a network's layers are known, its wires are not.
 
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+A layer reads, in this order of preference, without computing anything:
+  the most recent value, if it has as many values as the layer needs, reshaped;
+  one of two or three equal parts of it, where heads of attention are read;
+  the most recent value of exactly its shape;
+  the last entries of the most recent value along a dimension;
+  a fresh random tensor.
+Values with and without gradient are not taken for each other, so that each layer's backward is exactly the described
+one.
+"""
+
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ampere.core.kinds import KINDS
-from ampere.core.kinds.kind import Shape, product
+from ampere.core.kinds.kind import Operand, Shape, product
 
 from .layer import Layer, TrailingOp
 from .network import Network
-from .trailing_ops import TailPlan, dimensions_to_drop, plan_trailing, with_dropout, without_dimensions, without_loss
-
-# What a described layer reads: how many tensors, of which shapes, and with a gradient or without.
-
-FREE_OF_PARAMETERS = ("matmul", "attention", "glue")
-STATES = {"lstm": 2, "gru": 1, "rnn": 1}
-
-
-class Operand(NamedTuple):
-    shape: Shape
-    grad: bool
-    tokens: int = 0  # whole numbers below it, where not 0
+from .trailing_ops import (
+    TrailingPlan,
+    dimensions_to_drop,
+    plan_trailing,
+    with_dropout,
+    without_dimensions,
+    without_loss,
+)
 
 
 def operands(layer: Layer) -> Tuple[Operand, ...]:
-    return OPERANDS.get(layer.kind, _one)(layer)
+    """The tensors that a layer reads."""
+    return KINDS[layer.kind].operands(layer)
 
 
 def shape_out(layer: Layer) -> Shape:
-    return operands(layer)[0].shape if layer.kind == "glue" else tuple(KINDS[layer.kind].shape_out(layer))
+    return tuple(KINDS[layer.kind].shape_out(layer))
 
 
 def has_gradient(layer: Layer) -> bool:
     """Whether a gradient comes back into the layer's output."""
-    return layer.input_grad or (layer.trainable and layer.kind not in FREE_OF_PARAMETERS)
-
-
-def _one(layer: Layer) -> Tuple[Operand, ...]:
-    return (Operand(tuple(KINDS[layer.kind].shape_in(layer)), layer.input_grad),)
-
-
-def _tokens(layer: Layer) -> Tuple[Operand, ...]:
-    return (Operand(tuple(layer.config["lead"]), False, layer.channels_in),)
-
-
-def _factors(layer: Layer) -> Tuple[Operand, ...]:
-    batch, both = layer.config["batch"], layer.config.get("gradients", 2) == 2
-    second = (batch, layer.channels_in, layer.channels_out)
-    return (*_one(layer), Operand(second, layer.input_grad and both))
-
-
-def _queries_keys_values(layer: Layer) -> Tuple[Operand, ...]:
-    c = layer.config
-    keys = (c["batch"], c["heads"], c["keys"], layer.channels_in)
-    values = (*keys[:-1], layer.channels_out)
-    return (*_one(layer), Operand(keys, layer.input_grad), Operand(values, layer.input_grad))
-
-
-def _sequence(layer: Layer) -> Tuple[Operand, ...]:
-    c = layer.config
-    state = Operand((c["layers"] * c["directions"], c["batch"], layer.channels_out), True)
-    return (*_one(layer), *(STATES[layer.kind] * [state] if c.get("state_grad") else ()))
-
-
-def _glue(layer: Layer) -> Tuple[Operand, ...]:
-    """A glue layer is all tail: its input is what the first operation reads, of the shape that it tells, if it does."""
-    batch, size = layer.config["batch"], layer.config.get("size")
-    if size is not None:
-        return (Operand((batch, *size), layer.input_grad),)
-    values = layer.tail[0].values_in if layer.tail else batch
-    return (Operand((batch, max(1, round(values / batch))), layer.input_grad),)
-
-
-OPERANDS: Dict[str, Callable[[Layer], Tuple[Operand, ...]]] = {
-    "embedding": _tokens,
-    "matmul": _factors,
-    "attention": _queries_keys_values,
-    "lstm": _sequence,
-    "gru": _sequence,
-    "rnn": _sequence,
-    "glue": _glue,
-}
-
-
-# Which tensor each layer of a described network reads: a network's layers are known, its wires are not.
-#
-# A layer reads, in this order of preference, without computing anything:
-#   the most recent value, if it has as many values as the layer needs, reshaped;
-#   one of two or three equal parts of it, where heads of attention are read;
-#   the most recent value of exactly its shape;
-#   the last entries of the most recent value along a dimension;
-#   a fresh random tensor.
-# Values with and without gradient are not taken for each other, so that each layer's backward is exactly
-# the described one.
+    return layer.input_grad or (layer.trainable and KINDS[layer.kind].parametric)
 
 
 class Fresh(NamedTuple):
@@ -109,13 +57,13 @@ class Read(NamedTuple):
 
 
 class Node(NamedTuple):
-    """Value number `writes` is made by a layer, or by an operation of its tail."""
+    """Value number `writes` is made by a layer, or by one of its trailing operations."""
 
     writes: int
     shape: Shape
     reads: Tuple[Read, ...]
     layer: Layer
-    tail: Optional[TailPlan]  # None where the layer itself is meant
+    trailing: Optional[TrailingPlan]  # None where the layer itself is meant
 
 
 class Wiring(NamedTuple):
@@ -148,8 +96,8 @@ class _Wirer:
             reads.append(self._find(operand, reads) or self._new(operand))
         current = self._add_node(shape_out(layer), has_gradient(layer), reads, layer, None)
         wanted = product(operands(following)[0].shape) if following else 0
-        for tail in with_dropout(layer.tail if following else without_loss(layer.tail)):
-            current = self._add_tail(tail, current, layer, wanted)
+        for op in with_dropout(layer.trailing if following else without_loss(layer.trailing)):
+            current = self._add_trailing(op, current, layer, wanted)
 
     def finish(self) -> Wiring:
         output = len(self.shapes) - 1
@@ -165,19 +113,21 @@ class _Wirer:
                 freed[number].append(value)
         return tuple(map(tuple, freed))
 
-    def _add_tail(self, tail: TrailingOp, current: int, layer: Layer, wanted: int) -> int:
+    def _add_trailing(self, op: TrailingOp, current: int, layer: Layer, wanted: int) -> int:
         grad, shape = self.grads[current], self.shapes[current]
-        plan = plan_trailing(tail, shape, grad, wanted)
+        plan = plan_trailing(op, shape, grad, wanted)
         reads = [Read(current, shape)]
         if plan.partner is not None:
             operand = Operand(plan.partner, grad)
             reads.append(self._find_partner(operand, current) or self._new(operand._replace(grad=False)))
         return self._add_node(plan.shape, grad, reads, layer, plan)
 
-    def _add_node(self, shape: Shape, grad: bool, reads: Sequence[Read], layer: Layer, tail: Optional[TailPlan]) -> int:
+    def _add_node(
+        self, shape: Shape, grad: bool, reads: Sequence[Read], layer: Layer, plan: Optional[TrailingPlan]
+    ) -> int:
         self.read.update(read.value for read in reads)
         writes = self._add_value(shape, grad)
-        self.nodes.append(Node(writes, shape, tuple(reads), layer, tail))
+        self.nodes.append(Node(writes, shape, tuple(reads), layer, plan))
         return writes
 
     def _add_value(self, shape: Shape, grad: bool) -> int:

@@ -10,8 +10,8 @@ BATCH = 10
 
 def _conv(channels_in: int, channels_out: int, size: int, input_grad: bool) -> Layer:
     values = float(BATCH * channels_out * size * size)
-    tail = (TrailingOp("elementwise", values, values), TrailingOp("pool", values, values / 4))
-    return Layer("conv", usual_config(BATCH, size), channels_in, channels_out, tail, input_grad=input_grad)
+    trailing = (TrailingOp("elementwise", values, values), TrailingOp("pool", values, values / 4))
+    return Layer("conv", usual_config(BATCH, size), channels_in, channels_out, trailing, input_grad=input_grad)
 
 
 def _last(channels_in: int, classes: int) -> Layer:

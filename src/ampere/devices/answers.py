@@ -10,6 +10,7 @@ from ampere.core import Measurement
 from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError
 from ampere.core.measurement import Window
 from ampere.core.protocol import PROTOCOLS
+from ampere.core.setup import DTYPES, OPTIMIZERS
 from ampere.runtimes import Description
 from ampere.runtimes.table import EVERY_KIND
 
@@ -110,8 +111,8 @@ def abilities_in(hello: Mapping[str, Any]) -> Description | None:
     usual = Description("", (), f"{hello['worker']} trains with {', '.join(hello['runtimes'])} only")
     return usual._replace(
         kinds=frozenset(hello.get("kinds", EVERY_KIND)),
-        dtypes=tuple(hello.get("dtypes", usual.dtypes)),
-        optimizers=tuple(hello.get("optimizers", usual.optimizers)),
+        dtypes=tuple(hello.get("dtypes", DTYPES)),
+        optimizers=tuple(hello.get("optimizers", OPTIMIZERS)),
         factories=bool(hello.get("factories", False)),
         stages=True,
     )

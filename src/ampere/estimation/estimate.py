@@ -195,7 +195,7 @@ def _family(layer: Layer) -> tuple[str, str]:
 
 
 def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, Any]]:
-    positions: dict[tuple[str, str], list[Any]] = {("glue", ""): []}
+    positions: dict[tuple[str, str], list[Any]] = {("nonparametric", ""): []}
     for observation in profile.observations:
         for layer in observation.network.layers:
             positions.setdefault(_family(layer), []).append(layer_position(layer, USUAL_WIDTH))
@@ -203,7 +203,7 @@ def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, An
 
 
 def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
-    if layer.kind == "glue":
+    if layer.kind == "nonparametric":
         return True
     position = layer_position(layer, USUAL_WIDTH)
     low, high = measured

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ampere.core import KINDS, Layer, Network, work
-from ampere.core.kinds import GROUPS, group
+from ampere.core.kinds import GROUPS, group, kind_of_group
 from ampere.core.layer import TRAILING_CLASSES
 
 Array = NDArray[np.float64]
@@ -70,7 +70,7 @@ def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
     columns[COLUMN["update.parameters"]] = asked.parameters
     columns[COLUMN["update.tensors"]] = asked.parameter_tensors
     launches = 0
-    for tail in layer.tail:
+    for tail in layer.trailing:
         passes = 1 + int(tail.backward)
         column = COLUMN[f"tail.{tail.op}"]
         columns[column] = columns.get(column, 0) + (tail.values_in + tail.values_out) * passes
@@ -93,16 +93,10 @@ def layer_position(layer: Layer, width: int) -> Array:
     return np.log2(np.maximum(np.array(KINDS[layer.kind].coordinates(layer, width), dtype=float), 1e-9))
 
 
-# Coordinates that tell how far the channels are from a multiple of the vector width.
-WASTE = {
-    **dict.fromkeys(("conv", "conv_direct", "conv_grouped", "conv_transposed", "linear"), (2, 3)),
-    **dict.fromkeys(("lstm", "gru", "rnn"), (2, 3)),
-}
-
-
 @lru_cache(maxsize=1024)
 def is_waste(kind: str, coordinates: int) -> tuple[bool, ...]:
-    return tuple(index in WASTE.get(kind, ()) for index in range(coordinates))
+    """Which coordinates say how far the channels are from a multiple of the vector width."""
+    return tuple(index in kind_of_group(kind).waste for index in range(coordinates))
 
 
 STEP: Array = np.eye(len(COLUMNS))[COLUMN["step"]]

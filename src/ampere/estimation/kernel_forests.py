@@ -61,12 +61,12 @@ def out_of_bag(forest: RandomForestRegressor, count: int) -> Array:
 
 def operation_kind(operation: Layer) -> str:
     """What shares a forest: a layer kind, or a class of trailing operations."""
-    return f"tail.{operation.tail[0].op}" if operation.kind == "glue" else operation.kind
+    return f"tail.{operation.trailing[0].op}" if operation.kind == "nonparametric" else operation.kind
 
 
 def configuration(layer: Layer) -> tuple[float, ...]:
     """Sizes as a user would name them: channels, places, kernel, stride, batch..."""
-    if layer.kind == "glue" and "size" in layer.config:
+    if layer.kind == "nonparametric" and "size" in layer.config:
         size = layer.config["size"]
         return float(layer.config["batch"]), float(np.prod(size)), float(np.prod(size[1:]))
     coordinates = KINDS[layer.kind].coordinates(layer, USUAL_WIDTH)
@@ -76,7 +76,7 @@ def configuration(layer: Layer) -> tuple[float, ...]:
 
 def amounts(layer: Layer) -> tuple[float, ...]:
     """Arithmetic, memory moved and parameters, which every operation has."""
-    needed, moved = work(layer), sum(tail.values_in + tail.values_out for tail in layer.tail)
+    needed, moved = work(layer), sum(tail.values_in + tail.values_out for tail in layer.trailing)
     return float(needed.flops), float(needed.values + moved), float(needed.parameters)
 
 

@@ -106,7 +106,7 @@ def kind_of(layer: Layer) -> Kind:
     config = dict(layer.config)
     if layer.kind == "scale":  # its size grows with its channels
         config["values"] = round(config["values"] / layer.channels_out, 6)
-    tail: Kind = layer.tail if layer.kind == "glue" else tuple(op.op for op in layer.tail)
+    tail: Kind = layer.trailing if layer.kind == "nonparametric" else tuple(op.op for op in layer.trailing)
     return (layer.kind, tuple(sorted(config.items())), tail, layer.trainable, layer.input_grad)
 
 

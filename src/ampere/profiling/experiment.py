@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from ampere.core import Layer, Measurement, Network
+from ampere.core import KINDS, Layer, Measurement, Network
 from ampere.core.network import with_loss
 from ampere.storage.profile import Observation
 
@@ -47,6 +47,6 @@ def slices(network: Network, rng: Random, count: int) -> list[Experiment]:
         length = rng.choice((1, 1, 2, 3))
         start = rng.randrange(max(1, len(network.layers) - length + 1))
         layers = network.layers[start : start + length]
-        if all(layer.kind not in ("opaque", "glue") for layer in layers) and any(layer.trainable for layer in layers):
+        if all(KINDS[layer.kind].has_surface for layer in layers) and any(layer.trainable for layer in layers):
             found.append(of_layers(layers, network.batch))
     return found

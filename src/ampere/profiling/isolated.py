@@ -7,6 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from ampere.core import Layer, Network, TrailingOp, work
+from ampere.core.kinds import resized
 from ampere.core.kinds.kind import Shape
 from ampere.core.trailing_ops import plan_trailing, with_dropout
 from ampere.core.wiring import has_gradient, shape_out
@@ -15,7 +16,6 @@ from ampere.profiling.strategies.strategy import Collected, Guess, MeasurementCo
 from ampere.storage.profile import Observation
 
 from .experiment import Experiment
-from .sources import FIXED_WIDTHS
 
 # Layers and operations trained alone, one stage of a step at a time.
 
@@ -24,7 +24,11 @@ NARROWER, WIDER = 0.4, 1.2  # how far from a badly known operation others are tr
 
 def stages_of(layer: Layer) -> tuple[str, ...]:
     """The stages in which a layer has something to do."""
-    comes_back = layer.input_grad and any(t.backward for t in layer.tail) if layer.kind == "glue" else layer.backward
+    comes_back = (
+        layer.input_grad and any(t.backward for t in layer.trailing)
+        if layer.kind == "nonparametric"
+        else layer.backward
+    )
     busy = {"forward": True, "backward": comes_back, "update": work(layer).parameters > 0}
     return tuple(stage for stage, something_to_do in busy.items() if something_to_do)
 
@@ -36,39 +40,33 @@ def alone(layer: Layer, stage: str, purpose: str) -> Experiment:
 
 def operations(layer: Layer) -> Iterator[Layer]:
     """The parametric operation without its tail, then each operation of the tail as a layer of its own."""
-    if layer.kind != "glue":
-        yield replace(layer, tail=())
+    if layer.kind != "nonparametric":
+        yield replace(layer, trailing=())
     shape, grad = shape_out(layer), has_gradient(layer)
-    for tail in with_dropout(layer.tail):
+    for tail in with_dropout(layer.trailing):
         yield _as_layer(tail, shape, grad, layer.name)
         shape = plan_trailing(tail, shape, grad).shape
 
 
 def _as_layer(tail: TrailingOp, shape: Shape, grad: bool, name: str) -> Layer:
     config = {"batch": shape[0] if shape else 1, "size": tuple(shape[1:])}
-    return Layer("glue", config, 1, 1, (tail,), name, trainable=False, input_grad=grad)
+    return Layer("nonparametric", config, 1, 1, (tail,), name, trainable=False, input_grad=grad)
 
 
 def can_stand_alone(operation: Layer) -> bool:
     """A loss is always the runtime's own, and a module that no table knows cannot be built from its description."""
-    ends_a_loss = any(tail.op == "reduce" and tail.values_out <= 2 for tail in operation.tail)
+    ends_a_loss = any(tail.op == "reduce" and tail.values_out <= 2 for tail in operation.trailing)
     return operation.kind != "opaque" and not ends_a_loss
 
 
 def near(operation: Layer, rng: Random) -> Layer:
     """The same operation on somewhat more or fewer channels; itself where its sizes are tied to each other."""
-    c = operation.config
     first, second = rng.uniform(NARROWER, WIDER), rng.uniform(NARROWER, WIDER)
-    if operation.kind == "glue":
+    if operation.kind == "nonparametric":
         return _tail_near(operation, first)
-    if operation.kind in FIXED_WIDTHS or c.get("groups", 1) > 1:
+    if operation.config.get("groups", 1) > 1:
         return operation
-    if operation.kind == "embedding":
-        return operation.with_channels(operation.channels_in, _scaled(operation.channels_out, second))
-    channels_in = _scaled(operation.channels_in, first)
-    if operation.kind.startswith("norm") or c.get("groups", 1) == 0:
-        return operation.with_channels(channels_in, channels_in * operation.channels_out // operation.channels_in)
-    return operation.with_channels(channels_in, _scaled(operation.channels_out, second))
+    return resized(operation, _scaled(operation.channels_in, first), _scaled(operation.channels_out, second))
 
 
 def _tail_near(operation: Layer, factor: float) -> Layer:
@@ -78,9 +76,9 @@ def _tail_near(operation: Layer, factor: float) -> Layer:
     channels = 0 if len(size) > 2 else -1  # images have them first, sequences last
     before, size[channels] = size[channels], _scaled(size[channels], factor)
     grow = size[channels] / before
-    (tail,) = operation.tail
+    (tail,) = operation.trailing
     grown = replace(tail, values_in=tail.values_in * grow, values_out=tail.values_out * grow)
-    return replace(operation, config={**operation.config, "size": tuple(size)}, tail=(grown,))
+    return replace(operation, config={**operation.config, "size": tuple(size)}, trailing=(grown,))
 
 
 def _scaled(channels: int, factor: float) -> int:
@@ -130,7 +128,8 @@ class Isolated:
 
     def _observe(self, layer: Layer, stage: str) -> None:
         experiment, goal = alone(layer, stage, self._purpose), self._task.goal
-        doing = f"{stage} of a lone {layer.tail[0].op if layer.kind == 'glue' and layer.tail else layer.kind}"
+        what = layer.trailing[0].op if layer.kind == "nonparametric" and layer.trailing else layer.kind
+        doing = f"{stage} of a lone {what}"
         self._task.on_progress(Progress(self.share_used() * goal.seconds, goal.seconds, len(self.seen), None, doing))
         try:
             found = self._context.observe(experiment, self._guess.seconds(experiment.network))

@@ -6,8 +6,9 @@ from math import lcm
 from random import Random
 from typing import Any, Protocol
 
-from ampere.core import Layer, Network
+from ampere.core import KINDS, Layer, Network
 from ampere.core.errors import ModelError, ProfileError
+from ampere.core.kinds import FIXED, resized
 from ampere.core.network import InputSpec, with_loss
 from ampere.devices.replayed import ReplayedWorker
 from ampere.devices.workloads import traced
@@ -20,7 +21,6 @@ from .experiment import Experiment, Workload
 # Where whole networks come from: a family or general space, or one model and its narrower likes.
 
 NARROWEST = 1 / 8
-FIXED_WIDTHS = ("scale", "glue", "opaque", "attention", "matmul")
 
 
 class Source(Protocol):
@@ -93,7 +93,7 @@ def narrow(network: Network, rng: Random) -> Network:
     """The same layers with other widths: equal widths stay equal, what goes in and comes out stays as it is."""
     layers = [layer for layer in network.layers if layer.kind != "opaque"]
     kept = {layers[0].channels_in, layers[-1].channels_out} if layers else set()
-    widths = {w for x in layers if x.kind not in FIXED_WIDTHS for w in _widths(x)} - kept
+    widths = {w for x in layers if KINDS[x.kind].widths != FIXED for w in _widths(x)} - kept
     chosen = {w: _narrower(w, rng.uniform(NARROWEST, 1.0), _groups(layers, w)) for w in sorted(widths)}
     narrowed, before, after = [], 0, 0
     for layer in layers:
@@ -117,20 +117,12 @@ def _narrower(width: int, factor: float, groups: int) -> int:
 
 
 def _narrowed(layer: Layer, chosen: dict[int, int], before: int, after: int) -> Layer:
-    if layer.kind in FIXED_WIDTHS:
-        return layer
-
     def new(width: int) -> int:
         if before and width > before and width % before == 0 and layer.kind == "linear":
             return width // before * after  # flattened: so many places of each channel
         return chosen.get(width, width)
 
-    if layer.kind == "embedding":
-        return layer.with_channels(layer.channels_in, new(layer.channels_out))
-    if layer.config.get("groups") == 0 or layer.kind.startswith("norm"):
-        width = new(layer.channels_in)
-        return layer.with_channels(width, width * (layer.channels_out // layer.channels_in))
-    return layer.with_channels(new(layer.channels_in), new(layer.channels_out))
+    return resized(layer, new(layer.channels_in), new(layer.channels_out))
 
 
 class FlaxSource(ModelSource):

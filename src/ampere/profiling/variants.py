@@ -10,6 +10,7 @@ import numpy as np
 
 from ampere.core import Layer, Network
 from ampere.core.kinds.kind import product
+from ampere.core.kinds.recurrent import GATES
 from ampere.core.wiring import operands, wire
 from ampere.estimation.sequential import Kind, kind_of
 
@@ -124,8 +125,6 @@ def _described(network: Network) -> list[Layer]:
 # An input layer that cannot feed a hidden one (its pictures have another size) is left out: then the hidden layer
 # reads a tensor that is simply there, and equation (2) has nothing to subtract for an input.
 
-STATEFUL = ("lstm", "gru", "rnn")
-
 
 def variant(kinds: LayerKinds, kind: LayerKind, point: Point) -> tuple[Layer, ...]:
     """The one that exposes a kind at these channels."""
@@ -150,7 +149,7 @@ def joined(layers: Sequence[Layer]) -> bool:
     """Whether each layer reads something that an earlier one made."""
     wiring = wire(Network(tuple(layers), 1))
     fresh = {tensor.value for tensor in wiring.fresh}
-    readers = [node for node in wiring.nodes if node.tail is None][1:]
+    readers = [node for node in wiring.nodes if node.trailing is None][1:]
     return all(node.reads[0].value not in fresh for node in readers)
 
 
@@ -172,7 +171,7 @@ def _fed(output: LayerKind, before: tuple[Layer, ...]) -> Layer:
     out, last = output.example.channels_out, before[-1]
     per_channel = product(operands(output.example)[0].shape) / output.example.channels_in
     channels = max(1, round(_values_after(before, output.example) / per_channel))
-    if last.kind in STATEFUL:
+    if last.kind in GATES:
         channels = last.channels_out * int(last.config.get("directions", 1))
     fitted = output.at((channels, out))
     return fitted if joined((*before, fitted)) else output.at((output.ins[0], out))

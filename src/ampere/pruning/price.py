@@ -66,7 +66,7 @@ def comparable(a: Network, b: Network) -> bool:
 
 
 def _numbers(layer: Layer) -> list[float]:
-    tails = [value for tail in layer.tail for value in (tail.values_in, tail.values_out)]
+    tails = [value for tail in layer.trailing for value in (tail.values_in, tail.values_out)]
     config = [float(n) for key in sorted(layer.config) for n in _counts(layer.config[key])]
     return [float(layer.channels_in), float(layer.channels_out), *tails, *config]
 
@@ -79,13 +79,13 @@ def _counts(value: Any) -> Sequence[Any]:
 def _with_numbers(layer: Layer, numbers: list[float]) -> Layer:
     rest = iter(numbers)
     channels_in, channels_out = (max(1, round(next(rest))) for _ in range(2))
-    tail = tuple(TrailingOp(t.op, max(0.0, next(rest)), max(0.0, next(rest)), t.backward) for t in layer.tail)
+    tail = tuple(TrailingOp(t.op, max(0.0, next(rest)), max(0.0, next(rest)), t.backward) for t in layer.trailing)
     config: dict[str, Any] = dict(layer.config)
     for key in sorted(config):
         if counts := _counts(config[key]):
             new = tuple(_like(old, next(rest)) for old in counts)
             config[key] = new if isinstance(config[key], tuple) else new[0]
-    return replace(layer, config=config, channels_in=channels_in, channels_out=channels_out, tail=tail)
+    return replace(layer, config=config, channels_in=channels_in, channels_out=channels_out, trailing=tail)
 
 
 def _like(old: float, new: float) -> float:

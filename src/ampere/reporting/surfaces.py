@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ampere.core import Layer, Network, units
-from ampere.core.kinds import group
+from ampere.core.kinds import group, kind_of_group
 from ampere.estimation.estimate import Z90, Estimator, LayerShare
 from ampere.storage.profile import Observation, Profile
 
@@ -18,7 +18,6 @@ from .words import configuration, joules_note, kind_name
 
 FEWEST = 3  # measured places of a surface that is shown
 CELLS, FINEST, STEPS = 2_600, 40, 64  # cells of all heat maps together, of one side, and of a line
-NO_SURFACE = ("glue", "opaque")
 COLUMNS = (">channels in", ">channels out", ">learnt", "how it was measured")
 Place = tuple[int, int]  # channels in, channels out
 
@@ -63,7 +62,7 @@ def most_measured(profile: Profile) -> dict[str, Known]:
     for (name, _), found in seen.items():
         known = _known(found)
         more = name not in best or len(known.places) > len(best[name].places)
-        if len(known.places) >= FEWEST and name not in NO_SURFACE and more:
+        if len(known.places) >= FEWEST and kind_of_group(name).has_surface and more:
             best[name] = known
     return best
 

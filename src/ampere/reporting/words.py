@@ -7,27 +7,9 @@ from typing import Any
 
 from ampere.baselines.answers import BY_THE_CLOCK
 from ampere.core import Layer, Meter, Network, TrainingSetup
+from ampere.core.kinds import GROUPS, words
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-KINDS = {
-    "conv": "convolution",
-    "conv_direct": "small convolution",
-    "conv_grouped": "grouped convolution",
-    "conv_transposed": "transposed convolution",
-    "linear": "linear",
-    "matmul": "matrix product",
-    "attention": "attention",
-    "lstm": "LSTM",
-    "gru": "GRU",
-    "rnn": "RNN",
-    "norm_batch": "batch norm",
-    "norm_layer": "layer norm",
-    "embedding": "embedding",
-    "scale": "scale",
-    "glue": "other operations",
-    "opaque": "unknown module",
-    "step": "step overhead",
-}
 PURPOSES = {
     "network": "whole networks",
     "variant": "pieces of two or three layers",
@@ -61,7 +43,7 @@ FLAGS = {
 
 
 def kind_name(name: str) -> str:
-    return KINDS.get(name, name.replace("_", " "))
+    return words(name) if name in GROUPS else "step overhead" if name == "step" else name.replace("_", " ")
 
 
 def method_name(name: str) -> str:

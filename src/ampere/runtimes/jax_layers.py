@@ -4,6 +4,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from flax import nnx
 from jax import Array, lax
 
@@ -11,12 +12,14 @@ from ampere.core import Layer
 from ampere.core.kinds.kind import Shape
 from ampere.core.kinds.recurrent import GATES
 
+from .table import checked_builders
+
 # How arrays lie in memory in JAX: images with their channels last, heads of attention after their places.
 #
 # A described network knows shapes as PyTorch has them. What a layer reads is made up, so another order of its values
 # costs nothing: every array is stored as its own layer likes it, and read by a reshape, never by a transposition.
 
-IMAGES = ("conv", "conv_grouped", "conv_transposed", "norm_batch", "glue")
+IMAGES = ("conv", "conv_grouped", "conv_transposed", "norm_batch", "nonparametric")
 HEADS = ("attention",)
 
 
@@ -214,6 +217,38 @@ class Scale(nnx.Module):
         return values * jnp.tile(self.scale[...], self.repeats)[: values.size]
 
 
+class EmbeddingBag(nnx.Module):
+    """Bags that are as even as the number of tokens lets them be."""
+
+    def __init__(self, layer: Layer, dtype: Any) -> None:
+        c: Any = layer.config
+        sizes = layer.channels_in, layer.channels_out
+        self.table = nnx.Embed(*sizes, dtype=dtype, param_dtype=dtype, rngs=nnx.Rngs(0))
+        self.tokens, self.bags = int(c["tokens"]), int(c["bags"])
+        self.mean, self.largest = bool(c.get("mean")), bool(c.get("largest"))
+
+    def __call__(self, key: Key, tokens: Array) -> Array:
+        starts = np.arange(self.bags) * self.tokens // self.bags
+        counts = np.diff(starts, append=self.tokens)
+        bag_of = np.repeat(np.arange(self.bags), counts)
+        gathered = jax.ops.segment_max if self.largest else jax.ops.segment_sum
+        made: Array = gathered(self.table(tokens), bag_of, self.bags, indices_are_sorted=True)
+        return made / jnp.asarray(counts, made.dtype)[:, None] if self.mean else made
+
+
+class Gather(nnx.Module):
+    def __call__(self, key: Key, rows: Array, index: Array) -> Array:
+        return rows[index]
+
+
+class Scatter(nnx.Module):
+    def __init__(self, layer: Layer) -> None:
+        self.rows = int(layer.config["rows_out"])
+
+    def __call__(self, key: Key, rows: Array, index: Array) -> Array:
+        return jnp.zeros((self.rows, rows.shape[1]), rows.dtype).at[index].add(rows)
+
+
 class Matmul(nnx.Module):
     def __call__(self, key: Key, left: Array, right: Array) -> Array:
         return jnp.matmul(left, right)
@@ -241,22 +276,28 @@ class Nothing(nnx.Module):
         return values
 
 
-BUILDERS: Dict[str, Callable[[Layer, Any], nnx.Module]] = {
-    "conv": _convolution,
-    "conv_grouped": _convolution,
-    "conv_transposed": _transposed,
-    "linear": _linear,
-    "matmul": lambda layer, dtype: Matmul(),
-    "attention": lambda layer, dtype: Attention(layer),
-    "lstm": Recurrent,
-    "gru": Recurrent,
-    "rnn": Recurrent,
-    "norm_batch": _norm_batch,
-    "norm_layer": _norm_layer,
-    "embedding": _embedding,
-    "scale": Scale,
-    "glue": lambda layer, dtype: Nothing(),
-}
+BUILDERS: Dict[str, Callable[[Layer, Any], nnx.Module]] = checked_builders(
+    "jax",
+    {
+        "conv": _convolution,
+        "conv_grouped": _convolution,
+        "conv_transposed": _transposed,
+        "linear": _linear,
+        "matmul": lambda layer, dtype: Matmul(),
+        "attention": lambda layer, dtype: Attention(layer),
+        "lstm": Recurrent,
+        "gru": Recurrent,
+        "rnn": Recurrent,
+        "norm_batch": _norm_batch,
+        "norm_layer": _norm_layer,
+        "embedding": _embedding,
+        "embedding_bag": EmbeddingBag,
+        "gather": lambda layer, dtype: Gather(),
+        "scatter": lambda layer, dtype: Scatter(layer),
+        "scale": Scale,
+        "nonparametric": lambda layer, dtype: Nothing(),
+    },
+)
 
 
 def drop(key: Key, values: Array) -> Array:

@@ -9,9 +9,9 @@ from flax import nnx
 from jax import Array, lax
 
 from ampere.core import Layer, Network
-from ampere.core.kinds.kind import Shape
-from ampere.core.trailing_ops import TailPlan
-from ampere.core.wiring import Node, Operand, Read, Wiring, wire
+from ampere.core.kinds.kind import Operand, Shape
+from ampere.core.trailing_ops import TrailingPlan
+from ampere.core.wiring import Node, Read, Wiring, wire
 
 from .jax_layers import axes, axis, build_layer, drop, stored
 from .jax_layers import is_random as layer_is_random
@@ -21,11 +21,11 @@ from .jax_layers import is_random as layer_is_random
 Action = Callable[..., Array]  # a key for what is random, and the arrays
 
 
-def tail_action(plan: TailPlan, layer: Layer) -> Action:
+def trailing_action(plan: TrailingPlan, layer: Layer) -> Action:
     return ACTIONS[plan.action](plan, layer)
 
 
-def is_random(plan: TailPlan) -> bool:
+def is_random(plan: TrailingPlan) -> bool:
     return plan.action == "dropout"
 
 
@@ -35,18 +35,18 @@ def _windows(rank: int, layer: Layer, kernel: int) -> Tuple[int, ...]:
     return tuple(kernel if place in spatial else 1 for place in range(rank))
 
 
-def _max_pool(plan: TailPlan, layer: Layer) -> Action:
+def _max_pool(plan: TrailingPlan, layer: Layer) -> Action:
     window = _windows(len(plan.shape), layer, plan.sizes[0])
     return lambda key, x: lax.reduce_window(x, -jnp.inf, lax.max, window, window, "VALID")
 
 
-def _max_pool_same(plan: TailPlan, layer: Layer) -> Action:
+def _max_pool_same(plan: TrailingPlan, layer: Layer) -> Action:
     window = _windows(len(plan.shape), layer, plan.sizes[0])
     ones = (1,) * len(window)
     return lambda key, x: lax.reduce_window(x, -jnp.inf, lax.max, window, ones, "SAME")
 
 
-def _adaptive_pool(plan: TailPlan, layer: Layer) -> Action:
+def _adaptive_pool(plan: TrailingPlan, layer: Layer) -> Action:
     rank = len(plan.shape)
     places = axes(tuple(range(2, rank)), rank, layer)
 
@@ -66,7 +66,7 @@ def _averaged(x: Array, place: int, size: int) -> Array:
     return jnp.stack([lax.slice_in_dim(x, a, b, axis=place).mean(place) for a, b in edges], place)
 
 
-def _mean(plan: TailPlan, layer: Layer) -> Action:
+def _mean(plan: TrailingPlan, layer: Layer) -> Action:
     return lambda key, x: x.mean(axes(plan.sizes, x.ndim, layer))
 
 
@@ -77,7 +77,7 @@ def last_entries(x: Array, dimensions: Tuple[int, ...], layer: Layer) -> Array:
     return x
 
 
-def _repeat(plan: TailPlan, layer: Layer) -> Action:
+def _repeat(plan: TrailingPlan, layer: Layer) -> Action:
     rank = len(plan.shape)
     places = axes(tuple(range(2, rank)), rank, layer)
 
@@ -89,11 +89,11 @@ def _repeat(plan: TailPlan, layer: Layer) -> Action:
     return repeat
 
 
-def _concat(plan: TailPlan, layer: Layer) -> Action:
+def _concat(plan: TrailingPlan, layer: Layer) -> Action:
     return lambda key, x, y: jnp.concatenate((x, y), axis(1, x.ndim, layer))
 
 
-def _softmax(plan: TailPlan, layer: Layer) -> Action:
+def _softmax(plan: TrailingPlan, layer: Layer) -> Action:
     return lambda key, x: jax.nn.softmax(x, axis(x.ndim - 1, x.ndim, layer))
 
 
@@ -101,7 +101,7 @@ def _as_it_is(key: Optional[Array], x: Array) -> Array:
     return x
 
 
-ACTIONS: Dict[str, Callable[[TailPlan, Layer], Action]] = {
+ACTIONS: Dict[str, Callable[[TrailingPlan, Layer], Action]] = {
     "aside": lambda plan, layer: _as_it_is,
     "draw": lambda plan, layer: _as_it_is,
     "copy": lambda plan, layer: _as_it_is,
@@ -170,9 +170,9 @@ class Chain:
         self._wiring: Wiring = wire(network)
         self._dtype = dtype
         nodes = self._wiring.nodes
-        modules = {n: build_layer(node.layer, dtype) for n, node in enumerate(nodes) if node.tail is None}
+        modules = {n: build_layer(node.layer, dtype) for n, node in enumerate(nodes) if node.trailing is None}
         self._parts: Dict[int, Any] = {n: nnx.split(m, nnx.Param, ...) for n, m in modules.items()}
-        self.random = any(is_random(n.tail) if n.tail else layer_is_random(n.layer) for n in nodes)
+        self.random = any(is_random(n.trailing) if n.trailing else layer_is_random(n.layer) for n in nodes)
 
     def variables(self, rng: np.random.Generator) -> Variables:
         """Made anew, the same for the same generator."""
@@ -200,8 +200,8 @@ class Chain:
         for number, node in enumerate(self._wiring.nodes):
             reads = [self._read(read, values[read.value], node.layer) for read in node.reads]
             own = None if keys is None else keys[number]
-            if node.tail is not None:
-                values[node.writes] = tail_action(node.tail, node.layer)(own, *reads)
+            if node.trailing is not None:
+                values[node.writes] = trailing_action(node.trailing, node.layer)(own, *reads)
                 continue
             module = self._merged(number, every)
             values[node.writes] = module(own, *reads)

@@ -16,6 +16,7 @@ from jax import Array
 
 from ampere.core import Network, TrainingSetup
 from ampere.core.network import InputSpec
+from ampere.core.optimizers import OPTIMIZERS
 from ampere.core.yardstick import YARDSTICK
 
 from .jax_network import Arrays, Chain, Variables, loss_of, normal
@@ -23,31 +24,32 @@ from .runtime import Training
 from .table import description_of, refuse_lacking
 from .user_code import failed, find_factory
 
-# The loss that every runtime here trains with.
-
-
-# A flax model by its own code, with what a described network offers: variables, and a loss of them.
+SEED = 0
+COMPILED_AT_MOST = 300  # programs that are kept: a variant is trained in several rounds, and compiled once
+DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
 
 class OwnCode:
+    """A flax model by its own code, with what a described network offers: variables, and a loss of them."""
+
     random = False  # its random numbers are those of its own nnx.Rngs, which are among its variables
 
-    def __init__(self, subject: Dict[str, Any], dtype: Any) -> None:
-        self._subject, self._dtype = subject, dtype
-        self._make = find_factory(str(subject["factory"]))
+    def __init__(self, workload: Dict[str, Any], dtype: Any) -> None:
+        self._workload, self._dtype = workload, dtype
+        self._make = find_factory(str(workload["factory"]))
         self._parts: Any = ()
         self._given: List[Any] = []
         self._order: Any = None
 
     def variables(self, rng: np.random.Generator) -> Variables:
         """Made anew: the arrays of the step before were given away."""
-        made = self._make(**(self._subject.get("arguments") or {}))
+        made = self._make(**(self._workload.get("arguments") or {}))
         model, example = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
         if not isinstance(model, nnx.Module):
-            raise failed("{} made no flax.nnx.Module".format(self._subject["factory"]))
+            raise failed("{} made no flax.nnx.Module".format(self._workload["factory"]))
         model.train()  # type: ignore[no-untyped-call]
         self._parts = nnx.split(model, nnx.Param, ...)
-        self._given, self._order = jax.tree.flatten(_called_with(self._subject, example, rng))
+        self._given, self._order = jax.tree.flatten(_called_with(self._workload, example, rng))
         trained, rest = (jax.tree.leaves(part) for part in self._parts[1:])
         arrays = [self._cast(jnp.asarray(value)) for value in self._given if hasattr(value, "shape")]
         return Variables({"weights": [self._cast(w) for w in trained]}, {}, {"rest": rest, "inputs": arrays})
@@ -72,10 +74,10 @@ class OwnCode:
         return array.astype(self._dtype) if lower else array
 
 
-def _called_with(subject: Dict[str, Any], example: Any, rng: np.random.Generator) -> Tuple[Any, Dict[str, Any]]:
-    specs = subject.get("inputs")
+def _called_with(workload: Dict[str, Any], example: Any, rng: np.random.Generator) -> Tuple[Any, Dict[str, Any]]:
+    specs = workload.get("inputs")
     if specs is None and example is None:
-        raise failed("{} tells no example inputs; give their shapes".format(subject["factory"]))
+        raise failed("{} returns no example inputs: give their shapes".format(workload["factory"]))
     given = example if specs is None else tuple(_array(InputSpec.from_json(spec), rng) for spec in specs)
     if isinstance(given, dict):
         return (), given
@@ -87,20 +89,6 @@ def _array(spec: InputSpec, rng: np.random.Generator) -> Array:
         return normal(rng, spec.shape, jnp.dtype(spec.dtype))
     high = 2 if spec.high is None else spec.high
     return jnp.asarray(rng.integers(0, high, spec.shape).astype(spec.dtype))
-
-
-# Training with JAX: flax for layers, optax for updates, one compiled function for a whole step.
-
-SEED = 0
-COMPILED_AT_MOST = 300  # programs that are kept: a variant is trained in several rounds, and compiled once
-
-OPTIMIZERS: Dict[str, Callable[[], optax.GradientTransformation]] = {
-    "sgd": lambda: optax.sgd(1e-3),
-    "momentum": lambda: optax.sgd(1e-3, momentum=0.9),
-    "adam": lambda: optax.adam(1e-4),
-    "adamw": lambda: optax.adamw(1e-4, weight_decay=1e-2),
-}
-DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
 
 
 Trainable = Union[Chain, OwnCode]
@@ -128,41 +116,41 @@ class JaxRuntime:
             os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"
             self._threads = threads
 
-    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
-        program, compiled_now = self._program(subject, setup)
+    def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
+        program, compiled_now = self._program(workload, setup)
         return _training(program, program.compile_seconds if compiled_now else 0.0)
 
     def yardstick(self) -> Training:
         program, _ = self._program({"layers": YARDSTICK.to_json()}, TrainingSetup("jax"))
         return _training(program, 0.0)
 
-    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+    def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
         return False  # XLA's threads do not survive a fork
 
-    def _program(self, subject: Dict[str, Any], setup: TrainingSetup) -> Tuple[Program, bool]:
-        name = json.dumps([subject, setup.name], sort_keys=True)
+    def _program(self, workload: Dict[str, Any], setup: TrainingSetup) -> Tuple[Program, bool]:
+        name = json.dumps([workload, setup.name], sort_keys=True)
         if name in self._programs:
             self._programs.move_to_end(name)
             return self._programs[name], False
-        self._programs[name] = _compiled(subject, setup)
+        self._programs[name] = _compiled(workload, setup)
         if len(self._programs) > COMPILED_AT_MOST:
             self._programs.popitem(last=False)
         return self._programs[name], True
 
 
-def _compiled(subject: Dict[str, Any], setup: TrainingSetup) -> Program:
+def _compiled(workload: Dict[str, Any], setup: TrainingSetup) -> Program:
     began = time.monotonic()
-    chain, optimizer = _trainable(subject, DTYPES[setup.dtype]), OPTIMIZERS[setup.optimizer]()
+    chain, optimizer = _trainable(workload, DTYPES[setup.dtype]), OPTIMIZERS[setup.optimizer].make("jax")
     # The first three are given away: XLA writes what they become where they were.
     step = jax.jit(_step_of(chain, optimizer), donate_argnums=(0, 1, 2))
     program = step.lower(*_start(chain, optimizer)).compile()
     return Program(chain, optimizer, program, time.monotonic() - began)
 
 
-def _trainable(subject: Dict[str, Any], dtype: Any) -> Trainable:
-    if "layers" not in subject:
-        return OwnCode(subject, dtype)
-    network = Network.from_json(subject["layers"])
+def _trainable(workload: Dict[str, Any], dtype: Any) -> Trainable:
+    if "layers" not in workload:
+        return OwnCode(workload, dtype)
+    network = Network.from_json(workload["layers"])
     refuse_lacking(network, "jax", description_of("jax"))
     return Chain(network, dtype)
 

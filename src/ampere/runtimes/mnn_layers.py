@@ -9,6 +9,8 @@ import numpy as np
 from ampere.core import Layer
 from ampere.core.wiring import operands, shape_out
 
+from .table import checked_builders
+
 # MNN's variables: made of random numbers, and brought into the shape and the memory layout that an operation reads.
 #
 # The functions of `MNN.expr` cast what they are given, and a cast has no gradient: what comes before it is silently not
@@ -225,15 +227,18 @@ def _attention(layer: Layer, numbers: Numbers) -> Built:
     return Built(forward)
 
 
-BUILDERS: Dict[str, Callable[[Layer, Numbers], Built]] = {
-    "conv": _convolution,
-    "conv_grouped": _convolution,
-    "conv_transposed": _transposed,
-    "linear": _linear,
-    "matmul": _matmul,
-    "attention": _attention,
-    "norm_batch": _norm_batch,
-    "norm_layer": _norm_layer,
-    "scale": _scale,
-    "glue": lambda layer, numbers: Built(lambda x: plain(x, shape_out(layer))),
-}
+BUILDERS: Dict[str, Callable[[Layer, Numbers], Built]] = checked_builders(
+    "mnn",
+    {
+        "conv": _convolution,
+        "conv_grouped": _convolution,
+        "conv_transposed": _transposed,
+        "linear": _linear,
+        "matmul": _matmul,
+        "attention": _attention,
+        "norm_batch": _norm_batch,
+        "norm_layer": _norm_layer,
+        "scale": _scale,
+        "nonparametric": lambda layer, numbers: Built(lambda x: plain(x, shape_out(layer))),
+    },
+)

@@ -8,7 +8,7 @@ import numpy as np
 from ampere.core import Layer, Network
 from ampere.core.errors import WorkerError
 from ampere.core.kinds.kind import Shape
-from ampere.core.trailing_ops import TailPlan
+from ampere.core.trailing_ops import TrailingPlan
 from ampere.core.wiring import Fresh, Node, Read, wire
 
 from .mnn_layers import (
@@ -34,28 +34,28 @@ from .mnn_layers import (
 Action = Callable[..., Var]
 
 
-def tail_action(plan: TailPlan, shape: Shape) -> Action:
+def trailing_action(plan: TrailingPlan, shape: Shape) -> Action:
     """On a value of that shape."""
     return ACTIONS[plan.action](plan, shape)
 
 
-def _nothing(plan: TailPlan, shape: Shape) -> Action:
+def _nothing(plan: TrailingPlan, shape: Shape) -> Action:
     """What no gradient comes from is on the way to nothing, and MNN, being lazy, would not compute it."""
     return lambda x: x
 
 
-def _max_pool(plan: TailPlan, shape: Shape) -> Action:
+def _max_pool(plan: TrailingPlan, shape: Shape) -> Action:
     kernel = across_down(plan.sizes * (len(shape) - 2), 1)
     return lambda x: F.max_pool(image(x, shape), kernel, kernel, UNPADDED, [0, 0])
 
 
-def _max_pool_same(plan: TailPlan, shape: Shape) -> Action:
+def _max_pool_same(plan: TrailingPlan, shape: Shape) -> Action:
     (kernel,), places = plan.sizes, len(shape) - 2
     window, pads = across_down((kernel,) * places, 1), across_down((kernel // 2,) * places, 0)
     return lambda x: F.max_pool(image(x, shape), window, [1, 1], PADDED, pads)
 
 
-def _adaptive_pool(plan: TailPlan, shape: Shape) -> Action:
+def _adaptive_pool(plan: TrailingPlan, shape: Shape) -> Action:
     """Windows of one size that cover everything: MNN has no others."""
     before, after = as_image(shape)[2:], as_image(plan.shape)[2:]
     stride = [n // m for n, m in zip(before, after)]
@@ -63,11 +63,11 @@ def _adaptive_pool(plan: TailPlan, shape: Shape) -> Action:
     return lambda x: F.avg_pool(image(x, shape), kernel[::-1], stride[::-1], UNPADDED, [0, 0])
 
 
-def _mean(plan: TailPlan, shape: Shape) -> Action:
+def _mean(plan: TrailingPlan, shape: Shape) -> Action:
     return lambda x: F.reduce_mean(plain(x, shape), list(plan.sizes), False)
 
 
-def _last(plan: TailPlan, shape: Shape) -> Action:
+def _last(plan: TrailingPlan, shape: Shape) -> Action:
     return lambda x: last_of(plain(x, shape), plan.sizes)
 
 
@@ -84,7 +84,7 @@ def part_of(x: Var, parts: int, part: int, shape: Shape) -> Var:
     return plain(F.split(plain(x, (parts, *shape)), [1] * parts, 0)[part], shape)
 
 
-def _add(plan: TailPlan, shape: Shape) -> Action:
+def _add(plan: TrailingPlan, shape: Shape) -> Action:
     def add(x: Var, y: Var) -> Var:
         alike = x.data_format == y.data_format and shape_of(x) == shape_of(y)
         return F.add(x, y) if alike else F.add(plain(x, shape), plain(y, shape))
@@ -92,21 +92,21 @@ def _add(plan: TailPlan, shape: Shape) -> Action:
     return add
 
 
-def _concat(plan: TailPlan, shape: Shape) -> Action:
+def _concat(plan: TrailingPlan, shape: Shape) -> Action:
     partner = plan.partner or shape
     return lambda x, y: F.concat([plain(x, shape), plain(y, partner)], 1)
 
 
-def _repeat(plan: TailPlan, shape: Shape) -> Action:
+def _repeat(plan: TrailingPlan, shape: Shape) -> Action:
     across, down = across_down(plan.sizes * (len(shape) - 2), 1)
     return lambda x: F.resize(image(x, shape), float(across), float(down))
 
 
-def _dropout(plan: TailPlan, shape: Shape) -> Action:
+def _dropout(plan: TrailingPlan, shape: Shape) -> Action:
     return nn.dropout(DROPOUT).forward
 
 
-ACTIONS: Dict[str, Callable[[TailPlan, Shape], Action]] = {
+ACTIONS: Dict[str, Callable[[TrailingPlan, Shape], Action]] = {
     "aside": _nothing,
     "draw": _nothing,
     "relu": lambda plan, shape: lambda x: F.relu(x, 0.0),
@@ -196,8 +196,8 @@ class Chain:
         return lambda: F.add(values, nudge)
 
     def _action(self, node: Node) -> Callable[..., Var]:
-        if node.tail is not None:
-            return tail_action(node.tail, node.reads[0].shape)
+        if node.trailing is not None:
+            return trailing_action(node.trailing, node.reads[0].shape)
         built = build_layer(node.layer, self._numbers)
         if built.module is not None:
             self._modules.append(built.module)

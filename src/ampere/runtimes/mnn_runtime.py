@@ -1,12 +1,13 @@
 """Training with MNN, the library that trains on phones."""
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import MNN.optim as optim
 import numpy as np
 
 from ampere.core import Network, TrainingSetup
 from ampere.core.errors import WorkerError
+from ampere.core.optimizers import OPTIMIZERS
 from ampere.core.yardstick import YARDSTICK
 
 from .mnn_layers import F, Var, array_of, plain, shape_of
@@ -14,16 +15,15 @@ from .mnn_network import Chain, Trained
 from .runtime import Training
 from .table import description_of, refuse_lacking
 
-# What MNN would silently not train, found before anything is measured.
-#
-# It says nothing where an operation has no gradient, where a parameter is taken for a constant, and where lazy
-# evaluation is off: the loop runs, and some or all weights stay as they were.
-
 NOTICEABLE = 1e-3  # of a weight: a gradient from which on one small step must show
 
 
 def trained_variables(chain: Chain, optimizer: Any) -> Tuple[Var, ...]:
-    """Those that a step changes, after one step. Refused by name: layers that it should change, and does not."""
+    """The variables that a step changes, after one step. Layers that it leaves unchanged are refused by name.
+
+    MNN says nothing where an operation has no gradient, where a parameter is taken for a constant, and where lazy
+    evaluation is off: the loop runs, and some or all weights stay as they were.
+    """
     every = [variable for trained in chain.trained for variable in trained.variables]
     if not every:
         return ()
@@ -53,19 +53,18 @@ def _refuse(untrained: List[Trained]) -> None:
         raise WorkerError("variant_failed", f"MNN would not train {said}: its weights stay as they are")
 
 
-# Training with MNN, the library that trains on phones.
-
 # Each step builds a graph anew. That of a deep network leaves the yardstick nothing in the caches.
 MANY_LAYERS, SETTLING = 12, 2
 
 L2 = optim.Regularization_Method.L2  # of a decay that is 0: MNN computes it all the same
 
-# Module, rate, first and second momentum, decay, and so on.
-OPTIMIZERS: Dict[str, Callable[[Any], Any]] = {
-    "sgd": lambda root: optim.SGD(root, 1e-3, 0.0, 0.0, L2),
-    "momentum": lambda root: optim.SGD(root, 1e-3, 0.9, 0.0, L2),
-    "adam": lambda root: optim.ADAM(root, 1e-4, 0.9, 0.999, 0.0, 1e-8, L2),
-}
+
+def sgd(root: Any, rate: float, momentum: float) -> Any:
+    return optim.SGD(root, rate, momentum, 0.0, L2)
+
+
+def adam(root: Any, rate: float) -> Any:
+    return optim.ADAM(root, rate, 0.9, 0.999, 0.0, 1e-8, L2)
 
 
 class MnnRuntime:
@@ -77,10 +76,10 @@ class MnnRuntime:
         F.set_thread_number(threads)
         self._pool_started = self._pool_started or threads > 1
 
-    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
-        if "layers" not in subject:
-            raise WorkerError("variant_failed", "MNN trains described layers: the subject needs layers")
-        network = Network.from_json(subject["layers"])
+    def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
+        if "layers" not in workload:
+            raise WorkerError("variant_failed", "MNN trains described layers: a workload needs layers")
+        network = Network.from_json(workload["layers"])
         refuse_lacking(network, "mnn", description_of("mnn"))
         settling = SETTLING if len(network.layers) > MANY_LAYERS else 0
         return training(Chain(network), setup.optimizer)._replace(settling=settling)
@@ -88,7 +87,7 @@ class MnnRuntime:
     def yardstick(self) -> Training:
         return training(Chain(YARDSTICK), "sgd")
 
-    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+    def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
         # Threads do not survive a fork: a child that needed them would hang.
         if threads > 1 and self._pool_started:
             return False
@@ -100,7 +99,7 @@ class MnnRuntime:
 
 
 def training(chain: Chain, optimizer_name: str) -> Training:
-    optimizer = OPTIMIZERS[optimizer_name](chain.root) if chain.root.parameters else None
+    optimizer = OPTIMIZERS[optimizer_name].make("mnn", chain.root) if chain.root.parameters else None
     weights = trained_variables(chain, optimizer) if optimizer else ()
     last: List[Var] = []
 
@@ -109,7 +108,7 @@ def training(chain: Chain, optimizer_name: str) -> Training:
         if optimizer is None:
             loss.read()  # nothing is computed before somebody asks
         elif not optimizer.step(loss):
-            raise WorkerError("variant_failed", "MNN trained nothing: its optimiser found no gradient")
+            raise WorkerError("variant_failed", "MNN trained nothing: its optimizer found no gradient")
         last[:] = [loss]
 
     count = sum(int(array_of(weight).size) for weight in weights)

@@ -1,7 +1,7 @@
 """What a runtime does: make training steps out of what is asked for.
 
 prepare(threads)        once a block: threads, denormals, seed
-build(subject, setup)   a model with its made-up data, compiled where that is due -> Training
+build(workload, setup)   a model with its made-up data, compiled where that is due -> Training
 yardstick()             the fixed reference step of this runtime -> Training
 ready_to_fork(...)      whether a child process could train
 """
@@ -29,8 +29,8 @@ class Runtime(Protocol):
     def prepare(self, threads: int) -> None:
         """Before each block: threads, denormals, seed."""
 
-    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
-        """A subject is {"layers": ...}, a described network, or {"factory": ...}, a user's own code.
+    def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
+        """A workload is {"layers": ...}, a described network, or {"factory": ...}, a user's own code.
 
         A WorkerError of type variant_failed where a layer cannot be built, which it names. What must be compiled is
         compiled here, so that no step is slower than the next.
@@ -39,5 +39,5 @@ class Runtime(Protocol):
     def yardstick(self) -> Training:
         """The fixed reference step, of a few milliseconds, always float32: a changed one makes old ratios worthless."""
 
-    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+    def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
         """Loads what each child would otherwise load again. False where a forked child could not train."""

@@ -1,18 +1,16 @@
 """Every runtime by name: what it needs, what it can build, and what it cannot, known before its library is loaded."""
 
 from importlib import metadata
-from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
 from ampere.core import KINDS, Layer, Network
 from ampere.core.errors import WorkerError, bad_request
-from ampere.core.setup import DTYPES, OPTIMIZERS
+from ampere.core.kinds import built_by
+from ampere.core.optimizers import optimizers_of
+from ampere.core.setup import DTYPES
 
-# What is known of a runtime before its library is loaded: what it needs, and what it can build.
-#
-# A library of others joins with an entry point of the group `ampere.runtimes`: the runtime's name, and where its
-# Description is. Loading that must not load the library itself.
-
-EVERY_KIND = frozenset(KINDS) - {"opaque"}  # an opaque layer is known by its code only, not by its sizes
+GROUP = "ampere.runtimes"  # of entry points, with which packages of others join
+EVERY_KIND = frozenset(name for name, kind in KINDS.items() if kind.described)
 NAMED_AT_MOST = 8
 
 
@@ -21,12 +19,18 @@ def no_limits(layer: Layer) -> str:
 
 
 class Description(NamedTuple):
+    """What is known of a runtime before its library is loaded: what it needs, and what it can build.
+
+    A library of others joins with an entry point of the group `ampere.runtimes`: the runtime's name, and where its
+    Description is. Loading that must not load the library itself.
+    """
+
     module: str  # whose create() makes the runtime; with a dot before it, one beside this file
     packages: Tuple[str, ...]  # as pip knows them; the first one's version is the runtime's
     install: str  # what to type where they are missing
-    kinds: FrozenSet[str] = EVERY_KIND
-    dtypes: Tuple[str, ...] = tuple(DTYPES)
-    optimizers: Tuple[str, ...] = OPTIMIZERS
+    kinds: FrozenSet[str] = frozenset()  # that it can build
+    dtypes: Tuple[str, ...] = ("float32",)
+    optimizers: Tuple[str, ...] = ("sgd",)
     factories: bool = False  # trains PyTorch modules by their own code; else a network is built from its layers
     flax: bool = False  # trains flax modules by their own code, where their files are
     stages: bool = False  # times forward, backward and update of a step by themselves
@@ -38,9 +42,20 @@ class Description(NamedTuple):
 
     def lacks(self, layer: Layer) -> str:
         """Why a layer cannot be built; "" where it can."""
-        if layer.kind == "opaque":
+        if layer.kind in KINDS and not KINDS[layer.kind].described:
             return "known by its own code only"
         return self.limits(layer) if layer.kind in self.kinds else f"no {layer.kind}"
+
+
+Builder = TypeVar("Builder")
+
+
+def checked_builders(runtime: str, builders: Dict[str, Builder]) -> Dict[str, Builder]:
+    """A runtime's builders, which must be of exactly the kinds that name it in `ampere.core.kinds`."""
+    wrong = sorted(built_by(runtime) ^ set(builders))
+    if wrong:
+        raise LookupError(f"either the kind or {runtime} has no builder of {', '.join(wrong)}, and the other claims it")
+    return builders
 
 
 def lacking(network: Network, description: Description) -> List[str]:
@@ -61,28 +76,8 @@ def refuse_lacking(network: Network, runtime: str, description: Description) -> 
         raise WorkerError("variant_failed", refusal(runtime, lacks))
 
 
-# What MNN's Python interface can train, known without loading it. docs/MNN.md says how each gap shows itself.
-
-MNN_KINDS = frozenset(
-    (
-        "conv",
-        "conv_grouped",
-        "conv_transposed",
-        "linear",
-        "matmul",
-        "attention",
-        "norm_batch",
-        "norm_layer",
-        "scale",
-        "glue",
-    )
-)
-MNN_DTYPES = ("float32",)
-MNN_OPTIMIZERS = ("sgd", "momentum", "adam")
-
-
 def mnn_limits(layer: Layer) -> str:
-    """What it lacks of the kinds above; "" where nothing."""
+    """What MNN lacks of the kinds that it builds; "" where nothing. docs/MNN.md says how each gap shows itself."""
     c = layer.config
     if layer.kind == "norm_batch" and not c.get("bias", True):
         return "no batch norm without bias"
@@ -94,11 +89,6 @@ def mnn_limits(layer: Layer) -> str:
         return "no output padding, no groups" if any(c["output_padding"]) or c["groups"] != 1 else ""
     depthwise = layer.kind == "conv_grouped" and c["groups"] == 0 and layer.channels_in == layer.channels_out
     return "" if depthwise or c["groups"] == 1 else "no groups but depthwise"
-
-
-# Every runtime by its name: ours, and those that other packages bring.
-
-GROUP = "ampere.runtimes"
 
 
 def jax_limits(layer: Layer) -> str:
@@ -113,6 +103,9 @@ OURS: Dict[str, Description] = {
         ".torch_runtime",
         ("torch",),
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
+        kinds=built_by("torch"),
+        dtypes=tuple(DTYPES),
+        optimizers=optimizers_of("torch"),
         factories=True,
         stages=True,
         torch_yardstick=True,
@@ -121,6 +114,9 @@ OURS: Dict[str, Description] = {
         ".torch_compile_runtime",
         ("torch",),
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
+        kinds=built_by("torch"),
+        dtypes=tuple(DTYPES),
+        optimizers=optimizers_of("torch"),
         factories=True,
         compiles=True,
         torch_yardstick=True,
@@ -129,6 +125,9 @@ OURS: Dict[str, Description] = {
         ".jax_runtime",
         ("jax", "flax", "optax"),
         "JAX is not installed where the worker runs; pip install 'ampere-energy[jax]'",
+        kinds=built_by("jax"),
+        dtypes=tuple(DTYPES),
+        optimizers=optimizers_of("jax"),
         flax=True,
         compiles=True,
         one_by_one=True,
@@ -139,9 +138,8 @@ OURS: Dict[str, Description] = {
         ".mnn_runtime",
         ("MNN",),
         "MNN is not installed where the worker runs; pip install 'ampere-energy[mnn]'",
-        kinds=MNN_KINDS,
-        dtypes=MNN_DTYPES,
-        optimizers=MNN_OPTIMIZERS,
+        kinds=built_by("mnn"),
+        optimizers=optimizers_of("mnn"),
         limits=mnn_limits,
     ),
 }

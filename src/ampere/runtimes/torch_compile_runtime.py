@@ -48,11 +48,11 @@ class TorchCompileRuntime(TorchRuntime):
         torch._inductor.config.compile_threads = 1 if find_spec("triton") else os.cpu_count() or 1
         self._kept: OrderedDict[str, Compiled] = OrderedDict()
 
-    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+    def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
         """What was compiled before starts again from its first weights."""
-        name = json.dumps([subject, setup.name], sort_keys=True)
+        name = json.dumps([workload, setup.name], sort_keys=True)
         known = self._kept.get(name)
-        compiled = known or self._compiled(subject, setup)
+        compiled = known or self._compiled(workload, setup)
         self._kept[name] = compiled
         self._kept.move_to_end(name)
         if len(self._kept) > KEPT_AT_MOST:
@@ -61,13 +61,13 @@ class TorchCompileRuntime(TorchRuntime):
         made = training(compiled.parameters, compiled.loss_of, setup.optimizer)
         return made if known else made._replace(compile_seconds=compiled.seconds)
 
-    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+    def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
         return False  # what a child compiles would be lost with it
 
-    def _compiled(self, subject: Dict[str, Any], setup: TrainingSetup) -> "Compiled":
+    def _compiled(self, workload: Dict[str, Any], setup: TrainingSetup) -> "Compiled":
         """The first step compiles, so it is done here."""
         began = time.monotonic()
-        model, loss_of, parameters = self._made(subject, DTYPES[setup.dtype])
+        model, loss_of, parameters = self._made(workload, DTYPES[setup.dtype])
         first = {key: value.clone() for key, value in model.state_dict().items()}
         try:
             training(parameters, loss_of, setup.optimizer).step()
@@ -76,16 +76,16 @@ class TorchCompileRuntime(TorchRuntime):
         return Compiled(model, loss_of, parameters, first, time.monotonic() - began)
 
     def _made(
-        self, subject: Dict[str, Any], dtype: torch.dtype
+        self, workload: Dict[str, Any], dtype: torch.dtype
     ) -> Tuple[nn.Module, Callable[[], Tensor], List[nn.Parameter]]:
-        if "layers" in subject:
-            network = Network.from_json(subject["layers"])
+        if "layers" in workload:
+            network = Network.from_json(workload["layers"])
             refuse_lacking(network, self.name, description_of(self.name))
             chain = build_chain(network, dtype)
             chain.forward = torch.compile(chain.forward, dynamic=False)  # type: ignore[method-assign]
             return chain, chain.loss, chain.trained
         # Not model.compile(): of modules that are PyTorch's own, as Sequential, it compiles nothing and says nothing.
-        model, loss_of = build_from_factory(subject, dtype, lambda made: torch.compile(made, dynamic=False))
+        model, loss_of = build_from_factory(workload, dtype, lambda made: torch.compile(made, dynamic=False))
         return model, loss_of, trainable(model)
 
 

@@ -7,6 +7,8 @@ from torch import Tensor, nn
 
 from ampere.core import Layer
 
+from .table import checked_builders
+
 DROPOUT = 0.1  # the usual share; drawing halves would cost twice as much
 
 CONVOLUTIONS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
@@ -110,6 +112,36 @@ class Scale(nn.Module):
         return values * self.weight.repeat(self.repeats)[: values.numel()]
 
 
+class EmbeddingBag(nn.EmbeddingBag):
+    """Bags that are as even as the number of tokens lets them be."""
+
+    starts: Tensor
+
+    def __init__(self, layer: Layer) -> None:
+        c: Any = layer.config
+        mode = "mean" if c.get("mean") else "max" if c.get("largest") else "sum"
+        super().__init__(layer.channels_in, layer.channels_out, mode=mode)
+        self.register_buffer("starts", torch.arange(c["bags"]) * c["tokens"] // c["bags"])
+
+    def forward(self, tokens: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(tokens, self.starts)
+
+
+class Gather(nn.Module):
+    def forward(self, rows: Tensor, index: Tensor) -> Tensor:
+        return rows.gather(0, index[:, None]) if rows.shape[1] == 1 else rows.index_select(0, index)
+
+
+class Scatter(nn.Module):
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self.rows = int(layer.config["rows_out"])
+
+    def forward(self, rows: Tensor, index: Tensor) -> Tensor:
+        zeros = rows.new_zeros(self.rows, rows.shape[1])
+        return zeros.scatter_add(0, index[:, None], rows) if rows.shape[1] == 1 else zeros.index_add(0, index, rows)
+
+
 class Matmul(nn.Module):
     def forward(self, left: Tensor, right: Tensor) -> Tensor:
         return torch.matmul(left, right)
@@ -126,19 +158,25 @@ class Attention(nn.Module):
         return attend(query, key, value, dropout_p=self.dropout, is_causal=self.causal)
 
 
-BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = {
-    "conv": _convolution,
-    "conv_grouped": _convolution,
-    "conv_transposed": _transposed,
-    "linear": _linear,
-    "matmul": lambda layer: Matmul(),
-    "attention": Attention,
-    "lstm": Recurrent,
-    "gru": Recurrent,
-    "rnn": Recurrent,
-    "norm_batch": _norm_batch,
-    "norm_layer": _norm_layer,
-    "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
-    "scale": Scale,
-    "glue": lambda layer: nn.Identity(),
-}
+BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
+    "torch",
+    {
+        "conv": _convolution,
+        "conv_grouped": _convolution,
+        "conv_transposed": _transposed,
+        "linear": _linear,
+        "matmul": lambda layer: Matmul(),
+        "attention": Attention,
+        "lstm": Recurrent,
+        "gru": Recurrent,
+        "rnn": Recurrent,
+        "norm_batch": _norm_batch,
+        "norm_layer": _norm_layer,
+        "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
+        "embedding_bag": EmbeddingBag,
+        "gather": lambda layer: Gather(),
+        "scatter": Scatter,
+        "scale": Scale,
+        "nonparametric": lambda layer: nn.Identity(),
+    },
+)

@@ -13,9 +13,8 @@ from ampere.core.network import InputSpec
 
 from .user_code import failed, find_factory
 
-# Tensors from what is known of a model's inputs, and what is known from tensors.
-
 Specs = Union[List[InputSpec], Dict[str, InputSpec]]
+Arguments = Tuple[List[Any], Dict[str, Any]]
 
 
 def tensors_of(specs: Any, device: str = "cpu") -> Any:
@@ -54,9 +53,6 @@ def _spec(tensor: Any) -> InputSpec:
     if not (tensor.is_floating_point() or tensor.is_complex() or tensor.is_meta) and tensor.numel():
         high = int(tensor.max()) + 1
     return InputSpec(tuple(tensor.shape), str(tensor.dtype).replace("torch.", ""), high)
-
-
-# The loss of a training step when the user names none, for real tensors and for shapes alone.
 
 
 def training_loss(output: Any) -> Any:
@@ -110,36 +106,31 @@ def _labels(rows: int, classes: int, device: str) -> Any:
     return torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(0)).to(device)
 
 
-# PyTorch models by their own code.
-
-Arguments = Tuple[List[Any], Dict[str, Any]]
-
-
 def build_from_factory(
-    subject: Dict[str, Any], dtype: torch.dtype, made_ready: Callable[[nn.Module], Any] = lambda model: model
+    workload: Dict[str, Any], dtype: torch.dtype, made_ready: Callable[[nn.Module], Any] = lambda model: model
 ) -> Tuple[nn.Module, Callable[[], Tensor]]:
     """The model, or the part of it at `path`, and its loss on the inputs of the request or of the factory."""
-    made = find_factory(str(subject["factory"]))(**(subject.get("arguments") or {}))
+    made = find_factory(str(workload["factory"]))(**(workload.get("arguments") or {}))
     model, example = made if isinstance(made, tuple) else (made, None)
     if not isinstance(model, nn.Module):
-        raise failed("{} made no torch.nn.Module".format(subject["factory"]))
-    if subject.get("path"):
-        model, example = model.get_submodule(subject["path"]), None
+        raise failed("{} made no torch.nn.Module".format(workload["factory"]))
+    if workload.get("path"):
+        model, example = model.get_submodule(workload["path"]), None
     model = model.to(dtype).train()
-    positional, named = _arguments(subject, example, dtype)
+    positional, named = _arguments(workload, example, dtype)
     ready = made_ready(model)
     return model, lambda: training_loss(ready(*positional, **named))
 
 
-def _arguments(subject: Dict[str, Any], example: Any, dtype: torch.dtype) -> Arguments:
-    specs = subject.get("inputs")
+def _arguments(workload: Dict[str, Any], example: Any, dtype: torch.dtype) -> Arguments:
+    specs = workload.get("inputs")
     if specs is None and example is None:
-        raise failed("{} tells no example inputs; give their shapes".format(subject["factory"]))
+        raise failed("{} returns no example inputs: give their shapes".format(workload["factory"]))
     inputs = tensors_of(_specs(specs)) if specs is not None else example
     if isinstance(inputs, dict):
-        return [], {name: _ready(value, dtype, subject) for name, value in inputs.items()}
+        return [], {name: _ready(value, dtype, workload) for name, value in inputs.items()}
     positional = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    return [_ready(value, dtype, subject) for value in positional], {}
+    return [_ready(value, dtype, workload) for value in positional], {}
 
 
 def _specs(records: Any) -> Any:
@@ -148,8 +139,8 @@ def _specs(records: Any) -> Any:
     return [InputSpec.from_json(record) for record in records]
 
 
-def _ready(value: Any, dtype: torch.dtype, subject: Dict[str, Any]) -> Any:
+def _ready(value: Any, dtype: torch.dtype, workload: Dict[str, Any]) -> Any:
     if not isinstance(value, Tensor) or not value.is_floating_point():
         return value
     # A part in the middle of a model passes gradients on to what is before it.
-    return value.detach().to(dtype).requires_grad_(bool(subject.get("input_grad", False)))
+    return value.detach().to(dtype).requires_grad_(bool(workload.get("input_grad", False)))

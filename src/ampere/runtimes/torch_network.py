@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from ampere.core import Network
-from ampere.core.kinds.kind import Shape
-from ampere.core.trailing_ops import TailPlan
-from ampere.core.wiring import Node, Operand, Read, Wiring, wire
+from ampere.core.kinds.kind import Operand, Shape
+from ampere.core.trailing_ops import TrailingPlan
+from ampere.core.wiring import Node, Read, Wiring, wire
 
 from .runtime import Part
 from .torch_layers import DROPOUT, build_layer
@@ -23,30 +23,30 @@ ADAPTIVE_POOLS = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adapt
 Action = Callable[..., Tensor]
 
 
-def tail_action(plan: TailPlan) -> Action:
+def trailing_action(plan: TrailingPlan) -> Action:
     return ACTIONS[plan.action](plan)
 
 
-def _max_pool(plan: TailPlan) -> Action:
+def _max_pool(plan: TrailingPlan) -> Action:
     pool, (kernel,) = MAX_POOLS[len(plan.shape) - 2], plan.sizes
     return lambda x: pool(x, kernel)
 
 
-def _max_pool_same(plan: TailPlan) -> Action:
+def _max_pool_same(plan: TrailingPlan) -> Action:
     pool, (kernel,) = MAX_POOLS[len(plan.shape) - 2], plan.sizes
     return lambda x: pool(x, kernel, stride=1, padding=kernel // 2)
 
 
-def _adaptive_pool(plan: TailPlan) -> Action:
+def _adaptive_pool(plan: TrailingPlan) -> Action:
     pool: Any = ADAPTIVE_POOLS[len(plan.shape) - 2]
     return lambda x: pool(x, plan.sizes)
 
 
-def _mean(plan: TailPlan) -> Action:
+def _mean(plan: TrailingPlan) -> Action:
     return lambda x: x.mean(dim=plan.sizes)
 
 
-def _last(plan: TailPlan) -> Action:
+def _last(plan: TrailingPlan) -> Action:
     """The last entry along each dimension that goes: what is taken of a sequence's outputs."""
 
     def select(x: Tensor) -> Tensor:
@@ -67,12 +67,12 @@ def _aside(x: Tensor) -> Tensor:
     return x
 
 
-def _repeat(plan: TailPlan) -> Action:
+def _repeat(plan: TrailingPlan) -> Action:
     factor = float(plan.sizes[0])
     return lambda x: F.interpolate(x, scale_factor=factor, mode="nearest")
 
 
-ACTIONS: Dict[str, Callable[[TailPlan], Action]] = {
+ACTIONS: Dict[str, Callable[[TrailingPlan], Action]] = {
     "aside": lambda plan: _aside,
     "relu": lambda plan: lambda x: torch.relu(x),
     "draw": lambda plan: _draw_mask,
@@ -146,8 +146,8 @@ class Chain(nn.Module):
         return Call(self._action(node), reads, node.writes, frees)
 
     def _action(self, node: Node) -> Callable[..., Tensor]:
-        if node.tail is not None:
-            return tail_action(node.tail)
+        if node.trailing is not None:
+            return trailing_action(node.trailing)
         module = build_layer(node.layer)
         self.layers.append(module)
         if node.layer.trainable and node.layer.config.get("parameters") != 0:

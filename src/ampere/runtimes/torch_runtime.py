@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from ampere.core import Network, TrainingSetup
+from ampere.core.optimizers import OPTIMIZERS
 
 from .runtime import Training
 from .table import description_of, refuse_lacking
@@ -13,11 +14,12 @@ from .torch_model import build_from_factory
 from .torch_network import Chain, build_chain, parts_of
 from .user_code import find_factory
 
-# The yardstick: a small convolutional network that never changes, always float32.
+SEED = 0
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 def yardstick_network() -> Tuple[nn.Module, Callable[[], Tensor]]:
-    """About 2.5 ms a step on a server's core. Changing it makes every stored ratio worthless."""
+    """A small convolutional network, always float32. Changing it makes every stored ratio worthless."""
     model = nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1),
         nn.ReLU(),
@@ -30,20 +32,6 @@ def yardstick_network() -> Tuple[nn.Module, Callable[[], Tensor]]:
     )
     images, labels = torch.randn(10, 1, 28, 28), torch.randint(0, 10, (10,))
     return model, lambda: nn.functional.cross_entropy(model(images), labels)
-
-
-# Training with PyTorch.
-
-SEED = 0
-
-# Small rates: a measured model must not diverge, whatever its loss.
-OPTIMIZERS: Dict[str, Callable[[List[nn.Parameter]], torch.optim.Optimizer]] = {
-    "sgd": lambda parameters: torch.optim.SGD(parameters, lr=1e-3),
-    "momentum": lambda parameters: torch.optim.SGD(parameters, lr=1e-3, momentum=0.9),
-    "adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-4),
-    "adamw": lambda parameters: torch.optim.AdamW(parameters, lr=1e-4),
-}
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class TorchRuntime:
@@ -59,21 +47,21 @@ class TorchRuntime:
         torch.manual_seed(SEED)
         self._pool_started = self._pool_started or threads > 1
 
-    def build(self, subject: Dict[str, Any], setup: TrainingSetup) -> Training:
+    def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
         dtype = DTYPES[setup.dtype]
-        if "layers" in subject:
-            network = Network.from_json(subject["layers"])
+        if "layers" in workload:
+            network = Network.from_json(workload["layers"])
             refuse_lacking(network, self.name, description_of(self.name))
             chain = build_chain(network, dtype)
             return training(chain.trained, chain.loss, setup.optimizer, chain)
-        model, loss_of = build_from_factory(subject, dtype)
+        model, loss_of = build_from_factory(workload, dtype)
         return training(trainable(model), loss_of, setup.optimizer)
 
     def yardstick(self) -> Training:
         model, loss_of = yardstick_network()
         return training(trainable(model), loss_of, "sgd")
 
-    def ready_to_fork(self, subject: Dict[str, Any], threads: int) -> bool:
+    def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
         # OpenMP's pool does not survive a fork: a child that needed it would hang.
         if threads > 1 and self._pool_started:
             return False
@@ -82,8 +70,8 @@ class TorchRuntime:
             step = self.yardstick().step
             step(), step()
             self._preloaded = True
-        if "factory" in subject:
-            find_factory(str(subject["factory"]))
+        if "factory" in workload:
+            find_factory(str(workload["factory"]))
         return True
 
 
@@ -94,7 +82,7 @@ def trainable(model: nn.Module) -> List[nn.Parameter]:
 def training(
     parameters: List[nn.Parameter], loss_of: Callable[[], Tensor], optimizer_name: str, chain: Optional[Chain] = None
 ) -> Training:
-    optimizer = OPTIMIZERS[optimizer_name](parameters) if parameters else None
+    optimizer = OPTIMIZERS[optimizer_name].make("torch", parameters) if parameters else None
     last: List[Tensor] = []
 
     def seen(loss: Tensor) -> None:

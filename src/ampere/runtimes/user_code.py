@@ -25,7 +25,7 @@ def find_factory(reference: str) -> Callable[..., Any]:
 def _from_file(place: str) -> ModuleType:
     """Imported once a worker: a user's file may import large libraries."""
     path = Path(place).resolve()
-    name = f"ampere_subject_{path}"
+    name = f"ampere_workload_{path}"
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

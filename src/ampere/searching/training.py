@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ampere.core.errors import AmpereError, ModelError, UsageError
+from ampere.core.optimizers import OPTIMIZERS
 from ampere.models.user_code import explain, find_function, guarded
 
 from .result import Candidate, Trial, in_words
@@ -92,7 +93,6 @@ def _texts(torch: Any, length: tuple[int, ...], labels: Tensor, classes: int, wo
 # Called with a model and its candidate; returns its accuracy from 0 to 1, or (accuracy, number of test examples).
 Train = Callable[["nn.Module", Candidate], Any]
 
-RATES = {"sgd": {"lr": 0.1}, "momentum": {"lr": 0.02, "momentum": 0.9}, "adam": {"lr": 1e-3}, "adamw": {"lr": 1e-3}}
 TESTED_AT_ONCE = 250
 CLIPPED_AT = 1.0  # so that one rate serves narrow and wide networks
 DEVIATIONS = 3.0  # of binomial noise, within which an accuracy is at chance level
@@ -179,8 +179,8 @@ def chance_of(space: SearchSpace) -> Chance | None:
 def _trained(model: nn.Module, task: Task, candidate: Candidate, examples: int, seed: int) -> float:
     import torch
 
-    optimizers: dict[str, Any] = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
-    optimizer = optimizers.get(candidate.optimizer, torch.optim.SGD)(model.parameters(), **RATES[candidate.optimizer])
+    chosen = OPTIMIZERS[candidate.optimizer]
+    optimizer = chosen.make("torch", model.parameters(), lr=chosen.usual_rate)
     generator = torch.Generator().manual_seed(seed)
     inputs, labels = task.train
     model.train()

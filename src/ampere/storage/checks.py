@@ -69,8 +69,8 @@ def check_layer(layer: Layer) -> None:
     for key, value in layer.config.items():
         if not _plain(layer.kind, key, value):
             raise ValueError(f"a layer of kind {layer.kind} has a strange {key[:40]}")
-    if not all(map(_size, _sizes(layer))) or any(tail.op not in TRAILING_CLASSES for tail in layer.tail):
-        raise ValueError(f"a layer of kind {layer.kind} has strange channels or a strange tail")
+    if not all(map(_size, _sizes(layer))) or any(tail.op not in TRAILING_CLASSES for tail in layer.trailing):
+        raise ValueError(f"a layer of kind {layer.kind} has strange channels or strange trailing operations")
     try:
         good = _within(work(layer), 0) and _within(KINDS[layer.kind].coordinates(layer, USUAL_WIDTH), 1e-12)
     except _MALFORMED as error:
@@ -131,7 +131,7 @@ def _sizes(layer: Layer) -> list[float]:
     return [
         layer.channels_in,
         layer.channels_out,
-        *(n for tail in layer.tail for n in (tail.values_in, tail.values_out)),
+        *(n for tail in layer.trailing for n in (tail.values_in, tail.values_out)),
     ]
 
 

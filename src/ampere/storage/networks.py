@@ -8,7 +8,7 @@ from .checks import MOST_LAYERS, check_network, checked
 from .files import read_document, write_document
 
 KIND = "network"
-FORMAT = 1
+FORMAT = 2
 
 
 def save_network(network: Network, path: Path) -> None:

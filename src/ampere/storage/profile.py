@@ -14,7 +14,7 @@ from .files import read_document, write_document
 # Each different layer once. Observations share most of their layers, and layers most of their configs, so
 #
 #     functions   [kind, config]                                            one a kind of layer
-#     rows        [function, channels in, channels out, tail, trainable, input_grad]    one a layer
+#     rows        [function, channels in, channels out, trailing, trainable, input_grad]    one a layer
 #
 # and a network is the numbers of its layers' rows, with the layers' names.
 
@@ -75,7 +75,7 @@ class LayerTable:
         return [
             self._functions[function],
             *record["channels"],
-            record["tail"],
+            record["trailing"],
             record["trainable"],
             record["input_grad"],
         ]
@@ -87,7 +87,7 @@ class LayerTable:
 
 
 def _layer(row: list[Any], functions: list[list[Any]]) -> Layer:
-    function, channels_in, channels_out, tail, trainable, input_grad = row
+    function, channels_in, channels_out, trailing, trainable, input_grad = row
     if function < 0:
         raise ValueError("a layer's function has a negative number")
     kind, config = functions[function]
@@ -96,7 +96,7 @@ def _layer(row: list[Any], functions: list[list[Any]]) -> Layer:
             "kind": kind,
             "config": config,
             "channels": [channels_in, channels_out],
-            "tail": tail,
+            "trailing": trailing,
             "trainable": trainable,
             "input_grad": input_grad,
         }

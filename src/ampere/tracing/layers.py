@@ -14,10 +14,12 @@ from ampere.core.network import InputSpec
 from .operations import UNKNOWN
 from .recorder import Call, Cost, Operation, tensors_in
 
-# From a draft to a layer, once it is known whether a gradient reaches it.
+# Bookkeeping on a few whole numbers does not make a module a stranger.
+SMALL = 1 << 16
 
 
 def drafted(operation: Operation) -> Layer:
+    """The layer that an operation begins, now that it is known whether a gradient reaches it."""
     draft = operation.draft
     assert draft is not None
     trainable, input_grad = draft.trainable and operation.backward, draft.input_grad and operation.backward
@@ -26,24 +28,19 @@ def drafted(operation: Operation) -> Layer:
 
 
 def with_parameters(layer: Layer, values: int, tensors: int) -> Layer:
-    """Says in the layer's config how many parameters it has where the table would count others."""
-    told = work(layer)
-    if (told.parameters, told.parameter_tensors) == (values, tensors):
+    """The layer, with its parameters in its config where its kind would count others."""
+    counted = work(layer)
+    if (counted.parameters, counted.parameter_tensors) == (values, tensors):
         return layer
     return replace(layer, config={**layer.config, "parameters": values, "parameter_tensors": tensors})
 
 
-# Modules that no table knows: measured as they are, and named.
-#
-# A module call is opaque if it directly runs an operation of unknown class, or a product whose FLOPs
-# are not those of its kind. Everything that runs inside the call then belongs to one layer.
-
-# Bookkeeping on a few whole numbers does not make a module a stranger.
-SMALL = 1 << 16
-
-
 def find_opaque(operations: list[Operation]) -> dict[Operation, Call]:
-    """The call that covers each operation of an opaque one: the outermost that is marked."""
+    """Modules that no kind describes, which are measured as they are: the outermost such call around each operation.
+
+    A module call is opaque if it directly runs an operation of unknown class, or a product whose FLOPs
+    are not those of its kind. Everything that runs inside the call then belongs to one layer.
+    """
     strange = [o for o in operations if _is_strange(o)]
     marked = {o.call for o in strange if o.call.parent is not None}
     covering: dict[Operation, Call] = {}
@@ -66,8 +63,8 @@ def _is_strange(operation: Operation) -> bool:
 
 
 def _agrees(operation: Operation) -> bool:
-    told = work(drafted(operation)).flops if operation.draft else 0
-    return abs(float(told) - operation.cost.flops) <= 1e-3 * operation.cost.flops
+    counted = work(drafted(operation)).flops if operation.draft else 0
+    return abs(float(counted) - operation.cost.flops) <= 1e-3 * operation.cost.flops
 
 
 def opaque_layer(call: Call, operations: list[Operation], values: int, tensors: int) -> Layer:
@@ -120,16 +117,13 @@ def _channels(shape: tuple[int, ...]) -> int:
     return shape[1] if len(shape) > 3 else shape[-1]
 
 
-# From operations to layers: each begins with a parametric operation, and what follows is its tail.
-
-
 @dataclass
 class Group:
-    """The operations of one layer: its own (several if it is opaque) and its tail's."""
+    """The operations of one layer: its own (several if it is opaque) and its trailing operations'."""
 
     own: list[Operation]
     opaque: Call | None = None
-    tail: list[Operation] = field(default_factory=list)
+    trailing: list[Operation] = field(default_factory=list)
 
 
 class Layers:
@@ -148,8 +142,8 @@ class Layers:
         elif group.own:
             layer = with_parameters(self._drafted(group.own[0]), values, tensors)
         else:
-            layer = Layer("glue", {"batch": self.batch}, 1, 1, trainable=False, input_grad=False)
-        return replace(layer, tail=tuple(map(_tail, group.tail)))
+            layer = Layer("nonparametric", {"batch": self.batch}, 1, 1, trainable=False, input_grad=False)
+        return replace(layer, trailing=tuple(map(_trailing_op, group.trailing)))
 
     def _drafted(self, operation: Operation) -> Layer:
         layer = drafted(operation)
@@ -163,7 +157,7 @@ class Layers:
         return module if module and attribute in ("weight", "bias") else name
 
     def _parameters(self, operations: list[Operation]) -> tuple[int, int]:
-        """How many parameters these operations are the first to train: the optimiser visits each once."""
+        """How many parameters these operations are the first to train: the optimizer visits each once."""
         used = [p for o in operations if o.backward for p in o.parameters if p.requires_grad]
         new = [p for p in dict.fromkeys(used) if p not in self.counted]
         self.counted.update(new)
@@ -184,11 +178,11 @@ def grouped(operations: list[Operation]) -> list[Group]:
         elif operation.draft is not None:
             groups.append(Group([operation]))
         else:
-            groups[-1].tail.append(operation)
-    return groups if groups[0].tail else groups[1:]
+            groups[-1].trailing.append(operation)
+    return groups if groups[0].trailing else groups[1:]
 
 
-def _tail(operation: Operation) -> TrailingOp:
+def _trailing_op(operation: Operation) -> TrailingOp:
     name = "other" if operation.op_class == UNKNOWN else operation.op_class
     return TrailingOp(name, operation.values_in, operation.values_out, operation.backward)
 

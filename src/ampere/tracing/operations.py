@@ -1,4 +1,4 @@
-"""What class an aten operation is of, its FLOPs, the parameters it reads, and whether backward reaches it."""
+"""Aten operations: the class of each, its FLOPs, the parameters it reads, and whether backward reaches it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import BackwardCFunction
 
-# What class an aten operation is of. What no class knows is `UNKNOWN`, and is never passed over.
+from ampere.core import KINDS
+from ampere.core.kinds.kind import TorchRecogniser
+
+# The class of an aten operation. What no class knows is `UNKNOWN`, and is never passed over.
 #
 # free      views and bookkeeping: nothing is computed
-# product   matrix products, convolutions: a layer begins
-# norm      normalisations: a layer begins
-# lookup    embeddings: a layer begins if the table is a parameter
-# the rest  the classes of a layer's tail
+# layer     a layer begins: an operation that a kind recognises
+# the rest  the classes of trailing operations; a layer may begin with one of those, too
 
-FREE, PRODUCT, NORM, LOOKUP, UNKNOWN = "free", "product", "norm", "lookup", "unknown"
+FREE, LAYER, UNKNOWN = "free", "layer", "unknown"
+
+RECOGNISERS: dict[str, list[TorchRecogniser]] = {}  # of each operation, those of the kinds that may begin with it
+for kind in KINDS.values():
+    for name, recogniser in kind.torch.items():
+        RECOGNISERS.setdefault(name, []).append(recogniser)
 
 _NAMES = {
     FREE: """_unsafe_view lift_fresh empty empty_like empty_strided empty_permuted new_empty new_empty_strided
@@ -26,11 +32,6 @@ _NAMES = {
         _assert_scalar _assert_tensor_metadata _functional_assert_async dim size stride numel is_contiguous is_pinned
         item _has_same_storage_numel _version unsafe_split unsafe_split_with_sizes unsafe_chunk prim::device
         _nested_tensor_from_mask_left_aligned is_complex is_nonzero equal _print""",
-    PRODUCT: "convolution mm addmm bmm baddbmm",
-    NORM: """native_batch_norm _native_batch_norm_legit _native_batch_norm_legit_functional
-        _batch_norm_with_update _batch_norm_no_update native_layer_norm
-        native_group_norm _fused_rms_norm""",
-    LOOKUP: "embedding",
     "dropout": """native_dropout dropout bernoulli rand rand_like randn randn_like randint randint_like uniform
         normal exponential geometric""",
     "elementwise": """glu hardswish log_sigmoid_forward _prelu_kernel rrelu_with_noise
@@ -48,7 +49,7 @@ _NAMES = {
         nll_loss_forward nll_loss2d_forward mse_loss smooth_l1_loss huber_loss binary_cross_entropy
         binary_cross_entropy_with_logits soft_margin_loss multi_margin_loss multilabel_margin_loss_forward trace mv
         addmv dot vdot""",
-    "copy": """cat stack clone copy _to_copy repeat repeat_interleave index index_select gather take index_put
+    "copy": """embedding cat stack clone copy _to_copy repeat repeat_interleave index index_select gather take index_put
         _unsafe_index _unsafe_index_put index_copy index_fill index_add scatter scatter_add constant_pad_nd
         reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d roll
         flip rot90 pixel_shuffle pixel_unshuffle channel_shuffle im2col col2im ones ones_like zeros zeros_like full
@@ -76,6 +77,8 @@ def _classify(func: Any) -> tuple[str, str]:
     plain = name[:-1] if name.endswith("_") and not name.endswith("__") else name
     if plain in _CLASSES:
         return _CLASSES[plain], plain
+    if plain in RECOGNISERS:
+        return LAYER, plain
     if func.is_view:
         return FREE, plain
     if torch.Tag.pointwise in func.tags:

@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .operations import FREE, LOOKUP, NORM, PRODUCT, UNKNOWN, Ownership, flops_of, op_class
-from .recognise import RECOGNISERS, Draft
-from .standins import stand_in
+from ampere.core.kinds import Draft
 
-# The tensors among arguments and results.
+from .operations import FREE, LAYER, RECOGNISERS, UNKNOWN, Ownership, flops_of, op_class
+from .standins import stand_in
 
 
 def tensors_in(value: Any) -> list[Tensor]:
+    """The tensors among arguments or results."""
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, (list, tuple)):
@@ -28,7 +28,8 @@ def tensors_in(value: Any) -> list[Tensor]:
     return []
 
 
-# Which module call an operation runs in.
+def requires_grad(tensor: Tensor) -> bool:
+    return tensor.requires_grad
 
 
 @dataclass(eq=False)
@@ -85,11 +86,10 @@ class CallTracker:
         return self.root
 
 
-# What the recorder notes of each operation, and the cost of backward by autograd node.
-
-
 @dataclass
 class Cost:
+    """What operations cost, as far as they were seen: of one, or of an autograd node's backward."""
+
     launches: int = 0
     flops: int = 0
     values: int = 0
@@ -118,10 +118,8 @@ class Operation:
     backward: bool = False
 
 
-# Runs one operation, at once where a stand-in will do.
-
-
 def run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The result of an operation, made at once where a stand-in will do."""
     out = stand_in(func, args) if args else None
     if out is not None:
         return out
@@ -143,18 +141,19 @@ def _on_meta(value: Any) -> Any:
     return {k: _on_meta(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
-# Sees every operation of a step, forward and backward, and notes what it is and where it runs.
-#
-# forward    operation ------------> Operation(class, module call, operands, node)
-#               |  autograd gives each differentiable operation a node with a sequence number
-# backward   node n runs its operations --> cost_of_node[n]
-
 _sequence_number = torch._C._autograd._get_sequence_nr
 _current_node = torch._C._current_autograd_node
 _GATHERS = ("index", "gather", "index_select", "embedding", "take", "_unsafe_index")
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees every operation of a step.
+
+    forward    operation ------------> Operation(class, module call, operands, node)
+                  |  autograd gives each differentiable operation a node with a sequence number
+    backward   node n runs its operations --> cost_of_node[n]
+    """
+
     def __init__(self, model: nn.Module, calls: CallTracker) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.calls = calls
@@ -197,7 +196,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if self.scope is not None:
             self._absorb(operation)
         elif not (len(tensors) == 1 and id(tensors[0]) in self.owned.counters):
-            self._begin(operation, args, tensors)
+            self._begin(operation, args, out, tensors)
             if not self._is_bias(operation, tensors):
                 self.operations.append(operation)
             self.owned.derive(tensors, outputs)
@@ -225,19 +224,18 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         parameters = self.owned.parameters(tensors)
         return Operation(name, group, self.calls.current, values_in, values_out, cost, parameters=parameters)
 
-    def _begin(self, operation: Operation, args: Sequence[Any], tensors: list[Tensor]) -> None:
+    def _begin(self, operation: Operation, args: Sequence[Any], out: Any, tensors: list[Tensor]) -> None:
         """Makes the operation the beginning of a layer if a kind fits it."""
         if operation.op_class == UNKNOWN:
             return
-        recogniser = RECOGNISERS.get(operation.name)
-        draft = recogniser(args, self.owned.owns) if recogniser else None
+        drafts = (recognise(args, out, self.owned.owns) for recognise in RECOGNISERS.get(operation.name, ()))
+        draft = next((found for found in drafts if found is not None), None)
         if draft is None and operation.parameters:
             draft = self._scale(operation, tensors)
         if draft is not None:
-            draft.settle()
-        elif operation.op_class in (PRODUCT, NORM, LOOKUP):
-            operation.op_class = "copy" if operation.op_class == LOOKUP else UNKNOWN
-        operation.draft = draft
+            operation.draft = draft.settle(requires_grad)
+        elif operation.op_class == LAYER:
+            operation.op_class = UNKNOWN
 
     def _scale(self, operation: Operation, tensors: list[Tensor]) -> Draft:
         size = sum(p.numel() for p in operation.parameters)

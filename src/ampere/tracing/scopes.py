@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from ampere.core.kinds import Draft
+
 from .operations import UNKNOWN
-from .recognise import Draft
-from .recorder import Call, Cost, Operation, Recorder, tensors_in
+from .recorder import Call, Cost, Operation, Recorder, requires_grad, tensors_in
 
 _RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 _OPTIONS = ("attn_mask", "dropout_p", "is_causal")
@@ -82,8 +83,6 @@ class Scopes(TorchFunctionMode):
         if isinstance(call.module, nn.RNNBase) and self.recorder.scope is None:
             scope = self._open(call.module.mode, recurrent(call))
             scope.parameters = list(call.module.parameters())
-            if scope.draft is not None:
-                scope.draft.settle()
 
     def _left(self, call: Call) -> None:
         if isinstance(call.module, nn.RNNBase):
@@ -107,7 +106,7 @@ def _seeing(func: Any, attend: Any) -> Any:
 
 
 def attention(query: Tensor, key: Tensor, value: Tensor, given: dict[str, Any]) -> Draft | None:
-    """None where only some operands ask for a gradient: the table knows all or none."""
+    """None where only some operands ask for a gradient: the kind has all or none."""
     if len({query.requires_grad, key.requires_grad, value.requires_grad}) > 1:
         return None
     config = {
@@ -119,12 +118,11 @@ def attention(query: Tensor, key: Tensor, value: Tensor, given: dict[str, Any]) 
         **({"dropout": True} if given.get("dropout_p") else {}),
     }
     draft = Draft("attention", config, int(query.shape[-1]), int(value.shape[-1]), (), (query, key, value))
-    draft.settle()
-    return draft
+    return draft.settle(requires_grad)
 
 
 def recurrent(call: Call) -> Draft | None:
-    """None for packed sequences and projections, which the table does not know."""
+    """None for packed sequences and projections, which the kind does not cover."""
     module, x = call.module, call.args[0] if call.args else call.kwargs.get("input")
     assert isinstance(module, nn.RNNBase)
     if not isinstance(x, Tensor) or module.proj_size:
@@ -144,4 +142,5 @@ def recurrent(call: Call) -> Draft | None:
     if module.dropout and module.num_layers > 1:
         config["dropout"] = True
     kind = {"LSTM": "lstm", "GRU": "gru"}.get(module.mode, "rnn")
-    return Draft(kind, config, module.input_size, module.hidden_size, tuple(module.parameters()), (x,))
+    draft = Draft(kind, config, module.input_size, module.hidden_size, tuple(module.parameters()), (x,))
+    return draft.settle(requires_grad)

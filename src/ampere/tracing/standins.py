@@ -1,4 +1,9 @@
-"""Results of the right shape, without computing them."""
+"""Results of the right shape, without computing them.
+
+Many operations on meta tensors run through Python reference code: it takes a hundred times longer than making an
+empty tensor, and its first use imports a compiler. The commonest have a stand-in here. None means: run the real one,
+which also says what is wrong with the operands.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Stand-ins for convolutions and matrix products; see `standins`.
-
 aten = torch.ops.aten
+StandIn = Callable[[Sequence[Any]], Any]
 
 
 def _convolution(args: Sequence[Any]) -> Any:
@@ -62,16 +66,6 @@ PRODUCTS: dict[Any, Callable[[Sequence[Any]], Any]] = {
     aten.addmm.default: _added_product,
     aten.bmm.default: _batched_product,
 }
-
-
-# Results of the right shape, made at once.
-#
-# Many operations on meta tensors run through Python reference code: it takes a hundred times longer
-# than making an empty tensor, and its first use imports a compiler. The commonest have a stand-in
-# here. None means: run the real one, which also says what is wrong with the operands.
-
-aten = torch.ops.aten
-StandIn = Callable[[Sequence[Any]], Any]
 
 
 def like(tensor: Tensor) -> Tensor:

@@ -22,10 +22,13 @@ from .operations import UNKNOWN, reached_nodes
 from .recorder import Call, CallTracker, Recorder, tensors_in
 from .scopes import Scopes
 
-# What people should know of a trace: what no table knew, and what is not trained.
+_SHAPES = ("shape", "size", "channels", "expected", "dimension", "must match", "cannot be multiplied", "argument")
+
+Loss = Callable[[Any], Tensor]
 
 
 def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
+    """What people should know of a trace: unknown operations, and what is not trained."""
     strangers = dict.fromkeys(
         f"{o.name} in {o.call.path or 'the model itself'} is of no known class"
         for o in recorder.operations
@@ -39,11 +42,6 @@ def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
         return tuple(strangers)
     several = f" and {len(idle) - 1} more" if len(idle) > 1 else ""
     return (*strangers, f"no gradient reaches {idle[0]}{several}: not counted as trained")
-
-
-# Why a model could not be traced: what, where, and what to do, in one line.
-
-_SHAPES = ("shape", "size", "channels", "expected", "dimension", "must match", "cannot be multiplied", "argument")
 
 
 class Failure(Exception):
@@ -78,6 +76,7 @@ def refuse_no_loss(value: Any) -> None:
 
 
 def explained(failure: Failure, inputs: Any) -> ModelError:
+    """Why a model could not be traced: what, where, and what to do, in one line."""
     call = failure.call
     where = f"{call.path} ({type(call.module).__name__})" if call.path else type(call.module).__name__
     given = _given(call.args, call.kwargs) or _given((), inputs if isinstance(inputs, dict) else {"": inputs})
@@ -104,11 +103,6 @@ def _shown(value: Any) -> str:
     return type(value).__name__
 
 
-# A torch model becomes a Network: one step is run on shapes alone, and nothing is trained.
-
-Loss = Callable[[Any], Tensor]
-
-
 def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str = "") -> Network:
     """The layers of one training step of `model` on `inputs`, in the order in which they run."""
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
@@ -132,7 +126,7 @@ def _trace_real(model: nn.Module, inputs: Any, loss: Loss | None, name: str, on_
         network = _trace(real_copy(model), _on_cpu(inputs), loss, name)
     except Failure as failure:
         raise explained(failure, inputs) from failure.cause
-    note = f"traced with a real step on the CPU, because shapes alone did not do ({on_shapes.line})"
+    note = f"traced with one real step on the CPU: it cannot run on shapes alone ({on_shapes.line})"
     return Network(network.layers, network.batch, network.name, (*network.notes, note))
 
 

@@ -184,7 +184,9 @@ class Flagged(nnx.Module):
 @pytest.mark.parametrize("wide", [True, False])
 def test_flags_stay_as_they_are_and_constants_are_no_layers(wide):
     network = trace(Flagged(rngs()), {"x": jnp.zeros((5, 8)), "wide": wide})
-    layers = [(layer.kind, layer.channels_in, layer.channels_out) for layer in network.layers if layer.kind != "glue"]
+    layers = [
+        (layer.kind, layer.channels_in, layer.channels_out) for layer in network.layers if layer.kind != "nonparametric"
+    ]
     assert layers == [("linear", 8, 4)]
     assert (network.batch, network.notes) == (5, ())
 

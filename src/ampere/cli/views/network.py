@@ -42,7 +42,7 @@ def _rows(network: Network) -> Iterator[tuple[str, ...]]:
     for layer in network.layers:
         asked = work(layer)
         channels = f"{layer.channels_in:,} - {layer.channels_out:,}"
-        followed = ", ".join(t.op for t in layer.tail)
+        followed = ", ".join(t.op for t in layer.trailing)
         yield (
             layer.name or "-",
             kind(layer),

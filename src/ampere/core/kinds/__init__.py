@@ -1,49 +1,83 @@
-"""The table of layer kinds. A new kind is one entry here and one builder in each runtime."""
+"""The table of layer kinds.
 
-from typing import Dict
+A kind is one entry in a file of this package: its name, its words for people, the shapes it reads and makes, its
+work, its coordinates, how tracing recognises it, and small examples of it. Each runtime that it names has a builder of
+it in `ampere.runtimes`; the others refuse it by name.
+"""
+
+from typing import Dict, FrozenSet
 
 from ampere.core.layer import Layer
 
-from .convolution import CONVOLUTION, is_direct
-from .kind import USUAL_WIDTH, VECTOR_WIDTHS, Kind, Work
-from .pointwise import EMBEDDING, GLUE, NORM_BATCH, NORM_LAYER, OPAQUE, SCALE
-from .products import ATTENTION, LINEAR, MATMUL
-from .recurrent import RECURRENT
+from . import convolution, lookups, norms, other, products, recurrent
+from .kind import FIXED, FREE, OUTPUT, TIED, USUAL_WIDTH, VECTOR_WIDTHS, Draft, Kind, Operand, Work
 
 KINDS: Dict[str, Kind] = {
-    "conv": CONVOLUTION,
-    "conv_grouped": CONVOLUTION,
-    "conv_transposed": CONVOLUTION,
-    "linear": LINEAR,
-    "matmul": MATMUL,
-    "attention": ATTENTION,
-    "lstm": RECURRENT,
-    "gru": RECURRENT,
-    "rnn": RECURRENT,
-    "norm_batch": NORM_BATCH,
-    "norm_layer": NORM_LAYER,
-    "embedding": EMBEDDING,
-    "scale": SCALE,
-    "glue": GLUE,
-    "opaque": OPAQUE,
+    kind.name: kind
+    for kinds in (convolution.KINDS, products.KINDS, recurrent.KINDS, norms.KINDS, lookups.KINDS, other.KINDS)
+    for kind in kinds
 }
-
 
 # Layers that share prices and a surface: a kind, or a part of one that runtimes take another path for.
 GROUPS = (*KINDS, "conv_direct")
 
 
 def group(layer: Layer) -> str:
-    return "conv_direct" if layer.kind == "conv" and is_direct(layer) else layer.kind
+    return "conv_direct" if layer.kind == "conv" and convolution.is_direct(layer) else layer.kind
+
+
+def words(group: str) -> str:
+    """What people call the layers of a group."""
+    return "small convolution" if group == "conv_direct" else KINDS[group].words
+
+
+def kind_of_group(group: str) -> Kind:
+    return KINDS["conv" if group == "conv_direct" else group]
 
 
 def work(layer: Layer, width: int = USUAL_WIDTH) -> Work:
     """A layer that shares parameters, or has others than its kind, says in its config how many are its own."""
-    told = KINDS[layer.kind].work(layer, width)
+    counted = KINDS[layer.kind].work(layer, width)
     if "parameters" not in layer.config:
-        return told
+        return counted
     own, tensors = layer.config["parameters"], layer.config["parameter_tensors"]
-    return told._replace(parameters=own, parameter_tensors=tensors)
+    return counted._replace(parameters=own, parameter_tensors=tensors)
 
 
-__all__ = ["GROUPS", "KINDS", "USUAL_WIDTH", "VECTOR_WIDTHS", "Kind", "Work", "group", "work"]
+def built_by(runtime: str) -> FrozenSet[str]:
+    """The kinds that name this runtime as one that builds them."""
+    return frozenset(name for name, kind in KINDS.items() if runtime in kind.runtimes)
+
+
+def resized(layer: Layer, channels_in: int, channels_out: int) -> Layer:
+    """The layer with these channels, as far as its kind lets them change."""
+    widths = KINDS[layer.kind].widths
+    if widths == FIXED:
+        return layer
+    if widths == OUTPUT:
+        return layer.with_channels(layer.channels_in, channels_out)
+    if widths == TIED or layer.config.get("groups") == 0:  # depthwise
+        return layer.with_channels(channels_in, channels_in * layer.channels_out // layer.channels_in)
+    return layer.with_channels(channels_in, channels_out)
+
+
+__all__ = [
+    "FIXED",
+    "FREE",
+    "GROUPS",
+    "KINDS",
+    "OUTPUT",
+    "TIED",
+    "USUAL_WIDTH",
+    "VECTOR_WIDTHS",
+    "Draft",
+    "Kind",
+    "Operand",
+    "Work",
+    "built_by",
+    "group",
+    "kind_of_group",
+    "resized",
+    "words",
+    "work",
+]

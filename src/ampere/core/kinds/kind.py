@@ -1,15 +1,18 @@
-"""What a table entry says of a layer kind.
+"""What an entry of the table of layer kinds says.
 
-All functions are plain arithmetic on the layer's numbers, so the same code serves one layer and,
+Work and coordinates are plain arithmetic on the layer's numbers, so the same code serves one layer and,
 with arrays of channels in place of integers, a million of them at once.
 """
 
-from typing import Any, Callable, NamedTuple, Tuple
+from dataclasses import dataclass, field
+from typing import Any, Callable, Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ampere.core.layer import Layer
 
 VECTOR_WIDTHS = (4, 8, 16, 32)  # values a vector unit takes at once; costs step at multiples of it
 USUAL_WIDTH = 8
+
+Shape = Tuple[int, ...]
 
 
 class Work(NamedTuple):
@@ -21,23 +24,79 @@ class Work(NamedTuple):
     half_padded_flops: Any = 0  # the same with only the output channels rounded up
     values: Any = 0  # activations and gradients read and written
     padded_values: Any = 0  # the same with channels rounded up to the vector width
-    parameters: Any = 0  # trainable values, which the optimiser visits
+    parameters: Any = 0  # trainable values, which the optimizer visits
     parameter_tensors: Any = 0
     remainders: Any = 0  # values beyond the last full vector, which go one by one
     remainder_flops: Any = 0  # FLOPs of channels beyond the last full vector, which some runtimes do one by one
     weights: Any = 0  # weight values as they are laid out for the vector unit, in every pass
 
 
-Shape = Tuple[int, ...]
+class Operand(NamedTuple):
+    """A tensor that a layer reads."""
+
+    shape: Shape
+    grad: bool
+    tokens: int = 0  # whole numbers below it, where not 0
 
 
-class Kind(NamedTuple):
-    """One layer kind: its work, where it lies among its like, and the shapes that go in and out."""
+@dataclass
+class Draft:
+    """A layer as tracing recognises it, before it is known whether a gradient reaches it.
 
+    A gradient with respect to any of `weights` makes it trainable; one with respect to any of
+    `sources` goes on to what is before it.
+    """
+
+    kind: str
+    config: Dict[str, Any]
+    channels_in: int
+    channels_out: int
+    weights: Tuple[Any, ...] = ()
+    sources: Tuple[Any, ...] = ()
+    trainable: bool = field(default=False, init=False)
+    input_grad: bool = field(default=False, init=False)
+
+    def settle(self, has_gradient: Callable[[Any], bool]) -> "Draft":
+        """Notes which operands get a gradient, and lets go of them."""
+        self.trainable = any(map(has_gradient, self.weights))
+        self.input_grad = any(map(has_gradient, self.sources))
+        self.weights = self.sources = ()
+        return self
+
+
+# Of PyTorch: an aten operation's arguments, its result, and whether a tensor is computed from parameters alone.
+TorchRecogniser = Callable[[Sequence[Any], Any, Callable[[Any], bool]], Optional[Draft]]
+# Of JAX: an equation, as ampere.tracing.jax.equations has it.
+JaxRecogniser = Callable[[Any], Optional[Draft]]
+
+FREE, OUTPUT, TIED, FIXED = "free", "output", "tied", "fixed"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One layer kind: everything about it but how a library builds it, which is in the file of each runtime."""
+
+    name: str
+    words: str  # for people
     work: Callable[[Layer, int], Work]  # on a device of the given vector width
     coordinates: Callable[[Layer, int], Tuple[Any, ...]]  # positive numbers; the surrogate takes logarithms
-    shape_in: Callable[[Layer], Shape]
+    operands: Callable[[Layer], Tuple[Operand, ...]]  # the tensors that it reads
     shape_out: Callable[[Layer], Shape]
+    runtimes: Tuple[str, ...] = ()  # that have a builder of it
+    examples: Tuple[Layer, ...] = ()  # small ones, which every runtime in `runtimes` is tested with
+    torch: Mapping[str, TorchRecogniser] = field(default_factory=dict)  # aten operations that begin such a layer
+    jax: Mapping[str, JaxRecogniser] = field(default_factory=dict)  # equations that do
+    parametric: bool = True
+    described: bool = True  # can be built from its description, without the user's code
+    widths: str = FREE  # which channels may be changed: both, the output's, both in their ratio (TIED), or none (FIXED)
+    has_surface: bool = True  # its cost is a function of its channels
+    waste: Tuple[int, ...] = ()  # which coordinates say how far channels are from a multiple of the vector width
+    products: int = 0  # matrix products in forward that are one operation each
+
+
+def one_input(shape: Callable[[Layer], Shape]) -> Callable[[Layer], Tuple[Operand, ...]]:
+    """The operands of a kind that reads one tensor of activations."""
+    return lambda layer: (Operand(tuple(shape(layer)), layer.input_grad),)
 
 
 def padded(channels: Any, width: int) -> Any:
@@ -61,3 +120,8 @@ def product(values: "Tuple[Any, ...]") -> Any:
     for value in values:
         result = result * value
     return result
+
+
+def present(*tensors: Any) -> Tuple[Any, ...]:
+    """Those that are given."""
+    return tuple(tensor for tensor in tensors if tensor is not None)

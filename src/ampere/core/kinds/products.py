@@ -4,17 +4,19 @@ linear     config: lead (the dimensions before the features), bias
 matmul     config: batch, rows; channels are the inner and the last dimension; no parameters; `gradients`: 1 where
            only one of the two factors gets a gradient
 attention  config: batch, heads, queries, keys; channels are a head's width in queries and keys, and in values;
-           `causal` and `dropout` where True
+           `causal` and `dropout` where True; recognised in ampere.tracing, since it is many operations
 """
 
-from typing import Any, Tuple
+from typing import Any, Callable, Dict, Sequence, Tuple
 
 from ampere.core.layer import Layer
 
-from .kind import Kind, Shape, Work, beyond_vectors, padded, passes, product
+from .kind import FIXED, Draft, Kind, Operand, Shape, Work, beyond_vectors, one_input, padded, passes, product
+
+Owned = Callable[[Any], bool]
 
 
-def linear_work(layer: Layer, width: int) -> Work:
+def _linear_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     rows = product(c["lead"])
     cin, cout = layer.channels_in, layer.channels_out
@@ -31,25 +33,70 @@ def linear_work(layer: Layer, width: int) -> Work:
     )
 
 
-def linear_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
+def _linear_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     cin, cout = layer.channels_in, layer.channels_out
     lead: Any = layer.config["lead"]
     return (cin, cout, padded(cin, width) / cin, padded(cout, width) / cout, product(lead), passes(layer))
 
 
-def _lead(layer: Layer) -> Tuple[int, ...]:
-    return layer.config["lead"]
+def _matrix_product(a: Any, b: Any, owned: Owned, bias: bool = False) -> Draft:
+    """`a` is (..., rows, inner), `b` is (..., inner, last); with a parameter it is a linear layer."""
+    batch, last = product(a.shape[:-2]), int(b.shape[-1])
+    rows, inner = int(a.shape[-2]), int(a.shape[-1])
+    if owned(b):
+        lead = (batch, rows) if batch > 1 else (rows,)
+        return Draft("linear", {"lead": lead, "bias": bias}, inner, last, (b,), (a,))
+    if owned(a):
+        lead = (batch, last) if batch > 1 else (last,)
+        return Draft("linear", {"lead": lead, "bias": bias}, inner, rows, (a,), (b,))
+    config: Dict[str, Any] = {"batch": batch, "rows": rows}
+    if a.requires_grad != b.requires_grad:
+        config["gradients"] = 1
+    return Draft("matmul", config, inner, last, (), (a, b))
+
+
+def _plain_product(args: Sequence[Any], result: Any, owned: Owned) -> Draft:
+    return _matrix_product(args[0], args[1], owned)
+
+
+def _added_product(args: Sequence[Any], result: Any, owned: Owned) -> Draft:
+    return _matrix_product(args[1], args[2], owned, bias=owned(args[0]))
+
+
+def _product_from_jax(equation: Any) -> Draft:
+    left, right = equation.inputs
+    (in_left, _), (batch_left, batch_right) = equation.parameters["dimension_numbers"]
+    inner = product(tuple(left.shape[i] for i in in_left))
+    batch = product(tuple(left.shape[i] for i in batch_left))
+    rows = left.size // max(1, inner * batch)
+    last = right.size // max(1, inner * batch)
+    if right.owners and not batch_right:
+        return Draft("linear", {"lead": (rows,), "bias": False}, inner, last, (right,), (left,))
+    if left.owners and not batch_left:
+        return Draft("linear", {"lead": (last,), "bias": False}, inner, rows, (left,), (right,))
+    config: Dict[str, Any] = {"batch": batch, "rows": rows}
+    if left.grad != right.grad:
+        config["gradients"] = 1
+    return Draft("matmul", config, inner, last, (), (left, right))
 
 
 LINEAR = Kind(
-    linear_work,
-    linear_coordinates,
-    lambda layer: (*_lead(layer), layer.channels_in),
-    lambda layer: (*_lead(layer), layer.channels_out),
+    "linear",
+    "linear",
+    _linear_work,
+    _linear_coordinates,
+    one_input(lambda layer: (*layer.config["lead"], layer.channels_in)),
+    lambda layer: (*layer.config["lead"], layer.channels_out),
+    ("torch", "jax", "mnn"),
+    (Layer("linear", {"lead": (3, 5), "bias": True}, 8, 4),),
+    torch={"mm": _plain_product, "bmm": _plain_product, "addmm": _added_product, "baddbmm": _added_product},
+    jax={"dot_general": _product_from_jax},
+    waste=(2, 3),
+    products=1,
 )
 
 
-def matmul_work(layer: Layer, width: int) -> Work:
+def _matmul_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     products = 1 + c.get("gradients", 2) * int(layer.input_grad)
     inner, last = layer.channels_in, layer.channels_out
@@ -61,25 +108,40 @@ def matmul_work(layer: Layer, width: int) -> Work:
     )
 
 
-def matmul_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
+def _matmul_operands(layer: Layer) -> Tuple[Operand, ...]:
     c: Any = layer.config
-    return (layer.channels_in, layer.channels_out, c["rows"], c["batch"], passes(layer))
-
-
-def _matmul_in(layer: Layer) -> Shape:
-    c: Any = layer.config
-    return (c["batch"], c["rows"], layer.channels_in)
+    both = c.get("gradients", 2) == 2
+    left = Operand((c["batch"], c["rows"], layer.channels_in), layer.input_grad)
+    return left, Operand((c["batch"], layer.channels_in, layer.channels_out), layer.input_grad and both)
 
 
 def _matmul_out(layer: Layer) -> Shape:
-    c: Any = layer.config
-    return (c["batch"], c["rows"], layer.channels_out)
+    return (layer.config["batch"], layer.config["rows"], layer.channels_out)
 
 
-MATMUL = Kind(matmul_work, matmul_coordinates, _matmul_in, _matmul_out)
+_MATMUL = {"batch": 6, "rows": 5}
+MATMUL = Kind(
+    "matmul",
+    "matrix product",
+    _matmul_work,
+    lambda layer, width: (
+        layer.channels_in,
+        layer.channels_out,
+        layer.config["rows"],
+        layer.config["batch"],
+        passes(layer),
+    ),
+    _matmul_operands,
+    _matmul_out,
+    ("torch", "jax", "mnn"),
+    (Layer("matmul", _MATMUL, 4, 7), Layer("matmul", {**_MATMUL, "gradients": 1}, 4, 7)),
+    parametric=False,
+    widths=FIXED,
+    products=1,
+)
 
 
-def attention_work(layer: Layer, width: int) -> Work:
+def _attention_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     products = 1 + 2 * int(layer.input_grad)
     pairs = c["batch"] * c["heads"] * c["queries"] * c["keys"]
@@ -92,14 +154,20 @@ def attention_work(layer: Layer, width: int) -> Work:
     )
 
 
-def attention_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
+def _attention_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     return (layer.channels_in, c["batch"] * c["heads"], c["queries"], c["keys"], passes(layer))
 
 
-def _attention_in(layer: Layer) -> Shape:
+def _queries_keys_values(layer: Layer) -> Tuple[Operand, ...]:
     c: Any = layer.config
-    return (c["batch"], c["heads"], c["queries"], layer.channels_in)
+    lead = (c["batch"], c["heads"])
+    shapes = (
+        (*lead, c["queries"], layer.channels_in),
+        (*lead, c["keys"], layer.channels_in),
+        (*lead, c["keys"], layer.channels_out),
+    )
+    return tuple(Operand(shape, layer.input_grad) for shape in shapes)
 
 
 def _attention_out(layer: Layer) -> Shape:
@@ -107,4 +175,19 @@ def _attention_out(layer: Layer) -> Shape:
     return (c["batch"], c["heads"], c["queries"], layer.channels_out)
 
 
-ATTENTION = Kind(attention_work, attention_coordinates, _attention_in, _attention_out)
+_ATTENTION = {"batch": 3, "heads": 2, "queries": 5, "keys": 6}
+ATTENTION = Kind(
+    "attention",
+    "attention",
+    _attention_work,
+    _attention_coordinates,
+    _queries_keys_values,
+    _attention_out,
+    ("torch", "jax", "mnn"),
+    tuple(Layer("attention", {**_ATTENTION, **each}, 8, 7) for each in ({}, {"dropout": True}, {"causal": True})),
+    parametric=False,
+    widths=FIXED,
+    products=2,
+)
+
+KINDS = (LINEAR, MATMUL, ATTENTION)

@@ -1,16 +1,17 @@
-"""Recurrent layers. kind is lstm, gru or rnn.
+"""Recurrent layers: lstm, gru and rnn.
 
 config: batch, length, layers, directions, bias; `state_grad` where a gradient flows on to the first state,
-`dropout` where there is some between layers.
+`dropout` where there is some between layers. Recognised in ampere.tracing, since they are many operations.
 """
 
 from typing import Any, Tuple
 
 from ampere.core.layer import Layer
 
-from .kind import Kind, Shape, Work, padded
+from .kind import Kind, Operand, Shape, Work, padded
 
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
+STATES = {"lstm": 2, "gru": 1, "rnn": 1}
 
 
 def _back_steps(layer: Layer) -> int:
@@ -20,7 +21,7 @@ def _back_steps(layer: Layer) -> int:
     return int(layer.trainable) * int(c["length"]) + int(layer.backward) * of_state
 
 
-def work(layer: Layer, width: int) -> Work:
+def _work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
     gates, hidden = GATES[layer.kind], layer.channels_out
     steps, directions = c["length"], c["directions"]
@@ -54,21 +55,30 @@ def work(layer: Layer, width: int) -> Work:
     )
 
 
-def coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
+def _coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     cin, hidden = layer.channels_in, layer.channels_out
     waste = padded(hidden, width) / hidden, padded(cin, width) / cin
     return (cin, hidden, *waste, c["length"], c["batch"], c["layers"], c["directions"])
 
 
-def shape_in(layer: Layer) -> Shape:
+def _operands(layer: Layer) -> Tuple[Operand, ...]:
     c: Any = layer.config
-    return (c["batch"], c["length"], layer.channels_in)
+    sequence = Operand((c["batch"], c["length"], layer.channels_in), layer.input_grad)
+    state = Operand((c["layers"] * c["directions"], c["batch"], layer.channels_out), True)
+    return (sequence, *(STATES[layer.kind] * [state] if c.get("state_grad") else ()))
 
 
-def shape_out(layer: Layer) -> Shape:
+def _shape_out(layer: Layer) -> Shape:
     c: Any = layer.config
     return (c["batch"], c["length"], layer.channels_out * c["directions"])
 
 
-RECURRENT = Kind(work, coordinates, shape_in, shape_out)
+def _recurrent(name: str) -> Kind:
+    config = {"batch": 3, "length": 5, "layers": 2, "directions": 2, "bias": True}
+    examples = (Layer(name, config, 6, 7), Layer(name, {**config, "state_grad": True}, 6, 7))
+    runtimes = ("torch", "jax")
+    return Kind(name, name.upper(), _work, _coordinates, _operands, _shape_out, runtimes, examples, waste=(2, 3))
+
+
+KINDS = tuple(map(_recurrent, GATES))

@@ -11,6 +11,7 @@ from ampere.core import Layer, Network, TrainingSetup, work
 from ampere.core.kinds.convolution import size_out
 from ampere.core.kinds.kind import product
 from ampere.core.kinds.recurrent import GATES
+from ampere.core.optimizers import OPTIMIZERS
 
 from .parts import Part, Ridge
 
@@ -19,7 +20,6 @@ from .parts import Part, Ridge
 # A product multiplies m x k by k x n, `taps` times over (the places of a convolution's window). Its two gradients
 # are products of the same size with the roles of rows, inputs and outputs exchanged.
 
-UPDATES = {"sgd": 3, "momentum": 5, "adam": 7, "adamw": 7}  # values read and written for each parameter
 UNKNOWN_WIDTH = 64.0  # of the products inside a module that no table knows
 
 
@@ -36,14 +36,14 @@ class Kernel(NamedTuple):
 
 def kernels_of(layer: Layer, optimizer: str) -> Iterator[Kernel]:
     yield from PRODUCTS.get(layer.kind, _evenly)(layer)
-    for tail in layer.tail:
+    for tail in layer.trailing:
         moved = Kernel(values=tail.values_in + tail.values_out, rides=tail.op == "elementwise")
         yield moved
         if tail.backward:
             yield moved._replace(stage="backward")
     asked = work(layer)
     if asked.parameter_tensors:
-        each = UPDATES[optimizer] * asked.parameters / asked.parameter_tensors
+        each = OPTIMIZERS[optimizer].values_moved * asked.parameters / asked.parameter_tensors
         yield Kernel(values=each, stage="update", repeats=asked.parameter_tensors)
 
 

@@ -16,14 +16,13 @@ from .scopes import backward_in, path_in
 #
 # A function that JAX itself gives a name to (relu, softmax, mean) is one operation, as it is in PyTorch.
 
-FREE, PRODUCT, LOOKUP, LOOP, UNKNOWN = "free", "product", "lookup", "loop", "unknown"
+FREE, PRODUCT, LOOP, UNKNOWN = "free", "product", "loop", "unknown"
 
 _PRIMITIVES = {
     FREE: """reshape squeeze expand_dims transpose broadcast_in_dim convert_element_type slice split iota copy_p
         stop_gradient sharding_constraint optimization_barrier bitcast_convert_type random_wrap random_unwrap
         random_fold_in random_clone copy dynamic_slice create_token pvary""",
     PRODUCT: "dot_general conv_general_dilated ragged_dot_general",
-    LOOKUP: "gather",
     LOOP: "scan while cond",
     "elementwise": """add sub mul div rem neg sign abs max min pow integer_pow exp exp2 log log1p expm1 sqrt rsqrt cbrt
         tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh atan2 erf erfc erf_inv lgamma digamma logistic
@@ -33,10 +32,10 @@ _PRIMITIVES = {
     "pool": "reduce_window reduce_window_max reduce_window_min reduce_window_sum select_and_scatter_add",
     "reduce": """reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or argmax argmin reduce
         cumsum cumprod cummax cummin cumlogsumexp""",
-    "copy": "concatenate pad dynamic_update_slice scatter scatter_add rev sort top_k tie_in scatter-add",
+    "copy": "gather concatenate pad dynamic_update_slice scatter scatter_add rev sort top_k tie_in scatter-add",
 }
 _FUNCTIONS = {
-    LOOKUP: "take",
+    "copy": "take",
     "elementwise": """relu relu6 gelu silu swish sigmoid hard_sigmoid hard_tanh hard_silu hard_swish softplus
         soft_sign elu celu selu leaky_relu log_sigmoid mish glu squareplus tanh clip where""",
     "dropout": "bernoulli uniform normal truncated_normal",
@@ -66,7 +65,7 @@ def flops_of(equation: Any) -> int:
 
 
 def bodies(equation: Any) -> list[Any]:
-    """The jaxprs inside an equation; of the branches of a condition the dearest is not known, so all are."""
+    """The jaxprs inside an equation; of the branches of a condition all, since it is not known which one runs."""
     found: list[Any] = []
     for value in equation.params.values():
         for one in value if isinstance(value, (tuple, list)) else (value,):

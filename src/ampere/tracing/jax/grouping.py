@@ -8,11 +8,46 @@ from typing import Any
 
 from flax import nnx
 
-from .drafts import Draft, draft_of
-from .equations import FREE, LOOP, PRODUCT, UNKNOWN, Equation
+from ampere.core import KINDS
+from ampere.core.kinds import Draft
+from ampere.core.kinds.kind import JaxRecogniser
+
+from .equations import FREE, LOOP, PRODUCT, UNKNOWN, Equation, Value
 from .scopes import Calls
 
-# Which module an equation runs in: each module's call is traced inside a scope that is named after its path.
+RECOGNISERS: dict[str, list[JaxRecogniser]] = {}  # of each equation, those of the kinds that may begin with it
+for kind in KINDS.values():
+    for name, recogniser in kind.jax.items():
+        RECOGNISERS.setdefault(name, []).append(recogniser)
+
+
+def draft_of(equation: Equation) -> Draft | None:
+    """The layer that an equation begins, if it begins one."""
+    drafts = (recognise(equation) for recognise in RECOGNISERS.get(equation.name, ()))
+    draft = next((found for found in drafts if found is not None), None)
+    if draft is None and equation.name not in RECOGNISERS:
+        draft = _scale(equation)
+    return draft.settle(has_gradient) if draft else None
+
+
+def has_gradient(value: Value) -> bool:
+    return value.grad
+
+
+def _scale(equation: Equation) -> Draft | None:
+    """A product or sum of data with a parameter."""
+    if equation.op_class != "elementwise" or not equation.owners:
+        return None
+    data = tuple(value for value in equation.inputs if value.owners is None and value.shape)
+    if not data:
+        return None
+    values = equation.outputs[0].size
+    width = min(values, max(value.size for value in equation.inputs if value.owners))
+    return Draft("scale", {"values": values}, width, width, (), data)
+
+
+def _data(equation: Equation) -> tuple[Value, ...]:
+    return tuple(value for value in equation.inputs if value.owners is None)
 
 
 # Modules of flax that are one layer, though their jaxpr has many equations: norms, attention, recurrent ones.
@@ -28,14 +63,12 @@ def norm_draft(module: Any, shapes: tuple[Any, ...], first: Equation) -> Draft |
     shape = shapes[0]
     channels, places = shape[-1], shape[1:-1]
     bias = getattr(module, "bias", None) is not None
-    grad = any(value.grad and value.owners is None for value in first.inputs)
+    kind, config = "norm_layer", {"lead": shape[:-1], "bias": bias}
     if isinstance(module, nnx.BatchNorm):
-        config = {"batch": shape[0], "size": places, "bias": bias}
-        return Draft("norm_batch", config, channels, channels, grad)
-    if isinstance(module, nnx.GroupNorm):
+        kind, config = "norm_batch", {"batch": shape[0], "size": places, "bias": bias}
+    elif isinstance(module, nnx.GroupNorm):
         config = {"lead": (shape[0], prod(places)), "groups": module.num_groups, "bias": bias}
-        return Draft("norm_layer", config, channels, channels, grad)
-    return Draft("norm_layer", {"lead": shape[:-1], "bias": bias}, channels, channels, grad)
+    return Draft(kind, config, channels, channels, (), _data(first)).settle(has_gradient)
 
 
 def attention_draft(module: Any, products: list[Equation]) -> Draft | None:
@@ -48,7 +81,7 @@ def attention_draft(module: Any, products: list[Equation]) -> Draft | None:
     if getattr(module, "dropout_rate", 0) > 0:
         config["dropout"] = True
     head_values = mixed[1] * mixed[3] // scores[1] if scores[1] in (mixed[1], mixed[3]) else mixed[3]
-    return Draft("attention", config, scores[2], head_values, any(value.grad for value in products[0].inputs))
+    return Draft("attention", config, scores[2], head_values, (), tuple(products[0].inputs)).settle(has_gradient)
 
 
 def recurrent_draft(module: Any, shapes: tuple[Any, ...], loop: Equation) -> Draft | None:
@@ -59,8 +92,7 @@ def recurrent_draft(module: Any, shapes: tuple[Any, ...], loop: Equation) -> Dra
         return None
     batch, length, channels = shapes[0] if not module.time_major else (shapes[0][1], shapes[0][0], shapes[0][2])
     config = {"batch": batch, "length": length, "layers": 1, "directions": 1, "bias": True}
-    grad = any(value.grad and value.owners is None for value in loop.inputs)
-    return Draft(kind, config, channels, int(cell.hidden_features), grad)
+    return Draft(kind, config, channels, int(cell.hidden_features), (), _data(loop)).settle(has_gradient)
 
 
 def _sizes(product: Equation) -> tuple[int, int, int, int]:
@@ -71,20 +103,17 @@ def _sizes(product: Equation) -> tuple[int, int, int, int]:
     return batch, left.size // (batch * inner), inner, right.size // (batch * inner)
 
 
-# From equations to layers: each begins with a parameter or a product, and what follows is its tail.
-
 AVERAGED = ("reduce", "pool")  # a sum that is divided is one operation
-BIASED = ("conv", "conv_grouped", "conv_transposed", "linear")
 
 
 @dataclass
 class Group:
-    """The equations of one layer: its own, and its tail's. `draft` is None where no kind knows it."""
+    """The equations of one layer: its own, and its trailing operations'. `draft` is None where no kind knows it."""
 
     path: str
     own: list[Equation]
     draft: Draft | None
-    tail: list[list[Equation]] = field(default_factory=list)  # each of them one operation
+    trailing: list[list[Equation]] = field(default_factory=list)  # each of them one operation
 
     @property
     def owners(self) -> set[str]:
@@ -100,7 +129,7 @@ class Grouping:
             self._add(equation)
 
     def found(self) -> list[Group]:
-        return self.groups if self.groups[0].tail else self.groups[1:]
+        return self.groups if self.groups[0].trailing else self.groups[1:]
 
     def _add(self, equation: Equation) -> None:
         last, module = self.groups[-1], self._module(equation)
@@ -126,10 +155,10 @@ class Grouping:
         strange = equation.op_class in (LOOP, UNKNOWN) and (equation.grad or equation.flops or equation.owners)
         if draft is not None or equation.op_class == PRODUCT or strange:
             self.groups.append(Group(equation.path, [equation], draft))
-        elif last.tail and _continues(equation, last.tail[-1]):
-            last.tail[-1].append(equation)
+        elif last.trailing and _continues(equation, last.trailing[-1]):
+            last.trailing[-1].append(equation)
         else:
-            last.tail.append([equation])
+            last.trailing.append([equation])
 
     def _loop(self, equation: Equation) -> Draft | None:
         called = self.calls.get(equation.path)
@@ -158,7 +187,7 @@ def _attentions(equations: list[Equation], calls: Calls) -> dict[Equation, Draft
 
 def _is_bias(equation: Equation, last: Group) -> bool:
     """A parameter that is added at once, in the same module."""
-    if last.draft is None or last.draft.kind not in BIASED or last.draft.config["bias"] or last.tail:
+    if last.draft is None or last.draft.config.get("bias", True) or last.trailing:
         return False
     owned = [value for value in equation.inputs if value.owners]
     return equation.name == "add" and len(owned) == 1 and owned[0].size == last.draft.channels_out

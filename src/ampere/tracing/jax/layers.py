@@ -12,17 +12,9 @@ from flax import nnx
 from ampere.core import KINDS, Layer, TrailingOp, work
 from ampere.core.layer import TRAILING_CLASSES
 
-from .equations import LOOKUP, LOOP, PRODUCT, UNKNOWN, Equation
+from .equations import LOOP, PRODUCT, UNKNOWN, Equation
 from .grouping import Group
 from .scopes import Calls
-
-# Equations that begin a layer: what kind it is, and at which channels.
-
-
-# What people should know of a trace: what no table knew, what is not trained, what its kind would do otherwise.
-
-WITH_WEIGHTS = ("conv", "conv_grouped", "conv_transposed", "linear")
-FACTORS = {"matmul": 1, "attention": 2}  # products of activations in forward
 
 
 def notes_of(
@@ -32,6 +24,7 @@ def notes_of(
     backward: dict[str, list[Equation]],
     idle: list[str],
 ) -> tuple[str, ...]:
+    """What people should know of a trace: unknown operations, what is not trained, what differs from its kind."""
     strangers = [
         f"{e.name} in {e.path or 'the model itself'} is of no known class" for e in forward if e.op_class == UNKNOWN
     ]
@@ -43,9 +36,9 @@ def notes_of(
 def _odd(paths: list[str], layers: list[Layer], backward: dict[str, list[Equation]]) -> list[str]:
     found = {path: sum(e.op_class == PRODUCT for e in equations) for path, equations in backward.items()}
     return [
-        f"backward of {path or 'the model itself'} has {found.get(path, 0)} products, and not the {told} of its kind"
-        for path, told in _products(paths, layers).items()
-        if found.get(path, 0) != told
+        f"backward of {path or 'the model itself'} has {found.get(path, 0)} products, and not the {usual} of its kind"
+        for path, usual in _products(paths, layers).items()
+        if found.get(path, 0) != usual
     ]
 
 
@@ -54,22 +47,24 @@ def _products(paths: list[str], layers: list[Layer]) -> dict[str, int]:
     expected: dict[str, int] = defaultdict(int)
     opaque = {path for path, layer in zip(paths, layers, strict=True) if layer.kind == "opaque"}
     for path, layer in zip(paths, layers, strict=True):
-        if path in opaque:
+        kind = KINDS[layer.kind]
+        if path in opaque or not kind.products:
             continue
-        if layer.kind in WITH_WEIGHTS:
-            expected[path] += int(layer.trainable) + int(layer.input_grad)
-        elif layer.kind in FACTORS:
-            expected[path] += FACTORS[layer.kind] * layer.config.get("gradients", 2) * int(layer.input_grad)
+        gradients = layer.config.get("gradients", 2) * int(layer.input_grad)
+        if kind.parametric:
+            gradients = int(layer.trainable) + int(layer.input_grad)
+        expected[path] += kind.products * gradients
     return expected
 
-
-# From groups of equations to layers: what is trained, which parameters are counted, what no kind knows.
 
 ATTRIBUTES = ("kernel", "bias", "scale", "embedding")  # what flax calls the parameters of its own modules
 
 
 class Layers:
-    """`backward` are the equations of the backward pass, by the path of the module that they belong to."""
+    """Makes layers of groups: what is trained, which parameters are counted, what no kind describes.
+
+    `backward` are the equations of the backward pass, by the path of the module that they belong to.
+    """
 
     def __init__(self, batch: int, sizes: Mapping[str, int], backward: Mapping[str, list[Equation]]) -> None:
         self.batch, self._sizes, self._backward = batch, sizes, dict(backward)
@@ -79,15 +74,15 @@ class Layers:
         return [self._layer(group, calls) for group in groups]
 
     def _layer(self, group: Group, calls: Calls) -> Layer:
-        tail = tuple(t for operation in group.tail for t in tail_of(operation, calls))
+        trailing = tuple(t for operation in group.trailing for t in trailing_ops(operation, calls))
         if not group.own:
-            return Layer("glue", {"batch": self.batch}, 1, 1, tail, trainable=False, input_grad=False)
+            return Layer("nonparametric", {"batch": self.batch}, 1, 1, trailing, trainable=False, input_grad=False)
         values, tensors = self._parameters(group)
         layer = self._drafted(group, values, tensors) or self._opaque(group, values, tensors)
-        return replace(layer, tail=tail)
+        return replace(layer, trailing=trailing)
 
     def _parameters(self, group: Group) -> tuple[int, int]:
-        """How many this group is the first to train: the optimiser visits each once."""
+        """How many this group is the first to train: the optimizer visits each once."""
         new = [name for name in sorted(group.owners) if name not in self.counted and name in self._sizes]
         self.counted.update(new)
         return sum(self._sizes[name] for name in new), len(new)
@@ -100,10 +95,10 @@ class Layers:
         channels = draft.channels_in, draft.channels_out
         name = group.path or _module_of(group.owners) or group.own[0].name
         layer = Layer(draft.kind, draft.config, *channels, (), name, trainable, draft.input_grad)
-        told = work(layer)
+        counted = work(layer)
         if not _agrees(layer, sum(e.flops for e in group.own)):
             return None
-        if (told.parameters, told.parameter_tensors) == (values, tensors):
+        if (counted.parameters, counted.parameter_tensors) == (values, tensors):
             return layer
         return replace(layer, config={**draft.config, "parameters": values, "parameter_tensors": tensors})
 
@@ -131,7 +126,7 @@ class Layers:
         return Layer("opaque", config, shape_in[-1], shape_out[-1], (), name, tensors > 0, grad)
 
     def _backward_of(self, group: Group) -> list[Equation]:
-        """Each equation is somebody's once; in the model's own scope there are also those of tails."""
+        """Each equation is somebody's once; in the model's own scope there are also those of trailing operations."""
         there = self._backward.get(group.path, [])
         own = [e for e in there if group.path or e.op_class in (PRODUCT, LOOP, UNKNOWN)]
         self._backward[group.path] = [e for e in there if e not in own]
@@ -141,8 +136,8 @@ class Layers:
 def _agrees(layer: Layer, forward: int) -> bool:
     """The forward FLOPs of the jaxpr are those of the kind."""
     frozen = replace(layer, trainable=False, input_grad=False)
-    told = float(KINDS[layer.kind].work(frozen, 1).flops)
-    return abs(told - forward) <= 1e-3 * max(told, forward)
+    counted = float(KINDS[layer.kind].work(frozen, 1).flops)
+    return abs(counted - forward) <= 1e-3 * max(counted, forward)
 
 
 def _module_of(owners: set[str]) -> str:
@@ -151,15 +146,14 @@ def _module_of(owners: set[str]) -> str:
     return module if module and attribute in ATTRIBUTES else name
 
 
-def tail_of(operation: list[Equation], calls: Calls) -> list[TrailingOp]:
+def trailing_ops(operation: list[Equation], calls: Calls) -> list[TrailingOp]:
     first, last = operation[0], operation[-1]
     module = calls[first.path][0] if first.path in calls else None
     if isinstance(module, nnx.Dropout):
         return _dropout(operation)
     made = {id(value) for e in operation for value in e.outputs}
     read = {id(value): value.size for e in operation for value in e.inputs if value.shape and id(value) not in made}
-    group = "copy" if first.op_class == LOOKUP else first.op_class
-    name = group if group in TRAILING_CLASSES else "other"
+    name = first.op_class if first.op_class in TRAILING_CLASSES else "other"
     return [TrailingOp(name, sum(read.values()), last.values_out, last.grad)]
 
 

@@ -18,8 +18,6 @@ from .grouping import Grouping
 from .layers import Layers, notes_of
 from .scopes import Calls, named_calls
 
-# A model as a function of its parameters, and the equations of its training step.
-
 LONGEST_MESSAGE = 300
 
 
@@ -98,9 +96,6 @@ def _name(path: Any) -> str:
     return ".".join(str(key) for key in keys if key is not None)
 
 
-# A flax model becomes a Network: its step is turned into equations, of which none is run.
-
-
 def trace(model: nnx.Module, inputs: Any, *, name: str = "") -> Network:
     """The layers of one training step of `model` on `inputs`, in the order in which they run."""
     positional, named = ((), inputs) if isinstance(inputs, dict) else (tuple(inputs), {})
@@ -130,4 +125,4 @@ def _with_loss(last: Layer, output: Value) -> Layer:
         if scores
         else (TrailingOp("elementwise", n, n), TrailingOp("reduce", n, 1.0))
     )
-    return replace(last, tail=(*last.tail, *loss))
+    return replace(last, trailing=(*last.trailing, *loss))

@@ -21,7 +21,7 @@ def linear(channels_in: int, channels_out: int, rows: int = 32, **more: Any) -> 
         "kind": "linear",
         "config": {"lead": [rows], "bias": True},
         "channels": [channels_in, channels_out],
-        "tail": [],
+        "trailing": [],
         "name": "",
         "trainable": True,
         "input_grad": False,
@@ -36,7 +36,7 @@ def workload(*layers: dict[str, Any], rows: int = 32) -> dict[str, Any]:
 def perceptron(rows: int = 32) -> dict[str, Any]:
     """Two layers with a rectifier between them."""
     relu = [["elementwise", 24.0 * rows, 24.0 * rows, True]]
-    return workload(linear(16, 24, rows, tail=relu), linear(24, 10, rows, input_grad=True), rows=rows)
+    return workload(linear(16, 24, rows, trailing=relu), linear(24, 10, rows, input_grad=True), rows=rows)
 
 
 NUMBER = (int, float)
