@@ -61,7 +61,7 @@ def iterations_asked(options: Namespace, batch: int) -> int | None:
 
 def whole_run(estimate: Estimate, iterations: int, battery_joules: float | None) -> WholeRun:
     """The error of an iteration is the same at each of them, so it grows with their number."""
-    low, high = estimate.interval90
+    low, high = estimate.interval
     joules = estimate.total_joules(iterations)
     return WholeRun(
         iterations,

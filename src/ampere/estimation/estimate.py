@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import Any
 
 import numpy as np
 
-from ampere.core import Layer, Meter, Network
+from ampere.core import Layer, Meter, Network, TrainingSetup
 from ampere.core.errors import UsageError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.devices.opening import allocator_on
@@ -44,13 +44,16 @@ class Estimate:
     joules: float
     stddev: float
     seconds: float
-    by_layer: tuple[LayerShare, ...]
+    layers: tuple[LayerShare, ...]
     unprofiled: tuple[str, ...]  # layers of kinds that were never measured: priced by physics alone
     extrapolated: tuple[str, ...]  # layers far outside the sizes that were measured
     meter: Meter
     allocator: str
     condition: float = 1.0  # how much dearer a step is now than in the reference condition
     watts_idle: float | None = None  # of the meter at rest, where it was read
+    setup: TrainingSetup = field(default_factory=TrainingSetup)  # how the network is trained
+    batch: int = 1
+    device: str = ""  # its processor, or its id where that is not known
 
     @property
     def net_joules(self) -> float | None:
@@ -58,7 +61,8 @@ class Estimate:
         return None if self.watts_idle is None else self.joules - self.watts_idle * self.seconds
 
     @property
-    def interval90(self) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval, in joules."""
         return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
 
     def total_joules(self, iterations: float) -> float:
@@ -70,14 +74,17 @@ class Estimate:
             "joules_per_iteration": self.joules,
             "joules_net_of_idle_per_iteration": self.net_joules,
             "joules_stddev": self.stddev,
-            "joules_interval90": list(self.interval90),
+            "joules_interval90": list(self.interval),
             "seconds_per_iteration": self.seconds,
-            "layers": [vars(share) for share in self.by_layer],
+            "layers": [vars(share) for share in self.layers],
             "unprofiled": list(self.unprofiled),
             "extrapolated": list(self.extrapolated),
             "meter": self.meter.to_json(),
             "allocator": self.allocator,
             "condition": self.condition,
+            "setup": self.setup.to_json(),
+            "batch": self.batch,
+            "device": self.device,
             "covers": COVERS,
         }
 
@@ -160,13 +167,16 @@ class Estimator:
             joules=answer.seconds * joules,
             stddev=hypot(answer.stddev, answer.seconds * self._shared_doubt(network, step, present)) * joules,
             seconds=step.seconds * self._wall * condition,
-            by_layer=tuple(shares),
+            layers=tuple(shares),
             unprofiled=unprofiled,
             extrapolated=extrapolated,
             meter=self.meter,
             allocator=allocator,
             condition=condition,
             watts_idle=self.profile.watts_idle,
+            setup=self.profile.setup,
+            batch=network.batch,
+            device=str(self.profile.device.get("cpu", self.profile.device["id"])),
         )
 
     def _shared_doubt(self, network: Network, step: Answer, present: Condition) -> float:

@@ -27,13 +27,13 @@ def kind_colours(estimates: list[Estimate]) -> dict[str, str]:
 
 def by_kind(estimate: Estimate) -> dict[str, float]:
     joules: dict[str, float] = {}
-    for share in estimate.by_layer:
+    for share in estimate.layers:
         joules[share.kind] = joules.get(share.kind, 0.0) + share.joules
     return joules
 
 
 def kinds_chart(key: str, estimate: Estimate, colours: dict[str, str]) -> Chart:
-    joules, counts = by_kind(estimate), Counter(share.kind for share in estimate.by_layer)
+    joules, counts = by_kind(estimate), Counter(share.kind for share in estimate.layers)
     order = sorted(joules, key=lambda k: (k == "step", -joules[k]))
     rows = []
     for name in order:
@@ -53,14 +53,14 @@ def kinds_chart(key: str, estimate: Estimate, colours: dict[str, str]) -> Chart:
 
 def layers_chart(key: str, network: Network, estimate: Estimate, colours: dict[str, str]) -> Chart:
     shown = folded(estimate)
-    details = {id(s): _detail(layer) for s, layer in zip(estimate.by_layer, network.layers, strict=False)}
+    details = {id(s): _detail(layer) for s, layer in zip(estimate.layers, network.layers, strict=False)}
     ranks = {index: rank for rank, index in enumerate(sorted(range(len(shown)), key=lambda i: -shown[i].joules))}
     doubtful = {*estimate.unprofiled, *estimate.extrapolated}
     rows = [
         _bar(share, estimate, details.get(id(share), ""), colours, share.name in doubtful, ranks[i])
         for i, share in enumerate(shown)
     ]
-    several = "" if len(shown) == len(estimate.by_layer) else f" The {SHOWN} dearest layers by name; the table has all."
+    several = "" if len(shown) == len(estimate.layers) else f" The {SHOWN} dearest layers by name; the table has all."
     pale = " Pale bars: outside what was measured on this device." if doubtful else ""
     return Chart(
         f"{key}-layers",
@@ -75,7 +75,7 @@ def layers_chart(key: str, network: Network, estimate: Estimate, colours: dict[s
 
 
 def folded(estimate: Estimate) -> list[LayerShare]:
-    *layers, step = estimate.by_layer
+    *layers, step = estimate.layers
     if len(layers) <= MOST_BARS:
         return [*layers, step]
     kept = set(sorted(range(len(layers)), key=lambda i: -layers[i].joules)[:SHOWN])
@@ -132,6 +132,6 @@ def _table(estimate: Estimate) -> Table:
             units.percent(share.joules / estimate.joules),
             notes.get(share.name, ""),
         )
-        for share in estimate.by_layer
+        for share in estimate.layers
     )
     return Table(("layer", "kind", ">energy", ">90 %", ">share", "note"), rows)

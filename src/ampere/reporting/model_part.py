@@ -52,7 +52,7 @@ def model_section(
 
 
 def figures(estimate: Estimate, run: Run) -> tuple[tuple[str, str], ...]:
-    low, high = estimate.interval90
+    low, high = estimate.interval
     scale, unit = units.joules_unit(estimate.joules)
     spread = f"90 % interval {units.three(low / scale)} to {units.three(high / scale)} {unit}"
     shown = [
@@ -74,7 +74,7 @@ def figures(estimate: Estimate, run: Run) -> tuple[tuple[str, str], ...]:
 
 def where_it_goes(estimate: Estimate) -> str:
     """The fewest layers that take half of it, by name."""
-    layers = sorted(estimate.by_layer[:-1], key=lambda share: -share.joules)
+    layers = sorted(estimate.layers[:-1], key=lambda share: -share.joules)
     taken, count = 0.0, 0
     while count < len(layers) and taken < 0.5 * estimate.joules:
         taken, count = taken + layers[count].joules, count + 1
@@ -89,7 +89,7 @@ def where_it_goes(estimate: Estimate) -> str:
 
 
 def _doubtful(estimate: Estimate) -> list[tuple[str, str]]:
-    relative = units.percent((estimate.interval90[1] - estimate.joules) / estimate.joules)
+    relative = units.percent((estimate.interval[1] - estimate.joules) / estimate.joules)
     said = [("how sure", f"± {relative} in 9 of 10 cases")]
     if estimate.unprofiled:
         said.append(

@@ -45,11 +45,11 @@ def _sentences(networks: Sequence[Network], estimates: Sequence[Estimate], estim
 
 
 def interval(estimate: Estimate) -> str:
-    low, high = estimate.interval90
+    low, high = estimate.interval
     return f"{units.joules(low)} to {units.joules(high)}"
 
 
 def bar(name: str, estimate: Estimate, detail: str = "") -> bars.Bar:
-    shown, (low, high) = units.joules(estimate.joules), estimate.interval90
+    shown, (low, high) = units.joules(estimate.joules), estimate.interval
     tip = f"{name}: {shown}, 90 % interval {interval(estimate)}"
     return bars.Bar(name, estimate.joules, shown, tip, detail, low=low, high=high)

@@ -32,7 +32,7 @@ def show(known: Known, total: WholeRun | None, options: Namespace, battery: floa
 
 
 def first_line(estimate: Estimate) -> str:
-    low, high = estimate.interval90
+    low, high = estimate.interval
     scale, unit = units.joules_unit(estimate.joules)
     shown = [units.three(v / scale) for v in (estimate.joules, estimate.stddev, low, high)]
     energy = f"{shown[0]} ± {shown[1]} {unit} per iteration (90 %: {shown[2]} to {shown[3]} {unit})"
@@ -72,7 +72,7 @@ def _rows(estimate: Estimate, top: int | None, scale: float) -> Iterator[tuple[s
 
 def _folded(estimate: Estimate, top: int) -> list[LayerShare]:
     """The dearest layers in the order in which they run, the others as one, and what a step costs besides."""
-    *layers, step = estimate.by_layer
+    *layers, step = estimate.layers
     kept = set(sorted(range(len(layers)), key=lambda i: layers[i].joules, reverse=True)[: top or None])
     others = [share.joules for i, share in enumerate(layers) if i not in kept]
     folded = [LayerShare(f"({len(others)} others)", "", sum(others), 0.0)] if others else []

@@ -39,7 +39,7 @@ def _facts(
     for flag in measured.flags:
         yield "doubt", FLAGS.get(flag, flag)
     if estimate is not None:
-        low, high = map(units.joules, estimate.interval90)
+        low, high = map(units.joules, estimate.interval)
         off = difference(measured, estimate)
         how = "more" if off > 0 else "less"
         shown = f"{units.joules(estimate.joules)} (90 %: {low} to {high})"

@@ -42,7 +42,7 @@ def _rows(pruned: Pruned, scale: float) -> Iterator[tuple[str, ...]]:
             units.significant(change.joules_after / scale),
             units.percent(change.joules_after / change.joules_before) if change.joules_before else "",
         )
-    old, new = pruned.before.by_layer[-1], pruned.after.by_layer[-1]
+    old, new = pruned.before.layers[-1], pruned.after.layers[-1]
     yield old.name, old.kind, "", "", units.significant(old.joules / scale), units.significant(new.joules / scale), ""
 
 
