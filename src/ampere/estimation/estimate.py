@@ -12,6 +12,7 @@ import numpy as np
 from ampere.core import Layer, Meter, Network, TrainingSetup
 from ampere.core.errors import UsageError
 from ampere.core.kinds import USUAL_WIDTH
+from ampere.core.units import parse_energy
 from ampere.devices.opening import allocator_on
 from ampere.meters import CpuTimeMeter
 from ampere.storage.profile import Observation, Profile
@@ -244,18 +245,4 @@ def estimate(network: Network, profile: Profile, allocator: str = "system", cond
     return Estimator(profile).estimate(network, allocator, condition)
 
 
-def joules_in(battery: str) -> float:
-    """`15Wh`, `54kJ` or `54000J` as joules."""
-    units = {"wh": 3600.0, "mwh": 3.6, "kwh": 3.6e6, "j": 1.0, "kj": 1e3, "MJ": 1e6, "mJ": 1e-3}
-    text = battery.strip()
-    text = text if text.endswith(("MJ", "mJ")) else text.lower()  # where the case makes a thousand million times
-    for unit in sorted(units, key=len, reverse=True):
-        if text.endswith(unit):
-            try:
-                joules = float(text[: -len(unit)]) * units[unit]
-            except ValueError:
-                break
-            if np.isfinite(joules) and joules > 0:
-                return joules
-            break
-    raise UsageError(f"battery {battery!r} is no positive amount of energy: write it as 15Wh, 54kJ or 54000J")
+joules_in = parse_energy
