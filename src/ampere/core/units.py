@@ -56,6 +56,13 @@ def signed_percent(share: float) -> str:
     return f"{100 * share:+.1f} %"
 
 
+def probability(value: float) -> str:
+    """Never more certain than an estimate can be."""
+    if value > 0.999 or value < 0.001:
+        return "over 99.9 %" if value > 0.5 else "under 0.1 %"
+    return f"{100 * value:.{1 if value > 0.99 or value < 0.01 else 0}f} %"
+
+
 def watt_hours(value: float) -> str:
     hours = value / JOULES_PER_WATT_HOUR
     return f"{three(hours)} Wh" if hours >= 1 else f"{significant(1e3 * hours)} mWh"
