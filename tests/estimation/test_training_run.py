@@ -38,7 +38,8 @@ def test_the_verdict_is_a_probability(battery, verdict):
     assert run.verdict == verdict
     assert run.fits_probability == pytest.approx(NormalDist(20, 2).cdf(battery))
     low, high = run.battery_share_interval
-    assert low < run.battery_share == pytest.approx(20 / battery) < high
+    assert low < run.battery_share < high
+    assert run.battery_share == pytest.approx(20 / battery)
 
 
 def test_what_the_device_draws_anyway_comes_on_top():
