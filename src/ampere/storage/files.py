@@ -114,7 +114,8 @@ def storing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         cause = CAUSES.get(error.errno or 0, f"{error.strerror or error}: choose another place{{}}")
-        raise StorageError(f"cannot write {path}: {cause.replace("{}", _by_which_option(path))}") from error
+        remedy = cause.replace("{}", _by_which_option(path))
+        raise StorageError(f"cannot write {path}: {remedy}") from error
     except ValueError as error:  # a zero byte in the path
         raise StorageError(f"cannot write {str(path)!r}: {error}; choose another name") from error
 
