@@ -1,6 +1,6 @@
 """The table of a validation: the best method first, ours marked."""
 
-from ampere.cli.views.validation import show
+from ampere.cli.commands.validate import show
 from ampere.core import Meter
 from ampere.validation.validate import Row, Validation
 

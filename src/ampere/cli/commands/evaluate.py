@@ -6,9 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.cli import options as shared
-from ampere.cli.console import notice, print_json
-from ampere.cli.progress import reporting
+from ampere.cli import arguments
+from ampere.cli.console import Display, notice, print_json
 from ampere.core.errors import Interrupted
 from ampere.core.units import seconds
 
@@ -19,16 +18,16 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.describe(
+    arguments.describe(
         parser,
         "Runs the experiments of the paper and some of ours, keeps their records as JSON, draws them, and shows how "
         "far every method is from real training. A stopped run goes on where it was.",
-        "ampere evaluate --quick                                  all of them in a few minutes",
+        "ampere evaluate --quick                        all of them in a few minutes",
         "ampere evaluate additivity fc_channels",
         "ampere evaluate models_devices --device local --device simulated:xavier",
-        "ampere evaluate --list                                   what there is, and how long it takes",
-        "ampere evaluate --draw-only                              the pictures again, from stored records",
-        "ampere evaluate --out today --against last-week          and by how much all has drifted since",
+        "ampere evaluate --list                         what there is",
+        "ampere evaluate --draw-only                    draw what was measured before",
+        "ampere evaluate --out today --against last-week",
     )
     parser.add_argument("experiments", metavar="EXPERIMENT", nargs="*", help="which ones (default all; see --list)")
     parser.add_argument(
@@ -51,8 +50,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="show the experiments and how long they take, run nothing")
     parser.add_argument("--draw-only", action="store_true", help="measure nothing; draw what is stored in the folder")
     parser.add_argument("--no-plot", action="store_true", help="draw nothing")
-    shared.add_seed(parser)
-    shared.add_output(parser)
+    arguments.add_seed(parser)
+    arguments.add_output(parser)
 
 
 def run(options: Namespace) -> None:
@@ -77,7 +76,7 @@ def run(options: Namespace) -> None:
 
 
 def _list(names: list[str], lab: Lab, options: Namespace) -> None:
-    from ampere.cli.views.evaluation import listed, show_list
+    from ampere.cli.evaluation_tables import listed, show_list
 
     print_json(listed(names, lab)) if options.json else show_list(names, lab)
 
@@ -109,9 +108,9 @@ def _measured(names: list[str], lab: Lab, options: Namespace) -> list[Result]:
     lab.agree()
     expected = expected_seconds(names, lab)
     notice(f"{len(names)} experiments, about {seconds(max(1.0, expected))}; kept in {lab.folder.path}", options.quiet)
-    with reporting("evaluating", options.quiet) as report:
+    with Display(options.quiet) as display:
         try:
-            return run(names, lab, report)
+            return run(names, lab, display.task("evaluating"))
         except KeyboardInterrupt:
             raise Interrupted(
                 f"stopped; what was measured is kept in {lab.folder.path}, the same command goes on from there"
@@ -137,6 +136,6 @@ def _show(results: list[Result], files: list[Path], options: Namespace) -> None:
     if options.json:
         print_json({**summary_of(results), "files": [str(path) for path in files]})
         return
-    from ampere.cli.views.evaluation import show
+    from ampere.cli.evaluation_tables import show
 
     show(results, files)

@@ -17,7 +17,7 @@ from ampere.evaluation.lab import Lab
 from ampere.evaluation.running import Result, expected_seconds
 from ampere.evaluation.summary import DRIFT, drift_of, table_of, verdicts_of
 
-from .meter import label
+from .wording import joules_label
 
 
 def listed(names: Sequence[str], lab: Lab) -> list[Record]:
@@ -124,7 +124,7 @@ def _facts(results: Sequence[Result], files: Sequence[Path]) -> Iterator[tuple[s
     devices: dict[str, Any] = {name: device for result in results for name, device in result.devices.items()}
     for device in devices.values():
         meter = Meter(**device["meter"])
-        yield device["title"], f"{label(meter)}, by {meter.name}: {meter.scope}"
+        yield device["title"], f"{joules_label(meter)}, by {meter.name}: {meter.scope}"
     yield "files", f"{len(files)} in {files[0].parent}" if files else "none"
     for path in files:
         if path.suffix != ".svg":
