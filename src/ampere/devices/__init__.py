@@ -1,11 +1,13 @@
-"""Devices: a device is a way to start a worker, or to stand in for one."""
+"""Devices: where training runs. A device has workers, or stand-ins for them."""
 
 from .device import Block, VariantDied, VariantFailed, Worker, Yardstick
 from .local import LocalWorker
-from .opening import allocator_on, check_same_meter, describe, opened, setup_on
+from .opening import LOCAL, Device, allocator_on, check_same_meter
 
 __all__ = [
+    "LOCAL",
     "Block",
+    "Device",
     "LocalWorker",
     "VariantDied",
     "VariantFailed",
@@ -13,7 +15,4 @@ __all__ = [
     "Yardstick",
     "allocator_on",
     "check_same_meter",
-    "describe",
-    "opened",
-    "setup_on",
 ]

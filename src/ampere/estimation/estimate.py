@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ampere.core import Layer, Meter, Network, TrainingSetup
+from ampere.core import Layer, Meter, Network, TrainingSetup, units
+from ampere.core.display import frame, html_table
 from ampere.core.errors import UsageError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.units import parse_energy
@@ -88,6 +89,18 @@ class Estimate:
             "device": self.device,
             "covers": COVERS,
         }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each layer."""
+        return frame([vars(share) for share in self.layers])
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        energy = f"{units.joules(self.joules)} per iteration (90 %: {units.joules(low)} to {units.joules(high)})"
+        threads = f"{self.setup.threads} thread{'s' if self.setup.threads > 1 else ''}"
+        how = f"{self.setup.runtime}, {self.setup.optimizer}, {self.setup.dtype}, {threads}, batch {self.batch}"
+        headline = f"{self.network or 'network'}: {energy}, {units.seconds(self.seconds)}; {how}; {self.device}"
+        return html_table(headline, [vars(share) for share in self.layers])
 
 
 class Estimator:

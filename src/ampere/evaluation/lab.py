@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 
 from ampere.core import Meter
 from ampere.core.errors import ProfileError
-from ampere.devices import Worker, describe, opened
-from ampere.meters import DEFAULT_WATTS_PER_CORE
+from ampere.devices import Device, Worker
 
 from .folder import Folder
 from .job import Job, Report
@@ -61,7 +60,7 @@ class Lab:
 
     def describe(self, device: str) -> dict[str, Any]:
         """What a device is and where its joules come from, for the records."""
-        found = describe(device, DEFAULT_WATTS_PER_CORE)
+        found = self._device(device)
         return {"title": title_of(device), **found.identity, "meter": found.meter.to_json()}
 
     def open(self, device: str) -> OpenDevice:
@@ -69,10 +68,15 @@ class Lab:
         return self.remember(("open", device), lambda: self._opened(device))
 
     def _opened(self, name: str) -> OpenDevice:
+        device = self._device(name)
+        worker = device.worker()
+        nominal = worker.yardstick(YARDSTICK_SECONDS)
+        return OpenDevice(worker, device.meter, nominal.cpu_seconds, nominal.joules)
+
+    def _device(self, spec: str) -> Device:
         """With another seed than profiles: what is tested is measured anew, also where measuring is simulated."""
-        device = self._stack.enter_context(opened(name, DEFAULT_WATTS_PER_CORE, self.plan.seed + 1))["tuned"]
-        nominal = device.yardstick(YARDSTICK_SECONDS)
-        return OpenDevice(device, describe(name, DEFAULT_WATTS_PER_CORE).meter, nominal.cpu_seconds, nominal.joules)
+        made = Device(spec, seed=self.plan.seed + 1)
+        return self.remember(("device", spec), lambda: self._stack.enter_context(made))
 
     def __enter__(self) -> Lab:
         return self

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ampere.core import Network
@@ -59,6 +60,8 @@ class Pruned:
     widths: tuple[Width, ...]
     fixed: tuple[str, ...]  # layers that could not change, each with the reason
     measured: Measured | None = None  # where original and result were trained to see
+    unmeasured: str = ""  # why they were not
+    written: tuple[Path, ...] = ()  # the files of the pruned model
 
     @property
     def share(self) -> float:

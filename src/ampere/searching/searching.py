@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ampere.api import estimator_of
 from ampere.core.errors import UsageError
 from ampere.core.setup import ALLOCATORS
-from ampere.devices.opening import LOCAL
 from ampere.estimation.estimate import Estimator, joules_in
 from ampere.models.loading import find_space, need_torch
 from ampere.pruning.budget import deviations, joules_allowed
@@ -50,7 +48,6 @@ def search(
     allocator: str = "system",
     input: str | None = None,
     seed: int = 0,
-    device: str = LOCAL,
     on_progress: Report = lambda done, total, words: None,
     on_trial: Callable[[Found], None] = lambda found: None,
 ) -> Found:
@@ -65,7 +62,7 @@ def search(
     run: Train | None = None
     if trials:
         run = of_user(train) if isinstance(train, str) else train or ours(searched, steps, seed)
-    known = [estimator_of(profile, device) for profile in profiles or (None,)]
+    known = [profile if isinstance(profile, Estimator) else Estimator(profile) for profile in profiles]
     original = searched.network(searched.original)
     prices = [Prices(estimator, allocator, original.batch) for estimator in known]
     now = min(price.of(original)[0] for price in prices)

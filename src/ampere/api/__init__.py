@@ -1,0 +1,61 @@
+"""What users call, and what the command line is made of."""
+
+from ampere.models.loading import load_model
+
+from .functions import (
+    compare,
+    device,
+    estimate,
+    load_pruned,
+    measure,
+    profile,
+    prune,
+    report,
+    search,
+    validate,
+)
+from .models import Model, ResolvedModel, resolve, trace
+from .options import OptionKeywords, Options, Progress
+from .profiles import (
+    CERTAIN_ENOUGH,
+    ProfiledEstimate,
+    at_current_speed,
+    ensure_profile,
+    estimator_of,
+    load_profile,
+    profile_options,
+    profile_path,
+    stored_profile,
+    unsupported_layers,
+)
+
+__all__ = [
+    "CERTAIN_ENOUGH",
+    "Model",
+    "OptionKeywords",
+    "Options",
+    "ProfiledEstimate",
+    "Progress",
+    "ResolvedModel",
+    "at_current_speed",
+    "compare",
+    "device",
+    "ensure_profile",
+    "estimate",
+    "estimator_of",
+    "load_model",
+    "load_profile",
+    "load_pruned",
+    "measure",
+    "profile",
+    "profile_options",
+    "profile_path",
+    "prune",
+    "report",
+    "resolve",
+    "search",
+    "stored_profile",
+    "trace",
+    "unsupported_layers",
+    "validate",
+]
