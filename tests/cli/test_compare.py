@@ -45,7 +45,7 @@ def test_several_devices_are_a_table(here, files):
     rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
     assert "small" in rows["board"]
     assert "small" in rows["server"]
-    assert "different meters" in rows["careful"]
+    assert "different meters" in rows["note"]
     assert max(len(rows[name]) for name in ("device", "board", "server")) <= 100
 
 
@@ -70,13 +70,13 @@ def test_one_model_in_two_runtimes_is_told_beside_one_yardstick(here, files):
     assert rows["device"].split() == ["device", "board"]
     assert "beside one yardstick, PyTorch's" in rows["condition"]
     assert "(jax x 0.909)" in " ".join(ran.out.split())
-    assert "careful" not in rows
+    assert "note" not in rows
 
 
 def test_a_profile_without_that_yardstick_is_doubted(here, files):
     ran = here("compare", "small.json", "--profile", "board.json", "--profile", "before.json")
     said = " ".join(ran.out.split())
-    assert "careful" in said
+    assert "note" in said
     assert "not timed beside jax" in said
     assert "profile it again, with PyTorch there" in said
     assert "beside one yardstick" not in said
@@ -88,7 +88,7 @@ def test_two_boards_of_one_make_are_told_apart_by_their_files(here, files):
     assert "cheapest on board (" in ran.out.splitlines()[0]
     assert "board (board)" in ran.out
     assert "board (twin)" in ran.out
-    assert "careful" not in ran.out
+    assert "note" not in ran.out
     two = here("compare", "small.json", "large.json", *words, "--json").record["devices"]
     assert [row["name"] for row in two] == ["board (board)", "board (twin)"]
     assert [row["factor"] for row in two] == [1, 1]
@@ -97,7 +97,7 @@ def test_two_boards_of_one_make_are_told_apart_by_their_files(here, files):
 def test_the_loop_that_joules_stand_for_is_named(here, files):
     words = ("--profile", "board.json", "--profile", "port.json")
     one = " ".join(here("compare", "small.json", *words).out.split())
-    assert "stands for a training loop whose allocator keeps its memory" in one
+    assert "assumes a training loop whose allocator keeps its memory" in one
     assert "a plain training loop" not in one
     two = " ".join(here("compare", "small.json", "large.json", *words).out.split())
     assert "a plain training loop" in two

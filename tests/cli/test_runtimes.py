@@ -55,20 +55,20 @@ def made_with(tmp_path):
 
 
 def test_layers_that_the_profiles_runtime_cannot_train_are_named(here, made_with):
-    words = ("estimate", "lstm", "--profile", made_with("mnn"), "--foreign")
+    words = ("estimate", "lstm", "--profile", made_with("mnn"), "--allow-other-device")
     said = here(*words).out
     assert "mnn cannot train" in said
     assert "(no lstm)" in said
-    assert "to be surer" not in said
-    assert all("(no lstm)" in layer for layer in here(*words, "--json").record["impossible"])
-    assert "impossible" not in here("estimate", "lenet5", *words[2:], "--json").record
+    assert "for a tighter interval" not in said
+    assert all("(no lstm)" in layer for layer in here(*words, "--json").record["unsupported"])
+    assert "unsupported" not in here("estimate", "lenet5", *words[2:], "--json").record
 
 
 def test_advice_to_profile_is_about_the_same_runtime_and_device(here, refused, made_with):
-    said = here("estimate", "lstm", "--profile", made_with("jax"), "--foreign").out
+    said = here("estimate", "lstm", "--profile", made_with("jax"), "--allow-other-device").out
     assert "ampere profile lstm --runtime jax --seconds 240" in said
     assert (
-        "ampere profile lstm --seconds 60" in here("estimate", "lstm", "--profile", made_with("torch"), "--foreign").out
+        "ampere profile lstm --seconds 60" in here("estimate", "lstm", "--profile", made_with("torch"), "--allow-other-device").out
     )
     elsewhere = here("estimate", "lenet5", "--optimizer", "adam", "--device", "simulated:tx2", "--no-profiling")
     refused(elsewhere, PROFILE, "`ampere profile MODEL --optimizer adam --device simulated:tx2`")

@@ -76,7 +76,7 @@ def run(options: Namespace) -> None:
         iterations = arguments.iterations(options, known.network.batch)
         total = training_run(known.estimate, iterations, battery) if iterations else None
         if options.json:
-            print_json(to_json(known, total))
+            print_json({**to_json(known, total), **_blocks(known.estimate, options.group_by)})
         else:
             show(known, total, battery, asked, options)
 
@@ -92,6 +92,14 @@ def to_json(known: ProfiledEstimate, total: TrainingRun | None) -> dict[str, obj
     }
     unsupported = {"unsupported": list(known.unsupported)} if known.unsupported else {}
     return {**known.estimate.to_json(), **unsupported, "total": total and total.to_json(), "profile": origin}
+
+
+def _blocks(estimate: Estimate, group_by: str) -> dict[str, object]:
+    if group_by != "block":
+        return {}
+    from ampere.estimation.grouping import group_layers
+
+    return {"blocks": [block.to_json() for block in group_layers(estimate.layers)]}
 
 
 def show(
@@ -211,9 +219,9 @@ def _rows(estimate: Estimate, by_block: bool, top: int | None, scale: float) -> 
 def _all_rows(estimate: Estimate, by_block: bool) -> list[Row]:
     """The layers or blocks in the order in which they run; the last row is what is in no layer."""
     if by_block:
-        from ampere.estimation.grouping import grouped
+        from ampere.estimation.grouping import group_layers
 
-        rows = [Row(*row) for row in grouped(estimate.layers)]
+        rows = [Row(b.name, b.kind, b.count, b.joules, b.stddev) for b in group_layers(estimate.layers)]
     else:
         rows = [Row(layer.name or "-", layer.kind, 1, layer.joules, layer.stddev) for layer in estimate.layers]
     return [row._replace(name="(rest of step)", kind="") if row.kind == "step" else row for row in rows]

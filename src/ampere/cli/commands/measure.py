@@ -63,8 +63,20 @@ def run(options: Namespace) -> None:
         raise UsageError(f"--evaluation is timed with torch only, not with {options.runtime}: leave one of them out")
     model = arguments.trainable_model(options.model, options)
     with arguments.open_device(options) as device, Display(options.quiet) as display:
-        asked = arguments.api_options(options, device, display)
-        measured = measure(model, data=options.data, evaluation=options.evaluation, **vars(asked))
+        measured = measure(
+            model,
+            seconds=options.seconds,
+            data=options.data,
+            evaluation=options.evaluation,
+            profile=options.profile,
+            device=device,
+            watts_per_core=options.watts_per_core,
+            allocator=options.allocator,
+            allow_other_device=options.allow_other_device,
+            progress=display.progress,
+            notice=display.notice,
+            **arguments.given_setup(options),
+        )
     if options.json:
         print_json(measured.to_json())
     else:

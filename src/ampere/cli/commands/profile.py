@@ -79,8 +79,21 @@ def run(options: Namespace) -> None:
     model = arguments.trainable_model(options.model or options.space, options)
     began = time.monotonic()
     with arguments.open_device(options) as device, Display(options.quiet) as display:
-        asked = arguments.api_options(options, device, display)
-        result = profile(model, target=options.target, out=options.out, **vars(asked))
+        result = profile(
+            model,
+            seconds=options.seconds,
+            target=options.target,
+            out=options.out,
+            device=device,
+            method=options.method,
+            timing=options.timing,
+            watts_per_core=options.watts_per_core,
+            allow_other_device=options.allow_other_device,
+            seed=options.seed,
+            progress=display.progress,
+            notice=display.notice,
+            **arguments.given_setup(options),
+        )
     seconds = time.monotonic() - began
     if options.json:
         print_json(to_json(result, seconds))
