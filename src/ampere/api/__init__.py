@@ -1,19 +1,10 @@
 """What users call, and what the command line is made of."""
 
 from ampere.models.loading import load_model
+from ampere.profiling.measuring import MeasuredStep
+from ampere.profiling.running import ProfilingResult
 
-from .functions import (
-    compare,
-    device,
-    estimate,
-    load_pruned,
-    measure,
-    profile,
-    prune,
-    report,
-    search,
-    validate,
-)
+from .estimating import device, estimate, measure, profile
 from .models import Model, ResolvedModel, resolve, trace
 from .options import OptionKeywords, Options, Progress
 from .profiles import (
@@ -28,13 +19,16 @@ from .profiles import (
     stored_profile,
     unsupported_layers,
 )
+from .using import compare, load_pruned, prune, report, search, validate
 
 __all__ = [
     "CERTAIN_ENOUGH",
+    "MeasuredStep",
     "Model",
     "OptionKeywords",
     "Options",
     "ProfiledEstimate",
+    "ProfilingResult",
     "Progress",
     "ResolvedModel",
     "at_current_speed",

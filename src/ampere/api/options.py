@@ -7,18 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from ampere.core import TrainingSetup
 from ampere.core.errors import UsageError
 from ampere.core.setup import ALLOCATORS, PROTOCOLS
 from ampere.devices import LOCAL, Device
 from ampere.devices.opening import usual_names
+from ampere.estimation.estimate import Estimator
+from ampere.storage.profile import Profile
 
-if TYPE_CHECKING:
-    from ampere.estimation.estimate import Estimator
-    from ampere.storage.profile import Profile
-
+AnyProfile = str | Path | Profile | Estimator
 SETUP = ("runtime", "optimizer", "dtype", "threads")
 
 log = logging.getLogger("ampere")
@@ -41,7 +40,7 @@ class Options:
     The fields are keyword arguments of the functions of the API, with the names and the defaults of the flags.
     """
 
-    profile: str | Path | Profile | Estimator | None = None  # used as it is; None: the device's own
+    profile: AnyProfile | None = None  # used as it is; None: the device's own
     device: str | Device = LOCAL
     runtime: str | None = None
     optimizer: str | None = None
@@ -108,10 +107,9 @@ class Options:
             self.progress(Progress(task, done, total, text))
 
 
-class OptionKeywords(TypedDict, total=False):
-    """The fields of Options as keyword arguments."""
+class DeviceKeywords(TypedDict, total=False):
+    """The fields of Options as keyword arguments, for functions that take the profile themselves."""
 
-    profile: str | Path | Profile | Estimator | None
     device: str | Device
     runtime: str | None
     optimizer: str | None
@@ -129,3 +127,9 @@ class OptionKeywords(TypedDict, total=False):
     seed: int
     progress: Callable[[Progress], None] | None
     notice: Callable[[str], None] | None
+
+
+class OptionKeywords(DeviceKeywords, total=False):
+    """All fields of Options as keyword arguments."""
+
+    profile: AnyProfile | None

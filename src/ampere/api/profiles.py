@@ -54,6 +54,8 @@ def ensure_profile(model: Model, options: Options, inputs: Any = None) -> Profil
     """An estimate of the model, from a profile that is made or extended first where that is needed and allowed."""
     subject = resolve(model, inputs)
     if isinstance(options.profile, (Profile, Estimator)):
+        given = options.profile.profile if isinstance(options.profile, Estimator) else options.profile
+        check_same_setup(given.setup, options, "the profile")
         return _estimated(options.profile, None, subject, options.watts_per_core, options.allocator)
     with options.opened_device() as device:
         return _ensure_on(device, subject, options)

@@ -32,7 +32,7 @@ _failed: set[str] = set()  # devices whose PyTorch does not train: they are not 
 def with_common_yardstick(
     header: Header, own: Worker, device: Device, watts_per_core: float, runtime: Description
 ) -> Header:
-    """The header with PyTorch's yardstick in the condition that its own refers to; unchanged where that cannot be timed.
+    """The header with PyTorch's yardstick in the condition that its own refers to; unchanged where it is not timed.
 
     A PyTorch that is installed but does not train ends no profile of another runtime.
     """

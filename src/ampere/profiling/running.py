@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core import Meter, TrainingSetup
+from ampere.core.display import frame, html_table
 from ampere.core.errors import ProfileError, UsageError
+from ampere.core.units import percent
 from ampere.core.windows import reading_by
 from ampere.devices import Block, Device, Worker
 from ampere.devices.external_meters import asked_as
@@ -93,6 +96,63 @@ class ProfilingResult:
     thinking_seconds: float
     refused: tuple[str, ...]
     resumed: bool
+    seconds: float = 0.0  # by the host's clock, from start to file
+
+    @property
+    def setup(self) -> TrainingSetup:
+        return self.profile.setup
+
+    @property
+    def compile_seconds(self) -> float:
+        return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in self.profile.observations)
+
+    @property
+    def measurements(self) -> dict[str, int]:
+        """How many of each purpose."""
+        return dict(Counter(o.purpose for o in self.profile.observations))
+
+    def to_json(self) -> dict[str, Any]:
+        profile = self.profile
+        return {
+            "path": str(self.path),
+            "expected_error": self.expected_error,
+            "seconds": self.seconds,
+            "thinking_seconds": self.thinking_seconds,
+            "profiling_seconds": profile.profiling_seconds,
+            "compile_seconds": self.compile_seconds,
+            "measurements": self.measurements,
+            "spaces": list(profile.spaces),
+            "refused": list(self.refused),
+            "resumed": self.resumed,
+            "method": profile.method,
+            "timing": profile.timing,
+            "meter": profile.meter.to_json(),
+            "setup": profile.setup.to_json(),
+            "device": str(profile.device.get("cpu", profile.device["id"])),
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each measurement."""
+        return frame(self._rows())
+
+    def _repr_html_(self) -> str:
+        error = "" if self.expected_error is None else f", expected error {percent(self.expected_error)}"
+        rows = [{"of": purpose, "measurements": count} for purpose, count in self.measurements.items()]
+        return html_table(f"{self.path.name}: {len(self.profile.observations)} measurements{error}", rows)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "network": o.network.name,
+                "purpose": o.purpose,
+                "layers": len(o.network.layers),
+                "batch": o.network.batch,
+                "joules": o.measurement.joules,
+                "seconds": o.measurement.seconds,
+                "allocator": o.measurement.allocator,
+            }
+            for o in self.profile.observations
+        ]
 
 
 def usual_seconds(meter: Meter, compiles: bool = False, steady: bool = False) -> float:
@@ -134,7 +194,7 @@ def make_profile(
 
     `source` is called while the first worker starts: torch is imported and the model traced meanwhile.
     """
-    began = time.monotonic()
+    began = started = time.monotonic()
     strategy = find_strategy(method, timing)
     runtime = check_setup(device, setup)
     if strategy.stages and not runtime.stages:
@@ -198,7 +258,13 @@ def make_profile(
         profile = _profile(header, collected, old, asked.name, spent + clock() - began, runs)
         profile.save(path)
     return ProfilingResult(
-        profile, path, collected.expected_error, collected.thinking_seconds, collected.refused, resumed=unfinished > 0
+        profile,
+        path,
+        collected.expected_error,
+        collected.thinking_seconds,
+        collected.refused,
+        resumed=unfinished > 0,
+        seconds=time.monotonic() - started,
     )
 
 

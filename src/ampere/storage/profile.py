@@ -199,6 +199,11 @@ class Profile:
                 check_positive("the yardstick's joules, and what is beside it,", 1.0 if read is None else read)
             check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
 
+    @property
+    def timing(self) -> str:
+        """How each measurement was timed: paired with a yardstick, or by the clock."""
+        return self.protocol
+
     @classmethod
     def load(cls, path: Path) -> "Profile":
         body = read_document(path, KIND, FORMAT)
