@@ -55,7 +55,17 @@ def test_the_json_has_its_keys_and_the_layers_sum_up(profiled, here):
 def test_the_screen_says_everything_that_matters(profiled, here):
     ran = here("estimate", "lenet5", "--iterations", 1000, "--battery", "15Wh")
     assert ran.code == 0, ran.err
-    for word in ("per iteration", "90 %", "1,000 iterations", "Wh", "of 15Wh", "conv", "(rest of step)", "█", "modelled"):
+    for word in (
+        "per iteration",
+        "90 %",
+        "1,000 iterations",
+        "Wh",
+        "of 15Wh",
+        "conv",
+        "(rest of step)",
+        "█",
+        "modelled",
+    ):
         assert word in ran.out, word
     shown = " ".join(ran.out.split())
     assert "--watts-per-core" in shown

@@ -74,7 +74,7 @@ def test_one_that_knows_nothing_yet(here, refused, given):
 
 def test_a_stored_one_of_another_setup_is_no_profile_for_this_one(here, refused, given):
     ran = here("estimate", "net.json", "--optimizer", "adamw")
-    refused(ran, PROFILE, "no profile of this setup")
+    refused(ran, PROFILE, "no profile of this device", "ampere profile MODEL --optimizer adamw")
 
 
 @pytest.fixture

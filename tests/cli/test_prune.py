@@ -104,4 +104,6 @@ def test_all_of_a_battery_is_a_budget(prune, refused):
 
 
 def test_a_profile_of_another_device_is_refused(here, prune, refused):
-    refused(here("prune", "net.py:build", "--profile", "p.json", "--budget", "50%", "--quiet"), 4, "--allow-other-device")
+    refused(
+        here("prune", "net.py:build", "--profile", "p.json", "--budget", "50%", "--quiet"), 4, "--allow-other-device"
+    )

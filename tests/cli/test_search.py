@@ -55,7 +55,7 @@ def test_two_optimisers_and_a_function_of_ones_own(search):
         (["cnn5", "--budget", "much"], 2, ["budget 'much'"]),
         (["cnn5", "--budget", "50%", "--confidence", "20%"], 2, ["50% to 99.9%"]),
         (["cnn5", "--budget", "50%", "--batch", "0"], 2, ["whole number from 1"]),
-        (["cnn5", "--budget", "50%", "--optimizers", "luck"], 2, ["no optimiser 'luck'"]),
+        (["cnn5", "--budget", "50%", "--optimizers", "luck"], 2, ["no optimizer 'luck'"]),
         (["cnn5", "--budget", "50%", "--vary", "width=1..9"], 2, ["function of your own"]),
         (["cnn5", "--budget", "50%", "--train", "net.py"], 2, ["file.py:function"]),
         (["cnn5", "--budget", "10%", "--battery", "15Wh"], 2, ["--iterations"]),

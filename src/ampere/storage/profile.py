@@ -290,5 +290,6 @@ def check_device(profile: OfADevice, fingerprint: Mapping[str, Any], insist: boo
     keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
     shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in keys[:4])
     raise ProfileError(
-        f"the profile is of another device ({shown}): make one here with `ampere profile`, or use it anyway with --allow-other-device"
+        f"the profile is of another device ({shown}): make one here with `ampere profile`, "
+        "or use it anyway with --allow-other-device"
     )

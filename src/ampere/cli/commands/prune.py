@@ -71,7 +71,8 @@ def run(options: Namespace) -> None:
             **vars(arguments.api_options(options, device, display)),
         )
     if options.json:
-        print_json(pruned.to_json())
+        written = [str(path) for path in pruned.written]
+        print_json({**pruned.to_json(), "unmeasured": pruned.unmeasured, "written": written})
     else:
         show(pruned)
 
