@@ -35,13 +35,13 @@ def test_one_device_is_one_sentence(here, files):
     assert ran.code == 0, ran.err
     first = ran.out.splitlines()[0]
     assert first.startswith("small costs 0.")
-    assert first.endswith("it is cheaper, over 99.9 % sure")
+    assert first.endswith("it is cheaper (over 99.9 % probability)")
     assert "modelled, not measured" in ran.out
 
 
 def test_several_devices_are_a_table(here, files):
     ran = here("compare", "large.json", "small.json", "--profile", "board.json", "--profile", "server.json")
-    assert ran.out.startswith("small is cheaper on each of 2 devices, over 99.9 % sure")
+    assert ran.out.startswith("small is cheaper on each of 2 devices (over 99.9 % probability)")
     rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
     assert "small" in rows["board"]
     assert "small" in rows["server"]
@@ -53,36 +53,37 @@ def test_as_json(here, files):
     record = here("compare", "small.json", "large.json", "--profile", "board.json", "--json").record
     [device] = record["devices"]
     assert record["models"] == ["small", "large"]
-    assert (device["cheaper"], device["device"]) == ("small", "board")
-    assert device["sure"] > 0.99
-    assert device["ratio"] == pytest.approx(device["joules"][0] / device["joules"][1])
+    assert (device["cheapest"], device["device"]) == ("small", "board")
+    assert device["probability"] > 0.99
+    [pair], (small, large) = device["pairwise"], device["ranking"]
+    assert pair["ratio"] == pytest.approx(small["joules"] / large["joules"])
     assert device["meter"]["measured"] is False
 
 
-def test_one_model_in_two_runtimes_is_told_beside_one_yardstick(here, files):
+def test_one_model_in_two_runtimes_is_paired_with_one_yardstick(here, files):
     words = ("compare", "small.json", "--profile", "board.json", "--profile", "jax.json", "--allocator", "tuned")
     ran = here(*words)
     assert ran.code == 0, ran.err
     assert "cheapest in jax" in ran.out.splitlines()[0]
     rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
-    assert rows["runtime"].split() == ["runtime", "mJ", "±", "ratio", "90", "%", "dearer"]
+    assert rows["runtime"].split() == ["runtime", "mJ", "±", "ratio", "90", "%", "more", "expensive"]
     assert rows["torch"].split()[3] == "1.10"
     assert rows["device"].split() == ["device", "board"]
-    assert "beside one yardstick, PyTorch's" in rows["condition"]
+    assert "at the device's speed when torch was profiled, by PyTorch's" in rows["condition"]
     assert "(jax x 0.909)" in " ".join(ran.out.split())
     assert "note" not in rows
 
 
-def test_a_profile_without_that_yardstick_is_doubted(here, files):
+def test_a_profile_without_that_yardstick_has_a_caveat(here, files):
     ran = here("compare", "small.json", "--profile", "board.json", "--profile", "before.json")
     said = " ".join(ran.out.split())
     assert "note" in said
-    assert "not timed beside jax" in said
+    assert "not timed with jax" in said
     assert "profile it again, with PyTorch there" in said
-    assert "beside one yardstick" not in said
+    assert "are expressed at" not in said
 
 
-def test_two_boards_of_one_make_are_told_apart_by_their_files(here, files):
+def test_two_boards_of_one_make_are_distinguished_by_their_files(here, files):
     words = ("--profile", "board.json", "--profile", "twin.json")
     ran = here("compare", "small.json", *words)
     assert "cheapest on board (" in ran.out.splitlines()[0]
@@ -94,34 +95,34 @@ def test_two_boards_of_one_make_are_told_apart_by_their_files(here, files):
     assert [row["factor"] for row in two] == [1, 1]
 
 
-def test_the_loop_that_joules_stand_for_is_named(here, files):
+def test_the_training_loop_that_joules_assume_is_named(here, files):
     words = ("--profile", "board.json", "--profile", "port.json")
     one = " ".join(here("compare", "small.json", *words).out.split())
     assert "assumes a training loop whose allocator keeps its memory" in one
     assert "a plain training loop" not in one
     two = " ".join(here("compare", "small.json", "large.json", *words).out.split())
     assert "a plain training loop" in two
-    assert "not all rows stand for the same training loop: take --allocator tuned" in two
+    assert "not all rows assume the same training loop: take --allocator tuned" in two
 
 
 def test_two_models_in_two_runtimes_have_rows_by_runtime(here, files):
     words = ("compare", "small.json", "large.json", "--profile", "board.json", "--profile", "jax.json")
     ran = here(*words)
-    assert ran.out.startswith("small is cheaper in each of 2 runtimes, over 99.9 % sure")
+    assert ran.out.startswith("small is cheaper in each of 2 runtimes (over 99.9 % probability)")
     rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
     assert {"torch", "jax", "condition"} <= set(rows)
     torch, jax = here(*words, "--json").record["devices"]
     assert (torch["runtime"], jax["runtime"]) == ("torch", "jax")
     assert (torch["factor"], torch["common_yardstick_seconds"]) == (1, 1e-3)
     assert jax["factor"] == pytest.approx(1 / 1.1)
-    assert jax["joules"][0] == pytest.approx(torch["joules"][0] / 1.1)
+    assert jax["ranking"][0]["joules"] == pytest.approx(torch["ranking"][0]["joules"] / 1.1)
 
 
 def test_one_model_as_json(here, files):
     record = here("compare", "small.json", "--profile", "board.json", "--profile", "jax.json", "--json").record
     assert (record["model"], record["cheapest"]) == ("small", "jax")
-    assert [place["runtime"] for place in record["places"]] == ["jax", "torch"]
-    assert record["places"][1]["ratio"] == pytest.approx(1.1)
+    assert [entry["runtime"] for entry in record["ranking"]] == ["jax", "torch"]
+    assert record["ranking"][1]["ratio"] == pytest.approx(1.1)
 
 
 @pytest.mark.skipif("mnn" not in installed(), reason=description_of("mnn").install)
@@ -134,7 +135,11 @@ def test_what_a_runtime_cannot_build_is_said_before_anything_is_trained(here, re
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ("compare small.json", 2, ["small.json alone", "MODEL_B", "--runtimes torch,jax", "ampere compare --help"]),
+        (
+            "compare small.json",
+            2,
+            ["small.json alone", "second MODEL", "--runtimes torch,jax", "ampere compare --help"],
+        ),
         ("compare small.json --profile board.json", 2, ["compared with nothing", "--profile twice"]),
         ("compare small.json --runtimes torch", 2, ["compared with nothing"]),
         ("compare lenet5 --runtimes torch,tensorflow", 2, ["no runtime 'tensorflow'", "torch, torch-compile, jax"]),
@@ -143,7 +148,7 @@ def test_what_a_runtime_cannot_build_is_said_before_anything_is_trained(here, re
         ("compare lenet5 --runtimes torch,jax --runtime jax", 2, ["leave out one of them"]),
         ("compare small.json --runtimes torch,jax --profile board.json", 2, ["leave out one of them"]),
         ("compare lenet5 --runtimes torch,jax --device simulated:xavier", 2, ["trains with torch, not with jax"]),
-        ("compare small.json --runtimes torch,jax", 4, ["no profile of this setup"]),
+        ("compare small.json --runtimes torch,jax", 4, ["no profile of this device"]),
         ("compare small.json --profile board.json --profile empty.json", 4, ["holds no measurement"]),
         ("compare lstm --profile board.json --profile mnn.json", 3, ["mnn cannot build", "leave out mnn.json"]),
         ("compare lenet55 small.json --profile board.json", 2, ["did you mean lenet5"]),

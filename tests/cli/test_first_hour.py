@@ -74,8 +74,8 @@ def test_row_2_a_measurement_says_its_setup(there):
 
 
 def test_row_2_a_comparison_says_its_setup(known):
-    ran = known("compare", "lenet5", "lenet5")
-    assert "setup     torch, SGD, float32, 1 thread, batch 10" in ran.out
+    lines = known("compare", "lenet5", "lenet5").out.splitlines()
+    assert lines[1].split(maxsplit=1) == ["setup", "torch, SGD, float32, 1 thread, batch 10"]
     record = known("compare", "lenet5", "lenet5", "--json").record
     assert record["devices"][0]["setup"]["threads"] == 1
 
@@ -224,8 +224,8 @@ def found(**changed):
 
     trials = (trial(0.1, 0.002, True, kernel=3, width=8), trial(0.8, 0.004, False, kernel=3, width=30))
     record = {
-        "space": "net", "meter": Meter("cpu-time", False, "5 W per busy core"), "budget_joules": 0.005, "confidence": 0.9,
-        "original_joules": 0.01, "examples": 10, "batches": (10,), "screened": 100, "inside": 40,
+        "space": "net", "meter": Meter("cpu-time", False, "5 W per busy core"), "budget_joules": 0.005,
+        "confidence": 0.9, "original_joules": 0.01, "examples": 10, "batches": (10,), "screened": 100, "inside": 40,
         "screening_seconds": 0.1, "chosen": [t.candidate for t in trials], "trained_with": "made-up data",
         "trials": trials, "front": trials[1:], "varied": ("kernel", "width"), **changed,
     }  # fmt: skip

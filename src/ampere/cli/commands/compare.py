@@ -81,10 +81,12 @@ def _check(options: Namespace) -> None:
 
 
 def show_comparison(comparison: Comparison) -> None:
-    from ampere.cli.wording import place_column
+    from ampere.cli.wording import place_column, setups
 
     place = place_column(comparison.one_device)
     headline(_first_line(comparison, place))
+    batches = [entry.estimate.batch for entry in comparison.devices[0].entries]
+    print_facts(setups([(device.name, device.setup) for device in comparison.devices], batches))
     print()
     scale, unit = units.joules_unit(max(entry.joules for d in comparison.devices for entry in d.entries))
     if comparison.models[2:]:
@@ -138,11 +140,9 @@ def _ranked_rows(comparison: Comparison, scale: float) -> Iterator[tuple[str, ..
 
 
 def _comparison_facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
-    from ampere.cli.wording import assumptions, conditions, meter_line, not_measured, setups
+    from ampere.cli.wording import assumptions, conditions, meter_line, not_measured
 
     devices = comparison.devices
-    batches = [entry.estimate.batch for entry in devices[0].entries]
-    yield from setups([(device.name, device.setup) for device in devices], batches)
     if comparison.per == "example":
         yield "compared", "joules of one training example, because the batches differ"
     else:
@@ -166,11 +166,13 @@ def _comparison_facts(comparison: Comparison) -> Iterator[tuple[str, str]]:
 
 
 def show_ranking(ranking: Ranking) -> None:
-    from ampere.cli.wording import place_column
+    from ampere.cli.wording import place_column, setups
 
+    entries = ranking.entries
     headline(ranking.sentence)
+    print_facts(setups([(entry.name, entry.setup) for entry in entries], [entry.estimate.batch for entry in entries]))
     print()
-    scale, unit = units.joules_unit(ranking.entries[-1].estimate.joules)
+    scale, unit = units.joules_unit(entries[-1].estimate.joules)
     columns = [place_column(ranking.one_device), f">{unit}", ">±", ">ratio", ">90 %", ">more expensive"]
     print_table(columns, _places(ranking, scale))
     print()
@@ -187,10 +189,9 @@ def _places(ranking: Ranking, scale: float) -> Iterator[tuple[str, ...]]:
 
 
 def _ranking_facts(ranking: Ranking) -> Iterator[tuple[str, str]]:
-    from ampere.cli.wording import assumptions, conditions, meter_line, not_measured, setups
+    from ampere.cli.wording import assumptions, conditions, meter_line, not_measured
 
     entries = ranking.entries
-    yield from setups([(entry.name, entry.setup) for entry in entries], [entry.estimate.batch for entry in entries])
     yield "compared", "joules of one training iteration"
     yield "more expensive", MORE_EXPENSIVE
     if ranking.one_device:
