@@ -84,7 +84,7 @@ def by_layer(device: str, family: str, profile: Profile, networks: int) -> tuple
         network = source.sample(rng).network
         told, truth = estimator.estimate(network), simulated.truth(network, profile.setup)
         real = [*(cost.joules for cost in truth.layers), truth.step.joules]
-        off = [abs(share.joules - joules) for share, joules in zip(told.by_layer, real, strict=True)]
+        off = [abs(share.joules - joules) for share, joules in zip(told.layers, real, strict=True)]
         apart.append(sum(off) / sum(real))
         worst.append(max((o / r for o, r in zip(off, real, strict=True) if r > MATTERS * sum(real)), default=0.0))
     return mean(apart), median(worst)

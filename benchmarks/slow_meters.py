@@ -131,7 +131,7 @@ def against_truth(profile: ampere.Profile, device: str, options: argparse.Namesp
     told = [estimator.estimate(source.sample(rng).network) for _ in range(options.networks)]
     rng = Random("not profiled")
     truth = [simulated.truth(source.sample(rng).network, profile.setup).total.joules for _ in range(options.networks)]
-    inside = [low <= joules <= high for (low, high), joules in zip((e.interval90 for e in told), truth, strict=True)]
+    inside = [low <= joules <= high for (low, high), joules in zip((e.interval for e in told), truth, strict=True)]
     return float(np.mean([abs(e.joules / t - 1) for e, t in zip(told, truth, strict=True)])), float(np.mean(inside))
 
 

@@ -38,7 +38,7 @@ def test_totals_within_5_percent_and_layers_within_10(name, networks, tmp_path):
         told, truth = estimator.estimate(network), device.truth(network)
         real = [*(cost.joules for cost in truth.layers), truth.step.joules]
         total.append(abs(told.joules / sum(real) - 1))
-        apart = [abs(share.joules - joules) for share, joules in zip(told.by_layer, real, strict=True)]
+        apart = [abs(share.joules - joules) for share, joules in zip(told.layers, real, strict=True)]
         layers.append(sum(apart) / sum(real))
         seconds.append(abs(told.seconds / truth.total.seconds - 1))
     assert sum(total) / len(total) < 0.05

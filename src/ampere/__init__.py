@@ -7,37 +7,58 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ampere.api import (
+        Options,
+        Progress,
+        compare,
+        device,
+        estimate,
+        load_model,
+        load_pruned,
+        measure,
+        profile,
+        prune,
+        report,
+        search,
+        trace,
+        validate,
+    )
     from ampere.budget import Budget
     from ampere.comparison import Comparison, Ranking
     from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
     from ampere.core.errors import AmpereError
+    from ampere.devices import Device
     from ampere.estimation.estimate import Estimate, Estimator
-    from ampere.models.loading import load_model
-    from ampere.searching.searching import search
+    from ampere.profiling.measuring import MeasuredStep
     from ampere.storage.profile import Profile
-
-    from .api import compare, estimate, measure, profile, prune, trace, validate
 
 _HOMES = {
     "AmpereError": "ampere.core.errors",
     "Budget": "ampere.budget",
     "Comparison": "ampere.comparison",
+    "Device": "ampere.devices",
     "Estimate": "ampere.estimation.estimate",
     "Estimator": "ampere.estimation.estimate",
     "Layer": "ampere.core",
+    "MeasuredStep": "ampere.profiling.measuring",
     "Measurement": "ampere.core",
     "Meter": "ampere.core",
     "Network": "ampere.core",
+    "Options": "ampere.api",
     "Profile": "ampere.storage.profile",
+    "Progress": "ampere.api",
     "Ranking": "ampere.comparison",
     "TrainingSetup": "ampere.core",
     "compare": "ampere.api",
+    "device": "ampere.api",
     "estimate": "ampere.api",
     "load_model": "ampere.api",
+    "load_pruned": "ampere.api",
     "measure": "ampere.api",
     "profile": "ampere.api",
     "prune": "ampere.api",
-    "search": "ampere.searching.searching",
+    "report": "ampere.api",
+    "search": "ampere.api",
     "trace": "ampere.api",
     "validate": "ampere.api",
 }
@@ -47,22 +68,29 @@ __all__ = [
     "AmpereError",
     "Budget",
     "Comparison",
+    "Device",
     "Estimate",
     "Estimator",
     "Layer",
+    "MeasuredStep",
     "Measurement",
     "Meter",
     "Network",
+    "Options",
     "Profile",
+    "Progress",
     "Ranking",
     "TrainingSetup",
     "__version__",
     "compare",
+    "device",
     "estimate",
     "load_model",
+    "load_pruned",
     "measure",
     "profile",
     "prune",
+    "report",
     "search",
     "trace",
     "validate",
@@ -73,3 +101,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'ampere' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -113,7 +113,7 @@ def test_joules_are_the_meters_whatever_the_clock_said():
 def test_layers_that_a_sequential_profile_lacks_are_named():
     estimator = Estimator(profile(*PAPERS, method="sequential"))
     network = chain(8, 24, 24)
-    assert len(estimator.estimate(network).by_layer) == len(network.layers) + 1
+    assert len(estimator.estimate(network).layers) == len(network.layers) + 1
     other = Network((*network.layers[:1], replace(network.layers[1], name="odd", trainable=False)), 10)
     assert estimator.estimate(other).unprofiled == ("odd",)
 

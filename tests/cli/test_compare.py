@@ -45,7 +45,7 @@ def test_several_devices_are_a_table(here, files):
     rows = {line.split()[0]: line for line in ran.out.splitlines() if line}
     assert "small" in rows["board"]
     assert "small" in rows["server"]
-    assert "different meters" in rows["careful"]
+    assert "different meters" in rows["note"]
     assert max(len(rows[name]) for name in ("device", "board", "server")) <= 100
 
 
@@ -69,40 +69,40 @@ def test_one_model_in_two_runtimes_is_paired_with_one_yardstick(here, files):
     assert rows["runtime"].split() == ["runtime", "mJ", "±", "ratio", "90", "%", "more", "expensive"]
     assert rows["torch"].split()[3] == "1.10"
     assert rows["device"].split() == ["device", "board"]
-    assert "paired with PyTorch's yardstick" in rows["condition"]
+    assert "at the device's speed when torch was profiled, by PyTorch's" in rows["condition"]
     assert "(jax x 0.909)" in " ".join(ran.out.split())
-    assert "careful" not in rows
+    assert "note" not in rows
 
 
 def test_a_profile_without_that_yardstick_has_a_caveat(here, files):
     ran = here("compare", "small.json", "--profile", "board.json", "--profile", "before.json")
     said = " ".join(ran.out.split())
-    assert "careful" in said
+    assert "note" in said
     assert "not timed with jax" in said
     assert "profile it again, with PyTorch there" in said
-    assert "paired with" not in said
+    assert "are expressed at" not in said
 
 
-def test_two_boards_of_one_make_are_told_apart_by_their_files(here, files):
+def test_two_boards_of_one_make_are_distinguished_by_their_files(here, files):
     words = ("--profile", "board.json", "--profile", "twin.json")
     ran = here("compare", "small.json", *words)
     assert "cheapest on board (" in ran.out.splitlines()[0]
     assert "board (board)" in ran.out
     assert "board (twin)" in ran.out
-    assert "careful" not in ran.out
+    assert "note" not in ran.out
     two = here("compare", "small.json", "large.json", *words, "--json").record["devices"]
     assert [row["name"] for row in two] == ["board (board)", "board (twin)"]
     assert [row["factor"] for row in two] == [1, 1]
 
 
-def test_the_loop_that_joules_stand_for_is_named(here, files):
+def test_the_training_loop_that_joules_assume_is_named(here, files):
     words = ("--profile", "board.json", "--profile", "port.json")
     one = " ".join(here("compare", "small.json", *words).out.split())
-    assert "stands for a training loop whose allocator keeps its memory" in one
+    assert "assumes a training loop whose allocator keeps its memory" in one
     assert "a plain training loop" not in one
     two = " ".join(here("compare", "small.json", "large.json", *words).out.split())
     assert "a plain training loop" in two
-    assert "not all rows stand for the same training loop: take --allocator tuned" in two
+    assert "not all rows assume the same training loop: take --allocator tuned" in two
 
 
 def test_two_models_in_two_runtimes_have_rows_by_runtime(here, files):
@@ -135,7 +135,11 @@ def test_what_a_runtime_cannot_build_is_said_before_anything_is_trained(here, re
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ("compare small.json", 2, ["small.json alone", "MODEL_B", "--runtimes torch,jax", "ampere compare --help"]),
+        (
+            "compare small.json",
+            2,
+            ["small.json alone", "second MODEL", "--runtimes torch,jax", "ampere compare --help"],
+        ),
         ("compare small.json --profile board.json", 2, ["compared with nothing", "--profile twice"]),
         ("compare small.json --runtimes torch", 2, ["compared with nothing"]),
         ("compare lenet5 --runtimes torch,tensorflow", 2, ["no runtime 'tensorflow'", "torch, torch-compile, jax"]),
@@ -144,7 +148,7 @@ def test_what_a_runtime_cannot_build_is_said_before_anything_is_trained(here, re
         ("compare lenet5 --runtimes torch,jax --runtime jax", 2, ["leave out one of them"]),
         ("compare small.json --runtimes torch,jax --profile board.json", 2, ["leave out one of them"]),
         ("compare lenet5 --runtimes torch,jax --device simulated:xavier", 2, ["trains with torch, not with jax"]),
-        ("compare small.json --runtimes torch,jax", 4, ["no profile of this setup"]),
+        ("compare small.json --runtimes torch,jax", 4, ["no profile of this device"]),
         ("compare small.json --profile board.json --profile empty.json", 4, ["holds no measurement"]),
         ("compare lstm --profile board.json --profile mnn.json", 3, ["mnn cannot build", "leave out mnn.json"]),
         ("compare lenet55 small.json --profile board.json", 2, ["did you mean lenet5"]),

@@ -43,7 +43,7 @@ def test_an_estimate_says_that_it_is_simulated(there):
 
 
 def test_it_is_never_this_machines_default(there, refused):
-    refused(there("estimate", "lenet5", "--no-profiling", "--quiet"), 4, "this device has no profile")
+    refused(there("estimate", "lenet5", "--no-profiling", "--quiet"), 4, "no profile of this device")
 
 
 def test_as_a_file_it_is_of_another_device(there, home, refused):

@@ -84,7 +84,7 @@ def test_a_killed_worker_is_replaced_and_the_run_ends_well(ampere):
 def test_a_reader_who_leaves_is_no_error(profiled):
     process = profiled.start("estimate", "lenet5", "--json")
     process.stdout.close()
-    assert process.wait(90) == 141
+    assert process.wait(90) == 0
     assert process.stderr.read() == ""
 
 
@@ -97,7 +97,7 @@ def test_a_full_disk_behind_standard_output_is_one_line(profiled):
             [sys.executable, "-m", "ampere", "devices", "--json"], stdout=full, stderr=subprocess.PIPE, env=environment
         )
     assert ran.returncode == 7
-    assert ran.stderr.decode().startswith("ampere: the system refuses: ")
+    assert ran.stderr.decode().startswith("ampere: No space left on device: free some space")
     assert ran.stderr.count(b"\n") == 1
 
 

@@ -85,7 +85,7 @@ def test_refusals_are_one_line_with_a_code_of_their_own(ampere_there, tree, word
 def test_joules_of_two_meters_are_not_held_against_each_other(ampere_there, tree):
     profile = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
     with Machine(add_powercap(tree)):
-        ran = ampere_there("measure", "lenet5", "--profile", profile, "--foreign", "--seconds", 1, "--quiet")
+        ran = ampere_there("measure", "lenet5", "--profile", profile, "--allow-other-device", "--seconds", 1, "--quiet")
     assert ran.returncode == 9
     assert "the profile's joules come from modelled-cpu, those measured here from powercap" in ran.stderr
 

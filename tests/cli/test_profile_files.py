@@ -51,8 +51,8 @@ def test_a_newer_one_says_upgrade(here, refused, given):
 
 def test_a_foreign_one_is_refused_until_the_user_insists(here, refused, given):
     replace(given, device={**given.device, "id": "elsewhere", "cpu": "Other CPU"}).save(Path("p.json"))
-    refused(here("estimate", "net.json", "--profile", "p.json"), PROFILE, "another device", "--foreign")
-    insisted = here("estimate", "net.json", "--profile", "p.json", "--foreign", "--json")
+    refused(here("estimate", "net.json", "--profile", "p.json"), PROFILE, "another device", "--allow-other-device")
+    insisted = here("estimate", "net.json", "--profile", "p.json", "--allow-other-device", "--json")
     assert insisted.code == 0
     assert insisted.record["profile"]["device"] == "Other CPU"
 
@@ -74,7 +74,7 @@ def test_one_that_knows_nothing_yet(here, refused, given):
 
 def test_a_stored_one_of_another_setup_is_no_profile_for_this_one(here, refused, given):
     ran = here("estimate", "net.json", "--optimizer", "adamw")
-    refused(ran, PROFILE, "no profile of this setup")
+    refused(ran, PROFILE, "no profile of this device", "ampere profile MODEL --optimizer adamw")
 
 
 @pytest.fixture

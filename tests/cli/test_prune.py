@@ -22,7 +22,7 @@ def prune(here, tmp_path):
     (tmp_path / "net.py").write_text(NET)
     seen = tuple(observed(network, true_seconds(network)) for network in random_chains(1, 40, depth=2))
     Profile({"id": "synthetic"}, TrainingSetup(), Meter("synthetic", False), 1e-3, seen).save(tmp_path / "p.json")
-    return lambda *words: here("prune", "net.py:build", "--profile", "p.json", "--foreign", *words)
+    return lambda *words: here("prune", "net.py:build", "--profile", "p.json", "--allow-other-device", *words)
 
 
 def test_a_table_shows_each_layer_before_and_after(prune):
@@ -104,4 +104,6 @@ def test_all_of_a_battery_is_a_budget(prune, refused):
 
 
 def test_a_profile_of_another_device_is_refused(here, prune, refused):
-    refused(here("prune", "net.py:build", "--profile", "p.json", "--budget", "50%", "--quiet"), 4, "--foreign")
+    refused(
+        here("prune", "net.py:build", "--profile", "p.json", "--budget", "50%", "--quiet"), 4, "--allow-other-device"
+    )

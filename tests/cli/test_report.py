@@ -51,8 +51,9 @@ def test_charts_one_by_one(files, here):
     ("words", "code", "said"),
     [
         (["nowhere.json"], 4, "does not exist"),
-        (["net.json"], 4, "is a network, not a profile"),
+        (["net.json", "--no-profiling"], 4, "no profile of this device"),
         (["profile.json", "nosuchfamily"], 2, "nosuchfamily"),
+        (["net.json", "--profile", "net.json"], 4, "is a network, not a profile"),
         (["profile.json", "net.json", "--battery", "big"], 2, "15Wh"),
         (["profile.json", "net.json", "--epochs", "3"], 2, "--samples"),
         (["profile.json", "net.json", "--batch", "4"], 2, "trace the model again"),
@@ -60,7 +61,7 @@ def test_charts_one_by_one(files, here):
         (["profile.json", "--out", "folder"], 2, "is a folder"),
         (["profile.json", "--format", "svg", "--out", "net.json"], 7, "net.json"),
         (["profile.json", "--format", "pdf"], 2, "pdf"),
-        ([], 2, "PROFILE"),
+        ([], 2, "no profile of this device yet: name a model"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(files, here, refused, words, code, said):

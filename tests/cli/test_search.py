@@ -12,7 +12,7 @@ def search(here, tmp_path):
     profile().save(tmp_path / "p.json")
     profile("adam").save(tmp_path / "adam.json")
     quick = ["--candidates", 5000, "--trials", 3, "--steps", 2]
-    return lambda *words: here("search", *words, "--profile", "p.json", "--foreign", "--quiet", *quick)
+    return lambda *words: here("search", *words, "--profile", "p.json", "--allow-other-device", "--quiet", *quick)
 
 
 def test_a_table_a_picture_and_a_file(search, tmp_path):
@@ -58,7 +58,7 @@ def test_two_optimisers_and_a_function_of_ones_own(search):
         (["cnn5", "--budget", "much"], 2, ["budget 'much'"]),
         (["cnn5", "--budget", "50%", "--confidence", "20%"], 2, ["50% to 99.9%"]),
         (["cnn5", "--budget", "50%", "--batch", "0"], 2, ["whole number from 1"]),
-        (["cnn5", "--budget", "50%", "--optimizers", "luck"], 2, ["no optimiser 'luck'"]),
+        (["cnn5", "--budget", "50%", "--optimizers", "luck"], 2, ["no optimizer 'luck'"]),
         (["cnn5", "--budget", "50%", "--vary", "width=1..9"], 2, ["function of your own"]),
         (["cnn5", "--budget", "50%", "--train", "net.py"], 2, ["file.py:function"]),
         (["cnn5", "--budget", "10%", "--battery", "15Wh"], 2, ["--iterations"]),
@@ -95,4 +95,4 @@ def test_of_profiles_that_are_given_the_optimisers_asked_for_are_taken(search, r
 
 
 def test_a_profile_of_another_device_is_refused(here, search, refused):
-    refused(here("search", "cnn5", "--budget", "50%", "--profile", "p.json", "--quiet"), 4, "--foreign")
+    refused(here("search", "cnn5", "--budget", "50%", "--profile", "p.json", "--quiet"), 4, "--allow-other-device")

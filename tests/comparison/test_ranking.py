@@ -46,7 +46,7 @@ def test_a_profile_made_while_the_device_was_slower_is_expressed_cheaper(torch, 
     assert slower["jax"].estimate.joules == pytest.approx(slower["torch"].estimate.joules / 1.1)
     assert slower["jax"].estimate.seconds == pytest.approx(slower["torch"].estimate.seconds / 1.1)
     assert slower["jax"].normalized.factor == pytest.approx(1 / 1.1)
-    assert sum(share.joules for share in slower["jax"].estimate.by_layer) == pytest.approx(
+    assert sum(share.joules for share in slower["jax"].estimate.layers) == pytest.approx(
         slower["jax"].estimate.joules
     )
 

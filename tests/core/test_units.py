@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ampere.cli import values
+from ampere.cli import arguments as values
 from ampere.core import units
+from ampere.core.errors import UsageError
 
 
 @pytest.mark.parametrize(
@@ -79,3 +80,48 @@ def test_whatever_is_written_is_a_positive_number_or_refused(text):
 )
 def test_flops(value, shown):
     assert units.flops(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "joules"),
+    [
+        ("15Wh", 54000),
+        ("15 Wh", 54000),
+        ("15wh", 54000),
+        ("54 kJ", 54000),
+        ("2MJ", 2e6),
+        ("50mJ", 0.05),
+        ("5000mAh@3.85V", 69300),
+        ("5 Ah @ 3.7 V", 66600),
+    ],
+)
+def test_energy_is_read(text, joules):
+    assert units.parse_energy(text) == pytest.approx(joules)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("5000mAh", "write 5000mAh@3.85V"),
+        ("5000mAh@3.85", "write 5000mAh@3.85V"),
+        ("15W", "is a power, .* write 15Wh"),
+        ("15", "15Wh, 54kJ or 5000mAh@3.85V"),
+        ("1,5Wh", "not a positive amount"),
+        ("-3Wh", "not a positive amount"),
+        ("2mj", "not a positive amount"),
+        ("15Wh@3V", "not a positive amount"),
+        ("nanJ", "not a positive amount"),
+    ],
+)
+def test_what_is_no_energy_gets_a_line_that_says_what_would_be_right(text, says):
+    with pytest.raises(UsageError, match=says):
+        units.parse_energy(text)
+
+
+def test_power_and_time_are_read():
+    assert [units.parse_power(text) for text in ("8W", "8", "500 mW")] == [8, 8, 0.5]
+    assert [units.parse_seconds(text) for text in ("15", "15s", "2 min", "1h")] == [15, 15, 120, 3600]
+    with pytest.raises(UsageError, match="energy, not a power: write it in watts"):
+        units.parse_power("8Wh")
+    with pytest.raises(UsageError, match="positive number of seconds"):
+        units.parse_seconds("2 weeks")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import ampere
-from ampere.cli.views.validation import show
+from ampere.cli.commands.validate import show
 from ampere.devices import VariantDied, opened
 from ampere.evaluation.validation import compare, measure_twice, unseen
 from ampere.models import SPACES

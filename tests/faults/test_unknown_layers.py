@@ -28,7 +28,7 @@ def test_every_one_of_many_is_named(estimator):
             layers.insert(chance.randrange(len(layers) + 1), strange)
         estimate = estimator.estimate(Network(tuple(layers), 10))
         assert sorted(estimate.unprofiled) == unknown
-        shares = {share.name: share.joules for share in estimate.by_layer}
+        shares = {share.name: share.joules for share in estimate.layers}
         assert all(shares[name] > 0 for name in unknown)
         assert estimate.stddev > 0.1 * estimate.joules
     assert estimator.estimate(chain(3, 8, 16)).unprofiled == ()

@@ -75,7 +75,7 @@ def test_layers_of_the_table_sum_to_the_total(profile, network, report):
     shares = [float(row[4].removesuffix(" %")) for row in chart(report, "model-1-layers").table.rows]
     assert sum(shares) == pytest.approx(100, abs=2)
     assert report.sections[0].figures[0][0] == units.joules(estimate.joules)
-    assert len(shares) == len(estimate.by_layer)
+    assert len(shares) == len(estimate.layers)
 
 
 def test_a_long_network_shows_its_most_expensive_layers_and_the_others_as_one(profile):

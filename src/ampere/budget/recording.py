@@ -15,11 +15,9 @@ from typing import NamedTuple
 
 from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
-from ampere.devices import describe
-from ampere.devices.opening import LOCAL, allocator_on
+from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
 from ampere.estimation.fitting import counted
-from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.storage.journal import Journal
 from ampere.storage.places import default_path, journal_path
 from ampere.storage.profile import Observation, Profile, check_device
@@ -42,7 +40,8 @@ class RunRecorder:
     def __init__(self, network: Network | None, profile: Path | str | None, meter: Meter) -> None:
         if network is None:
             raise UsageError("record=True stores what a network cost: give network=ampere.trace(model, inputs) too")
-        here = describe(LOCAL, DEFAULT_WATTS_PER_CORE).identity
+        with Device() as device:
+            here = device.identity
         self.path = Path(profile) if profile else default_path(here, TrainingSetup())
         if not self.path.exists():
             raise ProfileError(

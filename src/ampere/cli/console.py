@@ -1,24 +1,30 @@
-"""Standard output for results, standard error for all else. Rich is imported when something is drawn."""
+"""The terminal: results on standard output, notices and progress on standard error. Rich is imported when needed."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as Bar
     from rich.table import Table
 
-PIPED_WIDTH = 120  # where there is no terminal to ask
+    from ampere.api import Progress
+
+PIPED_WIDTH = 100  # where there is no terminal whose width could be asked
 BLOCKS = " ▏▎▍▌▋▊▉█"
+LINE_SECONDS = 3.0  # between two lines of progress, where there is no terminal
 
 
-def rows_that_fit(beside: int, least: int, most: int) -> int:
-    """How many rows of a table the terminal shows together with so many other lines."""
-    return max(least, min(most, shutil.get_terminal_size((80, most + beside)).lines - beside))
+def rows_that_fit(other_lines: int, least: int, most: int) -> int:
+    """How many rows of a table the terminal can show together with so many other lines."""
+    return max(least, min(most, shutil.get_terminal_size((80, most + other_lines)).lines - other_lines))
 
 
 def print_json(record: Any) -> None:
@@ -33,7 +39,8 @@ def notice(text: str, quiet: bool = False) -> None:
 def console() -> Console:
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    piped = shutil.get_terminal_size((PIPED_WIDTH, 24)).columns  # COLUMNS, where that is set
+    return Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else piped)
 
 
 def headline(text: str) -> None:
@@ -72,7 +79,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def _print(table: Table) -> None:
-    """Without the spaces that fill a table's last column."""
+    """Print a table without the spaces that fill its last column."""
     screen = console()
     with screen.capture() as drawn:
         screen.print(table)
@@ -88,3 +95,81 @@ def _grid() -> Table:
     from rich.table import Table
 
     return Table(box=None, show_header=False, header_style="dim", padding=(0, 2, 0, 0), pad_edge=False)
+
+
+def plot_path(plot: str | None, no_plot: bool, usual: str, quiet: bool) -> Path | None:
+    """Where to draw; None where nothing is drawn. A picture that was asked for by name needs matplotlib."""
+    from ampere.reporting.plotting import can_plot, need_matplotlib
+
+    if no_plot:
+        return None
+    if plot:
+        need_matplotlib()
+    elif not can_plot():
+        notice("no picture: pip install 'ampere-energy[plot]' for one", quiet)
+        return None
+    return Path(plot or usual)
+
+
+class Display:
+    """Progress and notices of a command: a bar on a terminal, a line every few seconds elsewhere, nothing if quiet."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet, self._on_terminal = quiet, sys.stderr.isatty()
+        self._task, self._shown = "", 0.0
+        self._bar: Bar | None = None
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def notice(self, text: str) -> None:
+        self._stop()
+        notice(text, self._quiet)
+
+    def progress(self, now: Progress) -> None:
+        self.task(now.task)(now.done, now.total, now.text)
+
+    def task(self, name: str) -> Callable[[float, float, str], None]:
+        """What shows how much of a task is done, of how much, and a few words about it."""
+        return lambda done, total, text: self._update(name, done, total, text)
+
+    def _update(self, task: str, done: float, total: float, text: str) -> None:
+        if self._quiet:
+            return
+        if task != self._task:
+            self._stop()
+            self._start(task)
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=done, total=total, text=text)
+        elif time.monotonic() - self._shown >= LINE_SECONDS:
+            self._shown = time.monotonic()
+            notice(f"{task}: {100 * min(1.0, done / (total or 1)):.0f} %, {text}")
+
+    def _start(self, task: str) -> None:
+        self._task, self._shown = task, time.monotonic()
+        if self._on_terminal:
+            self._bar = _bar(task)
+        else:
+            notice(f"{task} ...")
+
+    def _stop(self) -> None:
+        if self._bar:
+            self._bar.stop()
+        self._task, self._bar = "", None
+
+
+def _bar(task: str) -> Bar:
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TaskProgressColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(30), TaskProgressColumn())
+    text = TextColumn("{task.fields[text]}", style="dim", markup=False)
+    # Drawing takes CPU time from what is being measured, so it is done seldom.
+    bar = Bar(*columns, text, console=Console(stderr=True), refresh_per_second=4, transient=True)
+    bar.add_task(task, total=None, text="starting")
+    bar.start()
+    return bar

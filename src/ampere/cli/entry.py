@@ -1,7 +1,8 @@
-"""`ampere`: parse, run; whatever goes wrong becomes one line and an exit code."""
+"""`ampere`: parse, run. An error is one line on standard error and an exit code."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -11,11 +12,11 @@ from ampere.core.errors import AmpereError, StorageError
 
 from .parsing import parse
 
-# Matrices here are small: a second thread waits more than it works, the more so beside a worker. Read by numpy when
-# it is first imported.
+# Matrices here are small: a second thread waits more than it works, and takes CPU time from the worker. Numpy reads
+# this when it is first imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-INTERRUPTED, BROKEN_PIPE, INTERNAL_ERROR = 130, 141, 70
+INTERRUPTED, INTERNAL_ERROR = 130, 70
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,19 +26,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.run(options)
         sys.stdout.flush()
         return 0
-    except BrokenPipeError:
+    except BrokenPipeError:  # the reader has what it wanted, as in `| head`
         _leave_the_output()
-        return BROKEN_PIPE
+        return 0
     except KeyboardInterrupt:
         return _say("stopped", INTERRUPTED)
     except AmpereError as error:
         return _say(str(error), error.exit_code)
     except OSError as error:
         _leave_the_output()
-        return _say(f"the system refuses: {error}", StorageError.exit_code)
+        return _say(_os_message(error), StorageError.exit_code)
     except Exception as error:
         what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         return _say(f"internal error ({what}): rerun with AMPERE_DEBUG=1 for the traceback", INTERNAL_ERROR)
+
+
+def _os_message(error: OSError) -> str:
+    """The operating system's own words, and what to do."""
+    where = f"{error.filename}: " if error.filename else ""
+    cause = error.strerror or str(error)
+    remedy = "free some space and run again" if error.errno == errno.ENOSPC else "check the path and its permissions"
+    return f"{where}{cause}: {remedy}"
 
 
 def _say(message: str, code: int) -> int:
@@ -48,14 +57,14 @@ def _say(message: str, code: int) -> int:
 
 
 def _tolerate_any_terminal() -> None:
-    """A terminal without the sign for plus or minus shows a question mark instead of an error."""
+    """Show a question mark for a character that the terminal lacks, such as the plus-minus sign."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
 
 
 def _leave_the_output() -> None:
-    """What cannot be written, because its reader or its disk has gone, must not be tried again when Python ends."""
+    """Drop what is left to write, so that Python does not try to write it again at its exit."""
     try:
         sys.stdout.flush()
     except OSError:

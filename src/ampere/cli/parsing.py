@@ -1,4 +1,4 @@
-"""From words to a command and its options. Only the module of the command that is asked for is imported."""
+"""From words to a command and its options. Only the module of that command is imported."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from typing import NoReturn, Protocol
 
 from ampere.core.errors import UsageError
 
+from .arguments import joined_quantities
+
 TITLES = {
     "estimate": "how many joules training a model will cost, before it is trained",
-    "compare": "which of two models, runtimes or devices is cheaper, and how sure that is",
+    "compare": "which of several models, runtimes or devices is cheaper, with what probability",
     "profile": "learn what layers cost on this device, by training small networks",
-    "attach": "the log of a bench meter, exported after profiling, as a profile's joules",
-    "measure": "train a model for real and tell what an iteration costs",
-    "validate": "hold estimates against real training, beside simpler methods",
-    "evaluate": "the paper's experiments again, with your own device",
-    "prune": "the same model with fewer channels, inside an energy budget",
-    "search": "the best architectures of a space, inside an energy budget",
-    "report": "one page that shows where the energy goes, and how sure that is",
-    "trace": "the layers of a model, and a file of them that needs no PyTorch",
-    "devices": "this machine, its meters, and the profiles stored here",
-    "conformance": "whether a worker of your own keeps to Ampere's protocol",
+    "attach": "add the log of a bench meter to a profile, after profiling",
+    "measure": "train a model for real and report what an iteration costs",
+    "validate": "compare estimates with real training, and with simpler methods",
+    "evaluate": "run the paper's experiments on your own device",
+    "prune": "remove channels of a model until it fits an energy budget",
+    "search": "find the best architectures of a space inside an energy budget",
+    "report": "write one HTML page that shows where the energy goes",
+    "trace": "show the layers of a model, or write them to a file",
+    "devices": "show this machine, its meters, and the profiles stored here",
+    "conformance": "check whether a worker of your own follows Ampere's protocol",
 }
 EXAMPLES = """examples:
-  ampere estimate lenet5                                  a family's original network
-  ampere estimate net.py:build --input 10x3x32x32         a model of your own
+  ampere estimate lenet5                              one of the built-in models
+  ampere estimate net.py:build --input 10x3x32x32     a model of your own
   ampere estimate resnet --epochs 30 --samples 50000 --battery 15Wh
 
 Every command has its own help: ampere estimate --help"""
 
 
 class Layout(argparse.RawDescriptionHelpFormatter):
-    """Sentences are wrapped to the terminal; what has lines of its own keeps them."""
+    """Wraps a text of one line to the terminal; a text of several lines keeps them."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if "\n" in text:
@@ -44,13 +46,15 @@ class Layout(argparse.RawDescriptionHelpFormatter):
 
 
 class Command(Protocol):
+    """A module of `commands/`."""
+
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def run(self, options: argparse.Namespace) -> None: ...
 
 
 class Parser(argparse.ArgumentParser):
-    """One line where argparse prints its usage and exits."""
+    """Raises an error of one line where argparse prints its usage and exits."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
@@ -74,10 +78,16 @@ def _parse_command(name: str, words: Sequence[str]) -> tuple[Command, argparse.N
     if name not in TITLES:
         near = difflib.get_close_matches(name, TITLES, n=1)
         raise UsageError(f"there is no command {name!r}: {_hint(near)} (see ampere --help)")
+    command, parser = command_parser(name)
+    return command, parser.parse_args(joined_quantities(words))
+
+
+def command_parser(name: str) -> tuple[Command, Parser]:
+    """A command's module, and its parser with all options."""
     command: Command = import_module(f".commands.{name}", __package__)
     parser = _parser(f"ampere {name}", "", "")
     command.add_arguments(parser)
-    return command, parser.parse_args(words)
+    return command, parser
 
 
 def _hint(near: Sequence[str]) -> str:

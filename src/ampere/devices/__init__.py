@@ -1,10 +1,12 @@
-"""Devices: a device is a way to start a worker, or to stand in for one."""
+"""Devices: where training runs. A device has workers, or stand-ins for them."""
 
 from .device import VariantDied, VariantFailed, Worker, Yardstick
 from .local import LocalWorker
-from .opening import allocator_on, check_same_meter, describe, opened, setup_on
+from .opening import LOCAL, Device, allocator_on, check_same_meter
 
 __all__ = [
+    "LOCAL",
+    "Device",
     "LocalWorker",
     "VariantDied",
     "VariantFailed",
@@ -12,7 +14,4 @@ __all__ = [
     "Yardstick",
     "allocator_on",
     "check_same_meter",
-    "describe",
-    "opened",
-    "setup_on",
 ]

@@ -1,4 +1,4 @@
-"""The environment in which a worker runs: its allocator and its threads; and what a host reads there."""
+"""The environment of a worker process (allocator, threads), and what the user's own environment asks for."""
 
 from __future__ import annotations
 
@@ -15,31 +15,30 @@ TUNED = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TOP_PAD_": "268435456",
 }
-
-
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
-
-METER = "AMPERE_METER"  # the name of the meter that was asked for
-
-
-COMPILE_LIMIT = "AMPERE_COMPILE_LIMIT"  # seconds
-
-
+METER = "AMPERE_METER"  # the default of `--meter`
+COMPILE_LIMIT = "AMPERE_COMPILE_LIMIT"  # the default of `--compile-limit`, in seconds
 LONGEST_LIMIT = 1e5  # more than a day
 
 
-def compile_limit() -> float:
+def meter_name(given: str | None) -> str:
+    """The name of the meter to use; "" where the worker chooses one."""
+    return given if given is not None else os.environ.get(METER, "")
+
+
+def compile_limit(given: float | None) -> float:
     """Seconds after which a variant that still compiles is given up."""
-    asked = os.environ.get(COMPILE_LIMIT) or COMPILE_LIMIT_SECONDS
+    value, named = (given, "a compile limit of ") if given is not None else (os.environ.get(COMPILE_LIMIT), "")
+    if not value:
+        return COMPILE_LIMIT_SECONDS
     try:
-        seconds = float(asked)
+        seconds = float(value)
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= LONGEST_LIMIT:
-        raise UsageError(
-            f"{COMPILE_LIMIT}={asked} is no number of seconds up to {LONGEST_LIMIT:g}: give one, such as 300"
-        )
+        named = named or f"{COMPILE_LIMIT}="
+        raise UsageError(f"{named}{value} is no number of seconds up to {LONGEST_LIMIT:g}: give one, such as 300")
     return seconds
 
 

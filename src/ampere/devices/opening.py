@@ -1,35 +1,43 @@
-"""From a device's name to the device: `local`, `ssh://HOST`, `tcp://HOST:PORT`, `simulated:NAME`, `replayed:FILE`.
+"""A device, opened by its name: `local`, `ssh://HOST`, `tcp://HOST:PORT`, `simulated:NAME`, `replayed:FILE`.
 
-A new sort is an entry in SORTS.
+    with Device("local") as device:          described once, when something of it is first asked for
+        device.worker("tuned")               starts when it is first used, and stays
+        with device.fresh(seed=1) as new:    workers of their own, for what must not share a process
+            new["tuned"]
+
+A new type of device is an entry in DEVICE_TYPES.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from ampere.core import Meter, TrainingSetup
-from ampere.core.errors import MeterError, UsageError, WorkerError
+from ampere.core.errors import MeterError, RuntimeMissingError, UsageError, WorkerError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.setup import ALLOCATORS
-from ampere.devices.external_meters import PHONE, asked_as, logged_meter
-from ampere.meters import DEFAULT_WATTS_PER_CORE, METER_FAILED, counters
-from ampere.runtimes import Description
-from ampere.worker.machine import hello
+from ampere.devices.external_meters import PHONE, asked_as
+from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from ampere.runtimes import Description, description_of
 
 from .answers import abilities_in
-from .device import Worker, fingerprint
-from .environment import METER
+from .device import Worker
+from .environment import compile_limit, meter_name
 from .local import LocalWorker
-from .process_worker import ProcessWorker
+from .process_worker import ProcessWorker, WorkerOptions
 
 LOCAL = "local"
+HARDWARE = (LOCAL, "ssh")  # types whose workers look for meters, and which can run several workers at once
+NOT_REAL = ("simulated", "replayed")
+DTYPES_BY_SHORT_NAME = {"bf16": "bfloat16", "fp32": "float32"}
+
 Workers = dict[str, Worker]  # by allocator
 
 
@@ -37,49 +45,194 @@ Workers = dict[str, Worker]  # by allocator
 class Described:
     """What is known of a device before anything is trained on it."""
 
-    identity: dict[str, Any]
+    identity: dict[str, Any]  # its fingerprint; `id` tells it from others
     meter: Meter
     vector_width: int
     runtimes: tuple[str, ...]  # that can train there
     abilities: Description | None = None  # of a worker that is not ours: what it says that it can build
 
 
-@dataclass(frozen=True)
-class DeviceType:
-    """A sort of device: how one is described without starting anything, and how it is opened."""
+class Device:
+    """Where training runs. It is described once, hands out workers, and closes them."""
 
-    describe: Callable[[str, float], Described]  # name, watts of a busy core
-    open: Callable[[str, float, int], Workers]  # name, watts of a busy core, seed
+    def __init__(
+        self,
+        spec: str = LOCAL,
+        *,
+        meter: str | None = None,
+        watts_per_core: float | None = None,
+        compile_limit: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Opens nothing yet.
 
+        `meter` and `compile_limit` default to AMPERE_METER and AMPERE_COMPILE_LIMIT. `seed` is for the noise of
+        simulated devices.
+        """
+        self._type, self._name = _find(spec)
+        if meter and not self.is_real:
+            raise UsageError(f"{spec} has a meter of its own: leave out --meter")
+        if watts_per_core is not None and not watts_per_core > 0:
+            raise UsageError(f"{watts_per_core:g} watts per core make no sense: give a positive number")
+        self.spec, self.seed = spec, seed
+        self.watts_per_core = watts_per_core  # None where nobody named them: a profile has its own
+        self._options = _options(meter, watts_per_core or DEFAULT_WATTS_PER_CORE, compile_limit)
+        self._workers: dict[float, Workers] = {}  # by the watts of a core that joules are modelled with
 
-def describe(spec: str, watts_per_core: float) -> Described:
-    sort, name = _found(spec)
-    return sort.describe(name, watts_per_core)
+    # What it is.
 
+    @cached_property
+    def described(self) -> Described:
+        """What its worker says of itself."""
+        worker = self.worker()
+        said = worker.hello()
+        meter = {name: value for name, value in said["meter"].items() if name in Meter.__dataclass_fields__}
+        width = said.get("vector_width", USUAL_WIDTH)
+        return Described(worker.identity(), Meter(**meter), width, tuple(said["runtimes"]), abilities_in(said))
 
-@contextmanager
-def opened(spec: str, watts_per_core: float, seed: int = 0) -> Iterator[Workers]:
-    """One device for each allocator that it can train with; they are closed at the end."""
-    sort, name = _found(spec)
-    devices = sort.open(name, watts_per_core, seed)
-    try:
-        yield devices
-    finally:
-        for device in devices.values():
-            device.close()
+    @property
+    def identity(self) -> dict[str, Any]:
+        return self.described.identity
+
+    @property
+    def meter(self) -> Meter:
+        return self.described.meter
+
+    @property
+    def vector_width(self) -> int:
+        return self.described.vector_width
+
+    @property
+    def runtimes(self) -> tuple[str, ...]:
+        """The names of those that can train there."""
+        return self.described.runtimes
+
+    @property
+    def allocators(self) -> tuple[str, ...]:
+        return tuple(self.identity.get("allocators", ALLOCATORS))
+
+    @property
+    def is_local(self) -> bool:
+        return self.spec == LOCAL
+
+    @property
+    def is_real(self) -> bool:
+        """Whether something is trained there; a simulated or replayed device trains nothing."""
+        return self._type not in NOT_REAL
+
+    @property
+    def has_meters(self) -> bool:
+        """Whether a worker looks for them there; devices without hardware have the one that they have."""
+        return self._type in HARDWARE
+
+    @property
+    def runs_several_workers(self) -> bool:
+        return self._type in HARDWARE
+
+    def meter_at(self, watts_per_core: float) -> Meter:
+        """Its meter, where modelled joules are those of so many watts."""
+        if watts_in(self.meter.scope) is None:
+            return self.meter
+        return replace(self.meter, scope=str(CpuTimeMeter(watts_per_core).describe()["scope"]))
+
+    def capabilities(self, runtime: str) -> Description:
+        """What a runtime can train there."""
+        if self.described.abilities is not None:
+            return self.described.abilities
+        try:
+            return description_of(runtime)
+        except WorkerError as problem:
+            raise (RuntimeMissingError if problem.type == "runtime_missing" else UsageError)(str(problem)) from None
+
+    def setup(
+        self,
+        runtime: str | None = None,
+        optimizer: str | None = None,
+        dtype: str | None = None,
+        threads: int | None = None,
+    ) -> TrainingSetup:
+        """How training runs there: what is not named is as usual, with the runtime that the device has."""
+        named = usual_names({"optimizer": optimizer, "dtype": dtype, "threads": threads})
+        try:
+            return TrainingSetup(runtime or self._usual_runtime(), **named)
+        except ValueError as problem:
+            raise UsageError(str(problem)) from None
+
+    def _usual_runtime(self) -> str:
+        """Workers of others train with what they have; ours say themselves that PyTorch is missing."""
+        usual = TrainingSetup().runtime
+        there = self.runtimes if self._type == "tcp" else ()
+        return usual if usual in there or not there else there[0]
+
+    def allocator(self, asked: str) -> str:
+        """The one asked for where the device has a choice, and else the one that it has."""
+        return allocator_on(self.identity, asked)
+
+    def counters(self, check: bool = False) -> list[dict[str, Any]]:
+        """Every counter of energy there, readable or not; each tested under load where that is asked for."""
+        worker = self.worker()
+        if not self.has_meters or not isinstance(worker, ProcessWorker):
+            return []
+        if not self.is_local:
+            return worker.counters(check)
+        from ampere.devices.external_meters.phone import phones_found
+
+        return [*worker.counters(check), *phones_found()]
+
+    # What trains there.
+
+    def worker(self, allocator: str = "tuned", watts_per_core: float | None = None) -> Worker:
+        """Its worker with an allocator, the same one each time. The process starts with the first request."""
+        watts = watts_per_core or self._options.watts_per_core
+        if watts not in self._workers:
+            self._workers[watts] = self.start(watts, self.seed)
+        return self._workers[watts][allocator]
+
+    @contextmanager
+    def fresh(self, watts_per_core: float | None = None, seed: int | None = None) -> Iterator[Workers]:
+        """Workers of their own, one for each allocator, closed at the end. The others are closed first."""
+        self.close()
+        workers = self.start(watts_per_core, seed)
+        try:
+            yield workers
+        finally:
+            _close(workers)
+
+    def start(self, watts_per_core: float | None = None, seed: int | None = None) -> Workers:
+        """Workers that the caller closes."""
+        watts = watts_per_core or self._options.watts_per_core
+        options = replace(self._options, watts_per_core=watts)
+        return DEVICE_TYPES[self._type](self._name, options, self.seed if seed is None else seed)
+
+    def close(self) -> None:
+        """Ends its workers; what is known of it stays, and it may be used again."""
+        for workers in self._workers.values():
+            _close(workers)
+        self._workers.clear()
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Device({self.spec!r})"
 
 
 def allocator_on(device: Mapping[str, Any], asked: str) -> str:
-    """What was asked for where the device has a choice, and else the one that it has."""
+    """The allocator asked for where the device of this identity has a choice, and else the one that it has."""
     there = device.get("allocators", ALLOCATORS)
     return asked if asked in there else str(next(iter(there)))
 
 
-def check_same_meter(spec: str, known: Meter) -> None:
-    """Joules of two counters, or of a counter and a model, are not held against each other."""
-    if not has_meters(spec):
+def check_same_meter(device: Device, known: Meter) -> None:
+    """Refuses to compare joules of two counters, or of a counter and a model."""
+    if not device.has_meters:
         return
-    here = describe(spec, DEFAULT_WATTS_PER_CORE).meter
+    here = device.meter
     if here.name != known.name and (here.measured or known.measured):
         raise MeterError(
             f"the profile's joules come from {known.name}, those measured here from {here.name}: "
@@ -87,37 +240,37 @@ def check_same_meter(spec: str, known: Meter) -> None:
         )
 
 
-def has_meters(spec: str) -> bool:
-    """Whether a worker looks for them there; devices without hardware have the one that they have."""
-    return spec.partition(":")[0] in (LOCAL, "ssh")
+def _options(meter: str | None, watts_per_core: float, limit: float | None) -> WorkerOptions:
+    return WorkerOptions(meter_name(meter), watts_per_core, compile_limit(limit))
 
 
-def counters_of(spec: str, check: bool) -> list[dict[str, Any]]:
-    """Every counter there, read or not; put to the test where that is asked for."""
-    if spec == LOCAL:
-        from ampere.devices.external_meters.phone import phones_found
-
-        return [*counters({"check": check})["counters"], *phones_found()]
-    if not has_meters(spec):
-        return []
-    with _over_ssh(_found(spec)[1], "tuned", DEFAULT_WATTS_PER_CORE) as device:
-        return device.counters(check)
-
-
-def setup_on(spec: str, setup: TrainingSetup | None = None, any_runtime: bool = False) -> TrainingSetup:
-    """Where nobody named a runtime, a worker of somebody else's trains with what it has, and its profiles say so."""
-    if setup and not any_runtime:
-        return setup
-    setup = setup or TrainingSetup()
-    there = describe(spec, DEFAULT_WATTS_PER_CORE).runtimes if spec.startswith("tcp:") else ()
-    return setup if setup.runtime in there or not there else replace(setup, runtime=there[0])
+def usual_names(setup: Mapping[str, Any]) -> dict[str, Any]:
+    """What is named of a setup, in the words of a TrainingSetup: `AdamW`, `bf16` and torch.bfloat16 are understood."""
+    named = {field: value for field, value in setup.items() if value is not None}
+    if "optimizer" in named:
+        named["optimizer"] = str(named["optimizer"]).lower()
+    if "dtype" in named:
+        plain = str(named["dtype"]).rpartition(".")[2].lower()
+        named["dtype"] = DTYPES_BY_SHORT_NAME.get(plain, plain)
+    return named
 
 
-def _found(spec: str) -> tuple[DeviceType, str]:
-    sort, _, name = spec.partition(":")
-    if sort not in DEVICE_TYPES or (spec != LOCAL if sort == LOCAL else not name):
+def _close(workers: Workers) -> None:
+    for worker in workers.values():
+        worker.close()
+
+
+# The types of devices: what follows the colon, the options of its workers, a seed -> a worker for each allocator.
+
+Open = Callable[[str, WorkerOptions, int], Workers]
+
+
+def _find(spec: str) -> tuple[str, str]:
+    """Its type, and its name among those."""
+    type_, _, name = spec.partition(":")
+    if type_ not in DEVICE_TYPES or (spec != LOCAL if type_ == LOCAL else not name):
         raise UsageError(f"there is no device {spec!r}: {_hint(spec)}")
-    return DEVICE_TYPES[sort], name
+    return type_, name
 
 
 def _hint(spec: str) -> str:
@@ -128,69 +281,26 @@ def _hint(spec: str) -> str:
     return f"did you mean {near[0]}?" if near else f"the devices are {', '.join(known)}"
 
 
-def _as_it_says(identity: dict[str, Any], hello: Mapping[str, Any]) -> Described:
-    """Workers of others may say more than we know, and leave out what they may leave out."""
-    meter = {name: value for name, value in hello["meter"].items() if name in Meter.__dataclass_fields__}
-    return Described(identity, Meter(**meter), hello.get("vector_width", USUAL_WIDTH), tuple(hello["runtimes"]))
-
-
-def _describe_local(_: str, watts_per_core: float) -> Described:
-    if os.environ.get(METER, "").partition(":")[0] == PHONE:
+def _local(_: str, options: WorkerOptions, seed: int) -> Workers:
+    """One worker with a quiet allocator and one with the system's."""
+    if options.meter.partition(":")[0] == PHONE:
         raise UsageError("adb reads a phone's battery: train on the phone too, as in --device ssh://user@phone:8022")
-    log = logged_meter()
-    try:
-        here = hello({"watts_per_core": watts_per_core, "meter": log.for_worker if log else None})
-    except WorkerError as problem:
-        raise (MeterError if problem.type == METER_FAILED else UsageError)(str(problem)) from None
-    return _as_it_says(fingerprint(here), log.told(here) if log else here)
+    return {allocator: LocalWorker(allocator, options) for allocator in ("tuned", "system")}
 
 
-def _open_local(_: str, watts_per_core: float, seed: int) -> Workers:
-    """One worker with a quiet allocator and one with the system's; each starts when it is first asked."""
-    return {allocator: LocalWorker(allocator, watts_per_core) for allocator in ("tuned", "system")}
-
-
-def _describe_ssh(name: str, watts_per_core: float) -> Described:
-    return _asked_over_ssh(name, watts_per_core, os.environ.get(METER, ""))
-
-
-@lru_cache(maxsize=64)
-def _asked_over_ssh(name: str, watts_per_core: float, meter: str) -> Described:
-    """Once is enough."""
-    with _over_ssh(name, "tuned", watts_per_core) as device:
-        there = device.hello()
-        return _as_it_says(fingerprint(there), there)
-
-
-def _open_ssh(name: str, watts_per_core: float, seed: int) -> Workers:
-    return {allocator: _over_ssh(name, allocator, watts_per_core) for allocator in ("tuned", "system")}
-
-
-def _over_ssh(name: str, allocator: str, watts_per_core: float) -> ProcessWorker:
+def _ssh(name: str, options: WorkerOptions, seed: int) -> Workers:
     from .ssh import Address, SshWorker
 
-    return SshWorker(Address.parse(name), allocator, watts_per_core)
+    return {allocator: SshWorker(Address.parse(name), allocator, options) for allocator in ("tuned", "system")}
 
 
-@lru_cache(maxsize=64)
-def _describe_tcp(name: str, watts_per_core: float) -> Described:
-    with _open_tcp(name, watts_per_core, 0)["tuned"] as device:
-        there = device.hello()
-        return replace(_as_it_says(device.identity(), there), abilities=abilities_in(there))
-
-
-def _open_tcp(name: str, watts_per_core: float, seed: int) -> Workers:
+def _tcp(name: str, options: WorkerOptions, seed: int) -> Workers:
     from .tcp import TcpAddress, TcpWorker
 
-    return {"tuned": TcpWorker(TcpAddress.parse(name), watts_per_core)}
+    return {"tuned": TcpWorker(TcpAddress.parse(name), options)}
 
 
-def _describe_simulated(name: str, _: float) -> Described:
-    device = _open_simulated(name, 0.0, 0)["tuned"]
-    return _as_it_says(device.identity(), device.hello())
-
-
-def _open_simulated(name: str, _: float, seed: int) -> Workers:
+def _simulated(name: str, _: WorkerOptions, seed: int) -> Workers:
     from ampere.devices.simulated import PARTS, SimulatedWorker
 
     if name not in PARTS:
@@ -198,14 +308,7 @@ def _open_simulated(name: str, _: float, seed: int) -> Workers:
     return {"tuned": SimulatedWorker(name, seed)}
 
 
-def _describe_replayed(name: str, _: float) -> Described:
-    from .replayed import ReplayedWorker
-
-    device = ReplayedWorker(Path(name))
-    return _as_it_says(device.identity(), device.hello())
-
-
-def _open_replayed(name: str, _: float, seed: int) -> Workers:
+def _replayed(name: str, _: WorkerOptions, seed: int) -> Workers:
     from .replayed import ReplayedWorker, recording
 
     known = recording(Path(name))
@@ -213,10 +316,10 @@ def _open_replayed(name: str, _: float, seed: int) -> Workers:
     return {allocator: ReplayedWorker(Path(name), allocator, known) for allocator in there}
 
 
-DEVICE_TYPES = {
-    LOCAL: DeviceType(_describe_local, _open_local),
-    "ssh": DeviceType(_describe_ssh, _open_ssh),
-    "tcp": DeviceType(_describe_tcp, _open_tcp),
-    "simulated": DeviceType(_describe_simulated, _open_simulated),
-    "replayed": DeviceType(_describe_replayed, _open_replayed),
+DEVICE_TYPES: dict[str, Open] = {
+    LOCAL: _local,
+    "ssh": _ssh,
+    "tcp": _tcp,
+    "simulated": _simulated,
+    "replayed": _replayed,
 }

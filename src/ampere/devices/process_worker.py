@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from ampere.core import Measurement, Meter, TrainingSetup
-from ampere.core.errors import DeviceError, MeterError, WorkerError
-from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
+from ampere.core.errors import DeviceError, MeterError, UsageError, WorkerError
+from ampere.core.protocol import COMPILE_LIMIT_SECONDS, COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 from ampere.devices.external_meters import logged_meter
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.runtimes import description_of
 
 from .answers import as_error, check_version, compiled_too_long, greeting, impossible, read_answer
 from .device import VariantDied, VariantFailed, Yardstick, fingerprint
-from .environment import METER, compile_limit
 from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerGone
 
 ATTEMPTS = 2
@@ -28,14 +27,23 @@ DEFAULT_SECONDS_LIMIT = 60.0
 PATIENT_WINDOWS = 12  # of a slow counter, before a worker counts as hanging: it may measure a block three times
 
 
+@dataclass(frozen=True)
+class WorkerOptions:
+    """What a worker is asked for in its handshake and with every request."""
+
+    meter: str = ""  # its name; "" leaves the choice to the worker
+    watts_per_core: float = DEFAULT_WATTS_PER_CORE  # where joules are modelled
+    compile_limit: float = COMPILE_LIMIT_SECONDS
+
+
 class ProcessWorker(ABC):
     def __init__(
-        self, allocator: str = "tuned", watts_per_core: float = DEFAULT_WATTS_PER_CORE, grace_seconds: float = 30.0
+        self, allocator: str = "tuned", options: WorkerOptions | None = None, grace_seconds: float = 30.0
     ) -> None:
         """`grace_seconds` are given to a block beyond three times its own limit before it counts as hanging."""
+        self.options = options or WorkerOptions()
         self.allocator = allocator
-        self.watts_per_core = watts_per_core
-        self.compile_limit = compile_limit()
+        self.compile_limit = self.options.compile_limit
         self.restarts = 0
         self.beat_seconds = BEAT_SECONDS  # how often a busy worker says that it is alive
         self._grace = grace_seconds
@@ -43,7 +51,7 @@ class ProcessWorker(ABC):
         self._worker: Transport | None = None
         self._greeted = False
         self._meter: dict[str, Any] | None = None
-        self._outside = logged_meter()
+        self._outside = logged_meter(self.options.meter)
         self._cores, self._silence_seconds = 1, 0.0
 
     @abstractmethod
@@ -58,7 +66,7 @@ class ProcessWorker(ABC):
         return time.monotonic()
 
     def hello(self) -> dict[str, Any]:
-        return self._result(greeting(self.watts_per_core, self.beat_seconds), self._grace)
+        return self._result(self._greeting(), self._grace)
 
     def identity(self) -> dict[str, Any]:
         return fingerprint(self.hello())
@@ -149,11 +157,13 @@ class ProcessWorker(ABC):
             return self._answered(request, seconds)
         return self._outside.around(request, lambda asked: self._answered(asked, seconds))
 
-    def _asked_meter(self) -> str:
-        return self._outside.for_worker if self._outside else os.environ.get(METER, "")
+    def _greeting(self) -> dict[str, Any]:
+        """The handshake: with the name of a meter, which the worker then uses for all its blocks."""
+        meter = self._outside.for_worker if self._outside else self.options.meter
+        return {**greeting(self.options.watts_per_core, self.beat_seconds), **({"meter": meter} if meter else {})}
 
     def _answered(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        request = {**request, "watts_per_core": self.watts_per_core}
+        request = {**request, "watts_per_core": self.options.watts_per_core}
         causes: list[str] = []
         while len(causes) < ATTEMPTS:
             try:
@@ -201,9 +211,9 @@ class ProcessWorker(ABC):
     def _greet(self, worker: Transport) -> None:
         """A worker that cannot even say hello is no fault of the variant that it was started for."""
         self._greeted = False
-        said, kind, message = read_answer(worker.ask(greeting(self.watts_per_core, self.beat_seconds), START_SECONDS))
+        said, kind, message = read_answer(worker.ask(self._greeting(), START_SECONDS))
         if said is None:
-            raise as_error(kind, message)
+            raise UsageError(message) if kind == "bad_request" and self.options.meter else as_error(kind, message)
         check_version(said)
         self._meter = self._meter or said["meter"]
         if said["meter"] != self._meter:

@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from ampere.core.errors import DeviceError, RuntimeMissingError, UsageError
-from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.runtimes import description_of
 
 from .bootstrap import CUT_SHORT, NO_FOLDER, OLDEST, TOO_OLD
 from .bundle import bootstrap_program, bundle
-from .environment import METER, TUNED, worker_environment
+from .environment import TUNED, worker_environment
+from .process_worker import WorkerOptions
 from .remote import RemoteWorker
 from .transport import ConnectionLost, Transport, WorkerGone, WorkerProcess
 
@@ -160,10 +160,8 @@ SILENCE_SECONDS = 60.0  # of the host, after which the far end gives up
 
 
 class SshWorker(RemoteWorker):
-    def __init__(
-        self, address: Address, allocator: str = "tuned", watts_per_core: float = DEFAULT_WATTS_PER_CORE
-    ) -> None:
-        super().__init__(allocator, watts_per_core)
+    def __init__(self, address: Address, allocator: str = "tuned", options: WorkerOptions | None = None) -> None:
+        super().__init__(allocator, options)
         self.address = address
 
     def _result(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -193,7 +191,7 @@ class SshWorker(RemoteWorker):
         order = {
             "size": len(bundle()),
             "silence_seconds": SILENCE_SECONDS,
-            "environment": worker_environment({METER: self._asked_meter()}, self.allocator, self._threads),
+            "environment": worker_environment({}, self.allocator, self._threads),
             "without": list(TUNED),
         }
         command = self.address.command(bootstrap_program(), json.dumps(order))

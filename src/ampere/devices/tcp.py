@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ampere.core.errors import DeviceError, UsageError
-from ampere.meters import DEFAULT_WATTS_PER_CORE
 
+from .process_worker import WorkerOptions
 from .remote import RemoteWorker
 from .transport import ConnectionLost, Transport
 
@@ -95,8 +95,8 @@ class TcpTransport(Transport):
 
 
 class TcpWorker(RemoteWorker):
-    def __init__(self, address: TcpAddress, watts_per_core: float = DEFAULT_WATTS_PER_CORE) -> None:
-        super().__init__("tuned", watts_per_core)
+    def __init__(self, address: TcpAddress, options: WorkerOptions | None = None) -> None:
+        super().__init__("tuned", options)
         self.address = address
 
     def identity(self) -> dict[str, Any]:

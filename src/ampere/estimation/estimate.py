@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import hypot
 from typing import Any
 
 import numpy as np
 
-from ampere.core import Layer, Meter, Network
+from ampere.core import Layer, Meter, Network, TrainingSetup, units
+from ampere.core.display import frame, html_table
 from ampere.core.errors import UsageError
 from ampere.core.kinds import USUAL_WIDTH
+from ampere.core.units import parse_energy
 from ampere.devices.opening import allocator_on
 from ampere.meters import CpuTimeMeter
 from ampere.storage.profile import Profile
@@ -45,13 +47,16 @@ class Estimate:
     joules: float
     stddev: float
     seconds: float
-    by_layer: tuple[LayerShare, ...]
+    layers: tuple[LayerShare, ...]
     unprofiled: tuple[str, ...]  # layers of kinds that were never measured: priced by physics alone
     extrapolated: tuple[str, ...]  # layers far outside the sizes that were measured
     meter: Meter
     allocator: str
     condition: float = 1.0  # how much dearer a step is now than in the reference condition
     watts_idle: float | None = None  # of the meter at rest, where it was read
+    setup: TrainingSetup = field(default_factory=TrainingSetup)  # how the network is trained
+    batch: int = 1
+    device: str = ""  # its processor, or its id where that is not known
 
     @property
     def net_joules(self) -> float | None:
@@ -59,7 +64,8 @@ class Estimate:
         return None if self.watts_idle is None else self.joules - self.watts_idle * self.seconds
 
     @property
-    def interval90(self) -> tuple[float, float]:
+    def interval(self) -> tuple[float, float]:
+        """The 90 % interval, in joules."""
         return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
 
     def total_joules(self, iterations: float) -> float:
@@ -71,16 +77,31 @@ class Estimate:
             "joules_per_iteration": self.joules,
             "joules_net_of_idle_per_iteration": self.net_joules,
             "joules_stddev": self.stddev,
-            "joules_interval90": list(self.interval90),
+            "joules_interval90": list(self.interval),
             "seconds_per_iteration": self.seconds,
-            "layers": [vars(share) for share in self.by_layer],
+            "layers": [vars(share) for share in self.layers],
             "unprofiled": list(self.unprofiled),
             "extrapolated": list(self.extrapolated),
             "meter": self.meter.to_json(),
             "allocator": self.allocator,
             "condition": self.condition,
+            "setup": self.setup.to_json(),
+            "batch": self.batch,
+            "device": self.device,
             "covers": COVERS,
         }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each layer."""
+        return frame([vars(share) for share in self.layers])
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        energy = f"{units.joules(self.joules)} per iteration (90 %: {units.joules(low)} to {units.joules(high)})"
+        threads = f"{self.setup.threads} thread{'s' if self.setup.threads > 1 else ''}"
+        how = f"{self.setup.runtime}, {self.setup.optimizer}, {self.setup.dtype}, {threads}, batch {self.batch}"
+        headline = f"{self.network or 'network'}: {energy}, {units.seconds(self.seconds)}; {how}; {self.device}"
+        return html_table(headline, [vars(share) for share in self.layers])
 
 
 class Estimator:
@@ -160,13 +181,16 @@ class Estimator:
             joules=answer.seconds * joules,
             stddev=hypot(answer.stddev, answer.seconds * self._shared_doubt(network, step, present)) * joules,
             seconds=step.seconds * self._wall * condition,
-            by_layer=tuple(shares),
+            layers=tuple(shares),
             unprofiled=unprofiled,
             extrapolated=extrapolated,
             meter=self.meter,
             allocator=allocator,
             condition=condition,
             watts_idle=self.profile.watts_idle,
+            setup=self.profile.setup,
+            batch=network.batch,
+            device=str(self.profile.device.get("cpu", self.profile.device["id"])),
         )
 
     def _shared_doubt(self, network: Network, step: Answer, present: Condition) -> float:
@@ -240,18 +264,4 @@ def estimate(network: Network, profile: Profile, allocator: str = "system", cond
     return Estimator(profile).estimate(network, allocator, condition)
 
 
-def joules_in(battery: str) -> float:
-    """`15Wh`, `54kJ` or `54000J` as joules."""
-    units = {"wh": 3600.0, "mwh": 3.6, "kwh": 3.6e6, "j": 1.0, "kj": 1e3, "MJ": 1e6, "mJ": 1e-3}
-    text = battery.strip()
-    text = text if text.endswith(("MJ", "mJ")) else text.lower()  # where the case makes a thousand million times
-    for unit in sorted(units, key=len, reverse=True):
-        if text.endswith(unit):
-            try:
-                joules = float(text[: -len(unit)]) * units[unit]
-            except ValueError:
-                break
-            if np.isfinite(joules) and joules > 0:
-                return joules
-            break
-    raise UsageError(f"battery {battery!r} is no positive amount of energy: write it as 15Wh, 54kJ or 54000J")
+joules_in = parse_energy

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ampere.baselines import METHODS
 from ampere.baselines.answers import unavailable
-from ampere.devices import describe
-from ampere.devices.opening import LOCAL
-from ampere.meters import DEFAULT_WATTS_PER_CORE
+from ampere.core import Meter
+from ampere.devices import LOCAL, Device
 from ampere.profiling.running import usual_seconds
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
@@ -69,7 +69,7 @@ class Plan:
         """The device's own seconds: a slow counter needs more of them."""
         large = family in LARGE
         if device != LOCAL:
-            return usual_seconds(describe(device, DEFAULT_WATTS_PER_CORE).meter) * (1.5 if large else 1.0)
+            return usual_seconds(_meter(device)) * (1.5 if large else 1.0)
         return (10.0 if large else 7.0) if self.quick else (25.0 if large else 15.0)
 
     def networks(self, family: str) -> int:
@@ -83,6 +83,12 @@ class Plan:
 
     def either(self, quick: int, full: int) -> int:
         return quick if self.quick else full
+
+
+@lru_cache(maxsize=16)
+def _meter(spec: str) -> Meter:
+    with Device(spec) as device:
+        return device.meter
 
 
 def is_simulated(device: str) -> bool:

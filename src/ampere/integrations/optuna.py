@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import optuna
 
-from ampere.api import check_allocator, estimator_of, network_of
+from ampere.api import Options, estimator_of, resolve
 from ampere.core import Network
 from ampere.core.errors import UsageError
-from ampere.devices.opening import LOCAL
+from ampere.devices import LOCAL, Device
 from ampere.estimation.estimate import Estimate, Estimator, joules_in
 from ampere.models.loading import LoadedModel
 from ampere.pruning.budget import deviations, joules_allowed
@@ -41,10 +41,10 @@ class EnergyConstraint:
         iterations: int | None = None,
         battery: str | None = None,
         allocator: str = "system",
-        device: str = LOCAL,
+        device: str | Device = LOCAL,
     ) -> None:
-        check_allocator(allocator)
-        self._estimator, self._allocator = estimator_of(profile, device), allocator
+        asked = Options(profile=profile, device=device, allocator=allocator)
+        self._estimator, self._allocator = estimator_of(asked), allocator
         self._deviations = deviations(confidence)
         now = self.estimate(original).joules if original is not None else None
         allowed = joules_allowed(budget, now or 1.0, iterations, joules_in(battery) if battery else None)
@@ -53,7 +53,7 @@ class EnergyConstraint:
         self.budget_joules = allowed
 
     def estimate(self, model: Model) -> Estimate:
-        return self._estimator.estimate(network_of(model), self._allocator)
+        return self._estimator.estimate(resolve(model).network, self._allocator)
 
     def afford(self, trial: optuna.Trial, model: Model) -> Estimate:
         """The estimate of an iteration, stored with the trial. A trial that costs too much ends here as pruned."""

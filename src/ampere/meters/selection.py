@@ -1,4 +1,8 @@
-"""Which meter is used: the one the user names, else a counter that advances under load, else the CPU-time model."""
+"""Which meter is used: the one the user names, else a counter that advances under load, else the CPU-time model.
+
+The name comes with the host's handshake (`use_meter`), or from AMPERE_METER in this process's environment. AMPERE_SYSFS
+says where sysfs is, for a container that has it elsewhere.
+"""
 
 import os
 from functools import lru_cache
@@ -12,15 +16,6 @@ from .cpu_time import NAME as MODELLED
 from .cpu_time import CpuTimeMeter
 from .external import outside
 from .meter import Finder, Meter, meter_failed, told_in_a_line
-
-# A meter put to the test: it must advance, and it must rise under a load that is known to be there.
-#
-# load | rest | load | rest | load | rest      windows of a busy core and of a sleeping process in turn
-
-
-# Which meter: the one that is asked for by name, else a fast counter that advances, else the model.
-#
-# AMPERE_METER names it (`--meter` sets that); AMPERE_SYSFS says where sysfs is, for a container that has it elsewhere.
 
 BUILT_IN: Dict[str, Finder] = {m.NAME: m.find for m in (powercap, hwmon, battery, zeus)}
 # Windows of a battery take a minute each; what zeus finds may be a graphics card that nothing is trained on.
@@ -37,9 +32,18 @@ class Found(NamedTuple):
     problem: Optional[str] = None
 
 
+_named = ""  # by the host that this process serves
+
+
+def use_meter(name: Optional[str]) -> None:
+    """The meter of all that this process measures from now on; None leaves it to the environment."""
+    global _named
+    _named = name or ""
+
+
 def choose_meter(watts_per_core: float, name: Optional[str] = None) -> Meter:
-    """The same one as long as the process lives."""
-    counter = _counter(name or os.environ.get("AMPERE_METER") or "", sysfs())
+    """The meter to use: the same one as long as the process lives and nobody names another."""
+    counter = _counter(name or _named or os.environ.get("AMPERE_METER") or "", sysfs())
     return counter or CpuTimeMeter(watts_per_core)
 
 

@@ -1,4 +1,4 @@
-"""What a runtime can and cannot do, said before anything is trained."""
+"""What a runtime can and cannot do on a device, checked before anything is trained."""
 
 from __future__ import annotations
 
@@ -6,51 +6,38 @@ from dataclasses import replace
 from random import Random
 
 from ampere.core import Network, TrainingSetup
-from ampere.core.errors import ModelError, RuntimeMissingError, UsageError, WorkerError
-from ampere.devices import describe
-from ampere.devices.opening import LOCAL
-from ampere.meters import DEFAULT_WATTS_PER_CORE
-from ampere.runtimes import Description, description_of
+from ampere.core.errors import ModelError, RuntimeMissingError, UsageError
+from ampere.devices import Device
+from ampere.runtimes import Description
 from ampere.runtimes.table import lacking, refusal
 
 from .experiment import Experiment
 from .sources import FlaxSource, Source
 
 
-def check_setup(on: str, setup: TrainingSetup) -> Description:
-    """That the device has the runtime, and the runtime the type and the optimiser; what the runtime is."""
-    description = known(on, setup.runtime)
+def check_setup(device: Device, setup: TrainingSetup) -> Description:
+    """What the runtime can train, once it is certain that the device has it, and it the dtype and the optimizer."""
+    description = device.capabilities(setup.runtime)
     wanted = (("--dtype", setup.dtype, description.dtypes), ("--optimizer", setup.optimizer, description.optimizers))
     for option, asked, offered in wanted:
         if asked not in offered:
             raise UsageError(
                 f"{setup.runtime} has no {asked}: choose {option} {' or '.join(offered)}, or --runtime torch"
             )
-    told = describe(on, DEFAULT_WATTS_PER_CORE)
-    there, foreign = told.runtimes, told.abilities is not None
+    there, foreign = device.runtimes, device.described.abilities is not None
     if setup.runtime in there or (setup.runtime == "torch" and not foreign):  # which says by itself that it is missing
         return description
-    if foreign or on.partition(":")[0] in ("simulated", "replayed"):
-        raise UsageError(f"{on} trains with {', '.join(there)}, not with {setup.runtime}: leave out --runtime")
+    if foreign or not device.is_real:
+        raise UsageError(f"{device.spec} trains with {', '.join(there)}, not with {setup.runtime}: leave out --runtime")
     packages = " ".join(description.packages)
     raise RuntimeMissingError(
-        description.install if on == "local" else f"{on} lacks {setup.runtime}: pip install {packages} there"
+        description.install if device.is_local else f"{device.spec} lacks {setup.runtime}: pip install {packages} there"
     )
 
 
-def known(on: str, runtime: str) -> Description:
-    foreign = describe(on, DEFAULT_WATTS_PER_CORE).abilities
-    if foreign is not None:
-        return foreign
-    try:
-        return description_of(runtime)
-    except WorkerError as problem:
-        raise (RuntimeMissingError if problem.type == "runtime_missing" else UsageError)(str(problem)) from None
-
-
-def built_by(on: str, runtime: str, source: Source) -> Source:
+def built_by(device: Device, runtime: str, source: Source) -> Source:
     """The source as the runtime can train it: by a model's own code, or else built from its layers."""
-    description = known(on, runtime)
+    description = device.capabilities(runtime)
     if description.factories:
         if isinstance(source, FlaxSource):
             source.original()  # refuses what is known by its own code only, which is no PyTorch
@@ -65,17 +52,17 @@ def check_builds(network: Network, name: str, runtime: str, description: Descrip
         raise ModelError(f"{refusal(runtime, lacks)} of {name}: choose another --runtime, such as torch")
 
 
-def itself(on: str, runtime: str, source: Source) -> Experiment:
+def itself(device: Device, runtime: str, source: Source) -> Experiment:
     """The model by its own code where the runtime can run that, else built from its layers."""
-    if isinstance(source, FlaxSource) and runs_own_code(on, runtime, flax=True):
+    if isinstance(source, FlaxSource) and source.has_code and runs_own_code(device, runtime, flax=True):
         return source.by_own_code()
-    return built_by(on, runtime, source).original()
+    return built_by(device, runtime, source).original()
 
 
-def runs_own_code(on: str, runtime: str, flax: bool) -> bool:
-    """A user's file does not travel."""
-    description = known(on, runtime)
-    return description.flax and on == LOCAL if flax else description.factories
+def runs_own_code(device: Device, runtime: str, flax: bool) -> bool:
+    """Whether the runtime trains a model by its own code there. A user's file does not travel."""
+    description = device.capabilities(runtime)
+    return description.flax and device.is_local if flax else description.factories
 
 
 class FromLayers:

@@ -1,4 +1,4 @@
-"""PyTorch's yardstick beside a runtime's own: what profiles of several runtimes have in common.
+"""PyTorch's yardstick paired with a runtime's own: what profiles of several runtimes have in common.
 
 own   PyTorch's   own   PyTorch's   ...        short windows in turn, each in a worker of its own
 y1    c1          y2    c2
@@ -7,7 +7,7 @@ c = y0 quick(c_i) / quick(y_i)    y0   the nominal cost of the runtime's own, to
 
 Of each the second quickest window: a machine whose neighbours come and go within a second is as quick for both then.
 
-Joules in the same way where a counter reads them in such windows; a slow one is not asked.
+Joules in the same way where a counter reads them in such windows; a slow one is not read.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from dataclasses import replace
 from statistics import median
 
 from ampere.core.errors import AmpereError
-from ampere.devices import Worker, Yardstick, opened
-from ampere.devices.opening import Described
+from ampere.devices import Device, Worker, Yardstick
 from ampere.runtimes import Description
 from ampere.storage.recording import Header
 
@@ -26,29 +25,33 @@ from .meter_windows import slow
 ROUNDS = 8
 WINDOW_SECONDS = 0.1
 COMMON = "torch"
-STARTED = ("local", "ssh")  # where there can be a second worker
 
 _failed: set[str] = set()  # devices whose PyTorch does not train: they are not asked again
 
 
-def beside_torch(header: Header, own: Worker, on: str, watts: float, there: Described, runtime: Description) -> Header:
-    """With what PyTorch's yardstick costs in the condition that the header's own refers to; as it is where it cannot.
+def with_common_yardstick(
+    header: Header, own: Worker, device: Device, watts_per_core: float, runtime: Description
+) -> Header:
+    """The header with PyTorch's yardstick in the condition that its own refers to; unchanged where it is not timed.
 
     A PyTorch that is installed but does not train ends no profile of another runtime.
     """
-    if on in _failed or not _to_be_timed(header, on, there, runtime):
+    if device.spec in _failed or not _to_be_timed(header, device, runtime):
         return header
+    workers = device.start(watts_per_core)
     try:
-        with opened(on, watts) as devices:
-            pairs = _in_turn(header, own, devices["tuned"])
+        pairs = _in_turn(header, own, workers["tuned"])
     except AmpereError:
-        _failed.add(on)
+        _failed.add(device.spec)
         return header
-    return _with_version(_in_its_condition(header, pairs), there.identity.get("torch"))
+    finally:
+        for worker in workers.values():
+            worker.close()
+    return _with_version(_in_its_condition(header, pairs), device.identity.get("torch"))
 
 
-def _to_be_timed(header: Header, on: str, there: Described, runtime: Description) -> bool:
-    possible = on.partition(":")[0] in STARTED and COMMON in there.runtimes and header.protocol == "yardstick"
+def _to_be_timed(header: Header, device: Device, runtime: Description) -> bool:
+    possible = device.runs_several_workers and COMMON in device.runtimes and header.protocol == "yardstick"
     return possible and not runtime.torch_yardstick and header.common_yardstick_seconds is None
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from ampere.core import TrainingSetup
+from ampere.core import Meter, TrainingSetup
+from ampere.core.display import frame, html_table
 from ampere.core.errors import DeviceError
-from ampere.devices import Worker, Yardstick, opened
-from ampere.devices.opening import LOCAL
+from ampere.core.units import joules, seconds
+from ampere.devices import Device, Worker, Yardstick
+from ampere.estimation.estimate import COVERS, Estimate
 from ampere.estimation.fitting import drift_share_in
 from ampere.estimation.normalization import (
     NormalizedCost,
@@ -27,11 +30,107 @@ from ampere.estimation.normalization import (
 from ampere.storage.profile import Observation, Profile
 
 from .experiment import Experiment
+from .overheads import OVERHEADS, Timed
 
 PAIRING = {"system": "window", "tuned": "step"}
 FIRST_GUESS = 20  # steps of the first round, before it is known how long one takes
 ROUNDS_AT_LEAST, ROUNDS_AT_MOST = 3, 8
 ROUND_SECONDS = 0.8
+
+
+@dataclass(frozen=True)
+class MeasuredStep:
+    """What an iteration of a model costs, as measured by training it."""
+
+    network: str
+    joules: float
+    seconds: float
+    busy_seconds: float
+    spread: float | None  # relative, of the rounds; None of a single one
+    rounds: int
+    iterations: int
+    flags: tuple[str, ...]
+    meter: Meter
+    allocator: str
+    setup: TrainingSetup
+    batch: int
+    device: str
+    own_code: bool  # else it was built from the description of its layers
+    estimate: Estimate | None = None  # of a stored profile, where there is one
+    overheads: tuple[Timed, ...] = ()  # of data and evaluation, where they were timed
+
+    @classmethod
+    def of(
+        cls,
+        measured: NormalizedCost,
+        network: str,
+        setup: TrainingSetup,
+        batch: int,
+        device: str,
+        own_code: bool,
+        estimate: Estimate | None = None,
+        overheads: tuple[Timed, ...] = (),
+    ) -> MeasuredStep:
+        return cls(
+            network=network,
+            joules=measured.joules,
+            seconds=measured.seconds,
+            busy_seconds=measured.busy_seconds,
+            spread=measured.spread,
+            rounds=len(measured.rounds),
+            iterations=measured.iterations,
+            flags=measured.flags,
+            meter=measured.meter,
+            allocator=measured.allocator,
+            setup=setup,
+            batch=batch,
+            device=device,
+            own_code=own_code,
+            estimate=estimate,
+            overheads=overheads,
+        )
+
+    @property
+    def difference(self) -> float | None:
+        """How far the estimate is from what was measured, relative."""
+        return self.estimate.joules / self.joules - 1 if self.estimate else None
+
+    def to_json(self) -> dict[str, Any]:
+        timed = {timed.what: timed.to_json() for timed in self.overheads}
+        return {
+            "network": self.network,
+            "joules_per_iteration": self.joules,
+            "seconds_per_iteration": self.seconds,
+            "busy_seconds_per_iteration": self.busy_seconds,
+            "spread": self.spread,
+            "rounds": self.rounds,
+            "iterations": self.iterations,
+            "flags": list(self.flags),
+            "meter": self.meter.to_json(),
+            "allocator": self.allocator,
+            "setup": self.setup.to_json(),
+            "batch": self.batch,
+            "device": self.device,
+            "own_code": self.own_code,
+            "covers": COVERS,
+            "estimate": self.estimate.to_json() if self.estimate else None,
+            "difference": self.difference,
+            **{what: timed.get(what) for what in OVERHEADS},
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: what was measured, and what was estimated."""
+        return frame(self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{self.network}: {joules(self.joules)} per iteration, {seconds(self.seconds)}", self._rows())
+
+    def _rows(self) -> list[dict[str, Any]]:
+        setup = {**self.setup.to_json(), "batch": self.batch, "device": self.device}
+        found = [{"what": "measured", "joules": self.joules, "seconds": self.seconds, **setup}]
+        if self.estimate:
+            found += [{"what": "estimated", "joules": self.estimate.joules, "seconds": self.estimate.seconds, **setup}]
+        return found
 
 
 @dataclass(frozen=True)
@@ -45,24 +144,24 @@ def measure_experiment(
     experiment: Experiment,
     setup: TrainingSetup,
     seconds: float,
+    device: Device,
     watts_per_core: float,
-    profile: Profile | None,
-    on_progress: Callable[[MeasureProgress], None],
-    on: str = LOCAL,
+    profile: Profile | None = None,
+    on_progress: Callable[[MeasureProgress], None] = lambda _: None,
 ) -> NormalizedCost:
-    """`on` names the device, as in `--device`."""
+    """The cost of an iteration, in the condition that the profile refers to, or as it is now where there is none."""
     elapsed, seen, steps = 0.0, [], FIRST_GUESS
     nominal = Reference(profile.yardstick_seconds, profile.yardstick_joules) if profile else None
     for number in range(ROUNDS_AT_MOST):
         if elapsed > seconds and number >= ROUNDS_AT_LEAST:
             break
         on_progress(MeasureProgress(elapsed, seconds, number + 1))
-        with opened(on, watts_per_core, number + 1) as devices:
-            device = devices[experiment.allocator]
-            began = device.clock()
-            nominal = nominal or _nominal(device.yardstick(0.5, setup.threads, setup.runtime))
-            seen += _round(experiment, setup, device, nominal, steps)
-            elapsed += device.clock() - began
+        with device.fresh(watts_per_core, number + 1) as workers:
+            worker = workers[experiment.allocator]
+            began = worker.clock()
+            nominal = nominal or _nominal(worker.yardstick(0.5, setup.threads, setup.runtime))
+            seen += _round(experiment, setup, worker, nominal, steps)
+            elapsed += worker.clock() - began
         if seen:
             steps = max(8, min(400, round(ROUND_SECONDS / seen[-1].measurement.busy_seconds)))
     if not seen:
@@ -79,9 +178,9 @@ def _nominal(yardstick: Yardstick) -> Reference:
 
 
 def _round(
-    experiment: Experiment, setup: TrainingSetup, device: Worker, nominal: Reference, steps: int
+    experiment: Experiment, setup: TrainingSetup, worker: Worker, nominal: Reference, steps: int
 ) -> list[Observation]:
-    found = device.block(
+    found = worker.block(
         experiment.workload,
         setup,
         iterations=steps,

@@ -22,6 +22,7 @@ from ampere.core.errors import DeviceError, ModelError
 from ampere.devices.environment import worker_environment
 from ampere.meters import CpuTimeMeter
 
+OVERHEADS = ("data", "evaluation")
 GRACE_SECONDS = 120.0  # for imports, and for a first batch that is slow to come
 
 
@@ -46,11 +47,13 @@ def time_loading(loader: str, seconds: float, watts_per_core: float) -> Timed:
 
 
 def time_evaluating(
-    model: str, input: str | None, arguments: Mapping[str, Any], setup: TrainingSetup, seconds: float, watts: float
+    name: str, workload: Mapping[str, Any], setup: TrainingSetup, seconds: float, watts_per_core: float
 ) -> Timed:
-    """Forward only, without gradients, in evaluation mode."""
-    task = {"what": "evaluation", "model": model, "input": input, "arguments": dict(arguments), "seconds": seconds}
-    return _timed({**task, "setup": setup.to_json()}, setup, "system", watts)
+    """Forward passes only, without gradients, in evaluation mode, of a model by its own code."""
+    if "factory" not in workload:
+        raise ModelError(f"evaluation of {name} needs its own code: name the model as file.py:function")
+    task = {"what": "evaluation", "name": name, "workload": dict(workload), "seconds": seconds}
+    return _timed({**task, "setup": setup.to_json()}, setup, "system", watts_per_core)
 
 
 def _timed(task: dict[str, Any], setup: TrainingSetup, allocator: str, watts_per_core: float) -> Timed:

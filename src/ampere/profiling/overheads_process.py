@@ -1,4 +1,4 @@
-"""The process that `besides` starts: times one thing and answers with one line of JSON."""
+"""The process that `overheads` starts: times one thing and answers with one line of JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core.errors import AmpereError, ModelError
-from ampere.models.loading import load_model
+from ampere.core.network import InputSpec
 from ampere.models.user_code import find_function, guarded
 
 Task = dict[str, Any]
@@ -37,19 +37,35 @@ def evaluation(task: Task) -> dict[str, float]:
     import torch
 
     torch.set_num_threads(task["setup"]["threads"])
-    loaded = load_model(task["model"], task["input"], **task["arguments"])
     dtype = getattr(torch, task["setup"]["dtype"])
-    model = loaded.model.eval().to(dtype)
+    with guarded(f"evaluating {task['name']}", Path.cwd()):
+        model, inputs = _built(task["workload"])
+        model = model.eval().to(dtype)
+        named = {name: _as(value, dtype) for name, value in inputs.items()} if isinstance(inputs, dict) else {}
+        positional = [] if named else [_as(value, dtype) for value in inputs]
 
-    def steps() -> Batches:
-        positional, named = ((), loaded.inputs) if isinstance(loaded.inputs, dict) else (loaded.inputs, {})
-        ready = [_as(value, dtype) for value in positional]
-        while True:
-            yield model(*ready, **{name: _as(value, dtype) for name, value in named.items()})
+        def steps() -> Batches:
+            while True:
+                yield model(*positional, **named)
 
-    with guarded(f"evaluating {task['model']}", Path.cwd()), torch.no_grad():
-        next(steps())
-        return _counted(steps, task["seconds"])
+        with torch.no_grad():
+            next(steps())
+            return _counted(steps, task["seconds"])
+
+
+def _built(workload: dict[str, Any]) -> tuple[Any, Any]:
+    """A model by its own code, and its inputs: positional ones as a sequence, named ones as a dict."""
+    from ampere.runtimes.torch_model import tensors_of
+    from ampere.runtimes.user_code import find_factory
+
+    made = find_factory(workload["factory"])(**(workload.get("arguments") or {}))
+    model, example = made if isinstance(made, tuple) else (made, None)
+    specs = workload.get("inputs")
+    if isinstance(specs, dict):
+        return model, tensors_of({name: InputSpec.from_json(record) for name, record in specs.items()})
+    if specs is not None:
+        return model, tensors_of([InputSpec.from_json(record) for record in specs])
+    return model, example if isinstance(example, (dict, list, tuple)) else (example,)
 
 
 def _as(value: Any, dtype: Any) -> Any:

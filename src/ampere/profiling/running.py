@@ -1,8 +1,9 @@
-"""A profiling run from start to file: devices opened, journal locked, loop run, profile written."""
+"""A profiling run from start to file: workers started, journal locked, loop run, profile written."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -10,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core import Measurement, Meter, TrainingSetup
+from ampere.core.display import frame, html_table
 from ampere.core.errors import ProfileError, UsageError
+from ampere.core.units import percent
 from ampere.core.windows import reading_by
-from ampere.devices import Worker, describe, opened
+from ampere.devices import Device, Worker
 from ampere.devices.external_meters import asked_as
-from ampere.devices.opening import LOCAL
 from ampere.devices.replayed import ReplayedWorker
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.strategies import find_strategy
@@ -33,7 +35,7 @@ from ampere.storage.recording import (
 )
 
 from .capabilities import built_by, check_setup
-from .common_yardstick import beside_torch
+from .common_yardstick import with_common_yardstick
 from .experiment import Experiment
 from .meter_windows import slow, steady_power, yardstick_by_gauge
 from .sources import RecordedSource, Source
@@ -41,7 +43,7 @@ from .sources import RecordedSource, Source
 # What a run's measurements stand for: what its journal says already, or what is here now.
 
 
-def header_for(journal: Journal, old: Profile | None, fresh: Header, foreign: bool) -> Header:
+def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other_device: bool) -> Header:
     """What the journal already stands for; a new one begins with what is here now."""
     known = header_from(journal)
     if known is None and old is not None:
@@ -52,7 +54,7 @@ def header_for(journal: Journal, old: Profile | None, fresh: Header, foreign: bo
     if known is None:
         record_header(journal, fresh)
         return fresh
-    check_device(known, fresh.device, foreign)
+    check_device(known, fresh.device, allow_other_device)
     if known.setup != fresh.setup:
         raise ProfileError(
             f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
@@ -60,7 +62,7 @@ def header_for(journal: Journal, old: Profile | None, fresh: Header, foreign: bo
         )
     if (known.method, known.protocol) != (fresh.method, fresh.protocol):
         raise ProfileError(
-            f"{journal.path} was made with --method {known.method} --protocol {known.protocol}, which do not mix with "
+            f"{journal.path} was made with --method {known.method} --timing {known.protocol}, which do not mix with "
             f"{fresh.method} and {fresh.protocol}: choose another file with --out, or the same"
         )
     if not known.meter.counts_as(fresh.meter):
@@ -72,7 +74,7 @@ def header_for(journal: Journal, old: Profile | None, fresh: Header, foreign: bo
     return known
 
 
-# A profiling run from start to file: devices opened, journal locked, loop run, profile written.
+# A profiling run from start to file: workers started, journal locked, loop run, profile written.
 
 YARDSTICK_SECONDS = 0.4
 USUAL_SECONDS = 15.0
@@ -93,6 +95,63 @@ class ProfilingResult:
     thinking_seconds: float
     refused: tuple[str, ...]
     resumed: bool
+    seconds: float = 0.0  # by the host's clock, from start to file
+
+    @property
+    def setup(self) -> TrainingSetup:
+        return self.profile.setup
+
+    @property
+    def compile_seconds(self) -> float:
+        return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in self.profile.observations)
+
+    @property
+    def measurements(self) -> dict[str, int]:
+        """How many of each purpose."""
+        return dict(Counter(o.purpose for o in self.profile.observations))
+
+    def to_json(self) -> dict[str, Any]:
+        profile = self.profile
+        return {
+            "path": str(self.path),
+            "expected_error": self.expected_error,
+            "seconds": self.seconds,
+            "thinking_seconds": self.thinking_seconds,
+            "profiling_seconds": profile.profiling_seconds,
+            "compile_seconds": self.compile_seconds,
+            "measurements": self.measurements,
+            "spaces": list(profile.spaces),
+            "refused": list(self.refused),
+            "resumed": self.resumed,
+            "method": profile.method,
+            "timing": profile.timing,
+            "meter": profile.meter.to_json(),
+            "setup": profile.setup.to_json(),
+            "device": str(profile.device.get("cpu", profile.device["id"])),
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each measurement."""
+        return frame(self._rows())
+
+    def _repr_html_(self) -> str:
+        error = "" if self.expected_error is None else f", expected error {percent(self.expected_error)}"
+        rows = [{"of": purpose, "measurements": count} for purpose, count in self.measurements.items()]
+        return html_table(f"{self.path.name}: {len(self.profile.observations)} measurements{error}", rows)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "network": o.network.name,
+                "purpose": o.purpose,
+                "layers": len(o.network.layers),
+                "batch": o.network.batch,
+                "joules": o.measurement.joules,
+                "seconds": o.measurement.seconds,
+                "allocator": o.measurement.allocator,
+            }
+            for o in self.profile.observations
+        ]
 
 
 def usual_seconds(meter: Meter, compiles: bool = False, steady: bool = False) -> float:
@@ -120,88 +179,98 @@ def make_profile(
     source: Callable[[], Source],
     setup: TrainingSetup,
     goal: Goal,
-    watts_per_core: float | None = None,
+    device: Device,
+    *,
     path: Path | None = None,
+    watts_per_core: float | None = None,
     seed: int = 0,
-    foreign: bool = False,
-    on_progress: Callable[[Progress], None] = lambda _: None,
+    allow_other_device: bool = False,
     method: str = "additive",
-    protocol: str = "yardstick",
-    on: str = LOCAL,
+    timing: str = "yardstick",
+    on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> ProfilingResult:
-    """`on` names the device, as in `--device`."""
-    began = time.monotonic()
-    strategy = find_strategy(method, protocol)
-    runtime = check_setup(on, setup)
+    """Profiles a source of networks on a device, and writes the profile to `path`, or to the device's usual file.
+
+    `source` is called while the first worker starts: torch is imported and the model traced meanwhile.
+    """
+    began = started = time.monotonic()
+    strategy = find_strategy(method, timing)
+    runtime = check_setup(device, setup)
     if strategy.stages and not runtime.stages:
         raise UsageError(f"--method {method} needs --runtime torch: {setup.runtime} runs a step as a whole")
-    device = describe(on, DEFAULT_WATTS_PER_CORE).identity
-    path = path or default_path(device, setup, method, protocol)
+    path = path or default_path(device.identity, setup, method, timing)
     old = Profile.load(path) if path.exists() else None
     _refuse_second_recording(path, old)
     watts = watts_per_core or _known_watts(path, old)
-    described = describe(on, watts)
+    meter = device.meter_at(watts)
     with (
         Journal(journal_path(path)) as journal,
-        opened(on, watts, seed) as devices,
+        device.fresh(watts, seed) as workers,
         ThreadPoolExecutor(2) as background,
     ):
-        clock = time.monotonic if on == LOCAL else devices["tuned"].clock
-        began = began if on == LOCAL else clock()
-        steady = steady_power(described.meter, method, protocol)
+        quiet = workers["tuned"]
+        clock = time.monotonic if device.is_local else quiet.clock
+        began = began if device.is_local else clock()
+        steady = steady_power(meter, method, timing)
         how = setup.threads, setup.runtime, steady
         whole = yardstick_by_gauge(goal.seconds) if steady else YARDSTICK_SECONDS
-        quiet = background.submit(devices["tuned"].yardstick, whole, *how)
-        asked = built_by(on, setup.runtime, source())  # torch is imported and the model traced while the worker starts
-        if isinstance(replaying := devices["tuned"], ReplayedWorker):
-            asked = RecordedSource(asked.name, replaying)
-        nominal = quiet.result()
+        timed = background.submit(quiet.yardstick, whole, *how)
+        asked = built_by(device, setup.runtime, source())
+        if isinstance(quiet, ReplayedWorker):
+            asked = RecordedSource(asked.name, quiet)
+        nominal = timed.result()
         counted = nominal.joules, nominal.watts_idle
-        fresh = Header(device, setup, described.meter, nominal.busy_seconds, method, protocol, *counted)
-        header = header_for(journal, old, fresh, foreign)
+        fresh = Header(device.identity, setup, meter, nominal.busy_seconds, method, timing, *counted)
+        header = header_for(journal, old, fresh, allow_other_device)
         paused = clock()
-        timed = beside_torch(header, devices["tuned"], on, watts, described, runtime)
+        complete = with_common_yardstick(header, quiet, device, watts, runtime)
         began += clock() - paused  # the seconds asked for are for what is profiled
-        if timed != header:
-            record_header(journal, header := timed)
-        trainers: dict[str, Trainer] = {"tuned": devices["tuned"]}
-        if "system" in strategy.allocators and "system" in devices:
-            trainers["system"] = Starting(devices["system"], setup, background)
+        if complete != header:
+            record_header(journal, header := complete)
+        trainers: dict[str, Trainer] = {"tuned": quiet}
+        if "system" in strategy.allocators and "system" in workers:
+            trainers["system"] = Starting(workers["system"], setup, background)
         measured, runs = apart(observations_from(journal))
         known = measured
         spent = profiling_seconds_from(journal)
         unfinished = max(0.0, spent - (old.profiling_seconds if old else 0.0))
         left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
-        bench = MeasurementContext(
+        context = MeasurementContext(
             asked,
             trainers,
             setup,
             header.meter,
             header.yardstick_seconds,
             lambda seen: record_observation(journal, seen, spent + clock() - began),
-            protocol,
+            timing,
             header.yardstick_joules,
             clock,
-            described.vector_width,
+            device.vector_width,
             runtime.compiles,
             runtime.one_by_one,
-            lambda experiment: _offers(devices, experiment),
-            yardstick_now=lambda: devices["tuned"].yardstick(YARDSTICK_SECONDS, *how).joules,
+            lambda experiment: _offers(workers, experiment),
+            yardstick_now=lambda: quiet.yardstick(YARDSTICK_SECONDS, *how).joules,
         )
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
-        collected = strategy.collect(bench, task)
+        collected = strategy.collect(context, task)
         profile = _profile(header, collected, old, asked.name, spent + clock() - began, runs)
         profile.save(path)
     return ProfilingResult(
-        profile, path, collected.expected_error, collected.thinking_seconds, collected.refused, resumed=unfinished > 0
+        profile,
+        path,
+        collected.expected_error,
+        collected.thinking_seconds,
+        collected.refused,
+        resumed=unfinished > 0,
+        seconds=time.monotonic() - started,
     )
 
 
-def _offers(devices: Mapping[str, Worker], experiment: Experiment) -> bool:
+def _offers(workers: Mapping[str, Worker], experiment: Experiment) -> bool:
     """Whether a device can train it: a replayed one only what it has not given yet."""
-    device = devices[experiment.allocator]
-    return not isinstance(device, ReplayedWorker) or device.left(experiment.network, experiment.stage) > 0
+    worker = workers[experiment.allocator]
+    return not isinstance(worker, ReplayedWorker) or worker.left(experiment.network, experiment.stage) > 0
 
 
 def _refuse_second_recording(path: Path, old: Profile | None) -> None:

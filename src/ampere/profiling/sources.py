@@ -128,10 +128,7 @@ def _narrowed(layer: Layer, chosen: dict[int, int], before: int, after: int) -> 
 class FlaxSource(ModelSource):
     """Profiled from its layers in every runtime, also in JAX: what is measured is one and the same description."""
 
-    def __init__(self, loaded: LoadedModel) -> None:
-        from ampere.tracing.jax.trace import trace
-
-        network = trace(loaded.model, loaded.inputs, name=loaded.name)
+    def __init__(self, loaded: LoadedModel, network: Network) -> None:
         super().__init__(loaded.name, network, {"layers": network.to_json()})
         self._loaded = loaded
 
@@ -144,6 +141,11 @@ class FlaxSource(ModelSource):
                 "profile that is there names what it leaves open"
             )
         return super().original()
+
+    @property
+    def has_code(self) -> bool:
+        """Whether a worker can build it; a live object exists in this process only."""
+        return bool(self._loaded.factory)
 
     def by_own_code(self) -> Experiment:
         workload = {"factory": self._loaded.factory, "arguments": dict(self._loaded.arguments)}
@@ -162,20 +164,52 @@ def _below(array: Any) -> int | None:
     return int(array.max()) + 1 if array.dtype.kind in "iu" and array.size and array.max() > 0 else None
 
 
-def source_of(loaded: LoadedModel) -> Source:
-    """A family's space where the model is the family's own; else the model and its narrower likes."""
+class LiveSource(ModelSource):
+    """A model that exists in this process only: it and its narrower likes are built from the layers of its trace.
+
+    Layers that are known by their code only cannot be built elsewhere, and are left out.
+    """
+
+    def __init__(self, name: str, network: Network) -> None:
+        described = tuple(layer for layer in network.layers if layer.kind != "opaque")
+        if not any(layer.trainable for layer in described):
+            raise ModelError(
+                f"no layer of {name} can be trained from its description: name the model as file.py:function, so that "
+                "its own code is run"
+            )
+        kept = Network(described, network.batch, network.name)
+        super().__init__(name, kept, {"layers": kept.to_json()})
+
+
+def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
+    """A family's space where the model is the family's own; else the model and its narrower likes.
+
+    `network` is the model's trace, where it was traced before.
+    """
     if loaded.space is not None and dict(loaded.arguments) == dict(loaded.space.default):
         return SpaceSource(loaded.space)
+    network = network or trace_loaded(loaded)
     if is_flax(loaded.model):
-        return FlaxSource(loaded)
+        return FlaxSource(loaded, network)
+    if not loaded.factory:
+        return LiveSource(loaded.name, network)
     from ampere.runtimes.torch_model import specs_of
-    from ampere.tracing.trace import trace
 
-    network = trace(loaded.model, loaded.inputs, name=loaded.name)
     specs = specs_of(loaded.inputs)
     inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
     workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
     return ModelSource(loaded.name, network, workload)
+
+
+def trace_loaded(loaded: LoadedModel) -> Network:
+    """The layers of one training step of a loaded model."""
+    if is_flax(loaded.model):
+        from ampere.tracing.jax.trace import trace as trace_flax
+
+        return trace_flax(loaded.model, loaded.inputs, name=loaded.name)
+    from ampere.tracing.trace import trace
+
+    return trace(loaded.model, loaded.inputs, name=loaded.name)
 
 
 # Where experiments come from on a replayed device: from what was recorded, and from nothing else.

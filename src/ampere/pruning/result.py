@@ -95,7 +95,7 @@ class Pruned:
         return save(self, Path(path))
 
     def layers(self) -> Iterator[LayerChange]:
-        shares = zip(self.before.by_layer, self.after.by_layer, strict=True)  # the last is the step's own
+        shares = zip(self.before.layers, self.after.layers, strict=True)  # the last is the step's own
         layers = zip(self.networks[0].layers, self.networks[1].layers, strict=True)
         for (old, new), (cost, left) in zip(layers, shares, strict=False):
             channels = (old.channels_in, old.channels_out), (new.channels_in, new.channels_out)

@@ -84,7 +84,7 @@ def _chart(name: str, known: Known, estimator: Estimator, side: int) -> Chart:
 
 def _share(estimator: Estimator, known: Known, place: Place) -> LayerShare:
     layer = known.layer.with_channels(*place)
-    return estimator.estimate(Network((layer,), known.batch), "tuned", 1.0).by_layer[0]
+    return estimator.estimate(Network((layer,), known.batch), "tuned", 1.0).layers[0]
 
 
 def _even(values: set[int], most: int) -> list[int]:

@@ -16,6 +16,8 @@ from typing import Any, BinaryIO, NoReturn
 
 from ampere.core.errors import ProfileError, StorageError
 
+from .places import home
+
 # JSON as Ampere reads and writes it: finite numbers, no repeated keys, bounded in size. Failures are ValueError.
 #
 # Files may come from strangers, so nothing here trusts the text: how many values it holds is counted before
@@ -93,15 +95,15 @@ CAUSES = {
     errno.ENOSPC: "the disk is full: free some space and run again",
     errno.EDQUOT: "your disk quota is used up: free some space and run again",
     errno.EFBIG: "the file would be larger than the system allows: raise the limit (ulimit -f) and run again",
-    errno.EROFS: "the file system is read-only: choose another place with --out or AMPERE_HOME",
-    errno.EACCES: "permission denied: choose another place with --out or AMPERE_HOME",
-    errno.EPERM: "permission denied: choose another place with --out or AMPERE_HOME",
+    errno.EROFS: "the file system is read-only: choose another place{}",
+    errno.EACCES: "permission denied: choose another place{}",
+    errno.EPERM: "permission denied: choose another place{}",
     errno.EISDIR: "it is a folder: name a file",
     errno.ENOTDIR: "a part of its path is a file, not a folder: choose another place",
     errno.EEXIST: "a part of its path is a file, not a folder: choose another place",
     errno.ENAMETOOLONG: "the name is too long: choose a shorter one",
-    errno.ENOLCK: "its file system offers no locks: choose a local disk with --out or AMPERE_HOME",
-    errno.EIO: "the disk reports an error: check it, or choose another place with --out or AMPERE_HOME",
+    errno.ENOLCK: "its file system offers no locks: choose a local disk{}",
+    errno.EIO: "the disk reports an error: check it, or choose another place{}",
 }
 
 
@@ -111,10 +113,18 @@ def storing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        cause = CAUSES.get(error.errno or 0, f"{error.strerror or error}: choose another place with --out")
-        raise StorageError(f"cannot write {path}: {cause}") from error
+        cause = CAUSES.get(error.errno or 0, f"{error.strerror or error}: choose another place{{}}")
+        remedy = cause.replace("{}", _by_which_option(path))
+        raise StorageError(f"cannot write {path}: {remedy}") from error
     except ValueError as error:  # a zero byte in the path
         raise StorageError(f"cannot write {str(path)!r}: {error}; choose another name") from error
+
+
+def _by_which_option(path: Path) -> str:
+    """How the user moves a file elsewhere: profiles live in AMPERE_HOME, all else is named by --out."""
+    if Path(path).absolute().is_relative_to(home().absolute()):
+        return " by setting AMPERE_HOME to a folder that you may write"
+    return " with --out"
 
 
 def open_to_read(path: Path) -> BinaryIO:

@@ -9,6 +9,7 @@ from typing import Any
 from platformdirs import user_data_dir
 
 from ampere.core import TrainingSetup
+from ampere.core.setup import DTYPES, OPTIMIZERS
 
 
 def home() -> Path:
@@ -30,3 +31,18 @@ def journal_path(profile_path: Path) -> Path:
 
 def _file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:80].strip("-") or "device"
+
+
+SETUP_IN_NAME = re.compile(r"(?P<runtime>.+)-(?P<optimizer>\w+)-(?P<dtype>\w+)-(?P<threads>\d+)t")
+
+
+def stored_setups(fingerprint: Mapping[str, Any]) -> list[TrainingSetup]:
+    """The setups of which a device has a profile in its usual place, as their file names say."""
+    prefix = f"{_file_name(str(fingerprint['id']))}-"
+    names = [path.stem[len(prefix) :] for path in sorted((home() / "profiles").glob(f"{prefix}*.json"))]
+    found = [match.groupdict() for name in names if (match := SETUP_IN_NAME.fullmatch(name))]
+    return [
+        TrainingSetup.from_json(record)
+        for record in found
+        if record["dtype"] in DTYPES and record["optimizer"] in OPTIMIZERS
+    ]

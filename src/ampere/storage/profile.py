@@ -199,6 +199,11 @@ class Profile:
                 check_positive("the yardstick's joules, and what is beside it,", 1.0 if read is None else read)
             check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
 
+    @property
+    def timing(self) -> str:
+        """How each measurement was timed: paired with a yardstick, or by the clock."""
+        return self.protocol
+
     @classmethod
     def load(cls, path: Path) -> "Profile":
         body = read_document(path, KIND, FORMAT, oldest_version=FORMAT)
@@ -285,5 +290,6 @@ def check_device(profile: OfADevice, fingerprint: Mapping[str, Any], insist: boo
     keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
     shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in keys[:4])
     raise ProfileError(
-        f"the profile is of another device ({shown}): make one here with `ampere profile`, or insist with --foreign"
+        f"the profile is of another device ({shown}): make one here with `ampere profile`, "
+        "or use it anyway with --allow-other-device"
     )

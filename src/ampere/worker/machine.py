@@ -1,11 +1,12 @@
-"""What this machine is."""
+"""What this machine is, as a worker says it in the handshake."""
 
 import os
 import platform
 from typing import Any, Dict, Optional
 
+from ampere.core.errors import bad_request
 from ampere.core.protocol import PROTOCOL
-from ampere.meters import choose_meter, watts_of
+from ampere.meters import choose_meter, use_meter, watts_of
 from ampere.meters.system_state import governor, power_source
 from ampere.runtimes import installed
 
@@ -14,6 +15,7 @@ NEON = ("aarch64", "arm64", "armv7l", "armv8l")
 
 def hello(request: Dict[str, Any]) -> Dict[str, Any]:
     runtimes = installed()
+    use_meter(_meter_name(request))
     return {
         "protocol": PROTOCOL,
         "governor": governor(),
@@ -27,8 +29,16 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "vector_width": vector_width(),
         "torch": runtimes.get("torch"),
         "runtimes": runtimes,
-        "meter": choose_meter(watts_of(request), request.get("meter")).describe(),
+        "meter": choose_meter(watts_of(request)).describe(),
     }
+
+
+def _meter_name(request: Dict[str, Any]) -> Optional[str]:
+    """The meter that the host names, which is then used for every block; None where it leaves the choice."""
+    name = request.get("meter")
+    if name is not None and not isinstance(name, str):
+        raise bad_request(f"meter is {name!r}, but must be a name")
+    return name
 
 
 def cpu_model() -> str:

@@ -1,1 +1,1 @@
-"""One file a command: `add_arguments(parser)` and `run(options)`. What is heavy is imported in `run`."""
+"""One file a command: `add_arguments(parser)` and `run(options)` parse, call the API and draw."""

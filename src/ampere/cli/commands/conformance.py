@@ -1,4 +1,4 @@
-"""`ampere conformance`: whether a worker of somebody else's keeps to the protocol."""
+"""`ampere conformance`: whether a worker that somebody else wrote follows the protocol."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ampere.cli import options as shared
-from ampere.cli import values
+from ampere.cli import arguments
 from ampere.cli.console import notice, print_json
 from ampere.core.errors import ConformanceError
 
@@ -16,21 +15,25 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.describe(
+    arguments.describe(
         parser,
-        "Talks to a worker that anyone wrote, in any language, and tells check by check whether it keeps to "
-        "docs/PROTOCOL.md: a phone's app, a C++ program, a script. It ends with exit code 10 if one is broken.",
-        "ampere conformance 'node examples/node-worker/worker.js'   started here, over a pipe",
-        "ampere conformance tcp://127.0.0.1:7070                    one that listens already",
-        "ampere conformance 'python3 -m ampere.worker' --json       Ampere's own",
-        "ampere conformance ./my-worker --only ids,nonsense         two checks while you write it",
+        "Talks to a worker written in any language, such as a phone's app, a C++ program or a script, and reports "
+        "check by check whether it follows docs/PROTOCOL.md. It ends with exit code 10 if a check fails.",
+        "ampere conformance 'node worker.js'             started here, over a pipe",
+        "ampere conformance tcp://127.0.0.1:7070         one that listens already",
+        "ampere conformance 'python3 -m ampere.worker'   Ampere's own",
+        "ampere conformance ./my-worker --only ids,nonsense",
     )
     parser.add_argument("worker", metavar="COMMAND|tcp://host:port", help="how to reach it; quote a command's words")
     parser.add_argument("--only", metavar="NAMES", help="these checks, with commas between them (default all)")
     parser.add_argument(
-        "--patience", metavar="S", type=values.seconds, default=60.0, help="seconds to wait for an answer (default 60)"
+        "--patience",
+        metavar="S",
+        type=arguments.seconds,
+        default=60.0,
+        help="seconds to wait for an answer (default 60)",
     )
-    shared.add_output(parser)
+    arguments.add_output(parser)
 
 
 def run(options: Namespace) -> None:
@@ -49,7 +52,7 @@ def run(options: Namespace) -> None:
         _show(outcomes)
     if broken:
         raise ConformanceError(
-            f"{options.worker} does not keep to the protocol: {broken} of {len(outcomes)} checks are broken; "
+            f"{options.worker} does not follow the protocol: {broken} of {len(outcomes)} checks failed; "
             "docs/PROTOCOL.md says what is expected"
         )
 

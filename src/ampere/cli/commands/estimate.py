@@ -2,80 +2,305 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import ArgumentParser, Namespace
-from dataclasses import replace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
-from ampere.cli import options as shared
-from ampere.cli import values
-from ampere.cli.console import notice, print_json
-from ampere.cli.ensure_profile import Known, ensure_profile
-from ampere.cli.model_argument import model_argument
-from ampere.cli.training_run import WholeRun, add_run, battery_joules, check_asked, iterations_asked, whole_run
+from ampere.cli import arguments
+from ampere.cli.console import Display, bar, headline, print_facts, print_json, print_table, rows_that_fit
+from ampere.core import units
+from ampere.core.setup import ALLOCATORS, TrainingSetup
+from ampere.runtimes.table import OURS
+
+if TYPE_CHECKING:
+    from ampere.api import Options, ProfiledEstimate
+    from ampere.estimation.estimate import Estimate
+    from ampere.estimation.training_run import Battery, TrainingRun
+
+OTHER_LINES = 18  # above and below the layers
+BAR = 12  # characters
+UNCERTAIN = 0.5  # an interval that is wider than this share of the figure is said in the headline
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.describe(
+    arguments.describe(
         parser,
-        "How many joules training a model will cost on this device, by layer and with how sure that is. The model "
-        "is not trained. The first time, the device is profiled for some seconds.",
-        "ampere estimate lenet5                                       one iteration, layer by layer",
+        "How many joules training a model will cost on this device, layer by layer and with a 90 % interval. The "
+        "model is not trained. The first time, the device is profiled for some seconds.",
+        "ampere estimate lenet5                              one iteration, by layer",
         "ampere estimate net.py:build --input 10x3x32x32 --iterations 10000",
-        "ampere estimate resnet --epochs 30 --samples 50000 --battery 15Wh --json",
-        "ampere estimate cnn5 --device simulated:phone-android        on a device that is not there",
-        "ampere estimate net.json --profile phone.json --foreign      without PyTorch, for another device",
+        "ampere estimate net.py:build --arg width=32 --batch 64",
+        "ampere estimate resnet --epochs 30 --samples 50000 --battery 15Wh --idle 3W",
+        "ampere estimate cnn5 --device simulated:phone-android",
+        "ampere estimate net.json --profile phone.json --allow-other-device",
     )
-    shared.add_model(parser, ", or a file of `ampere trace`")
-    add_run(parser)
-    shared.add_allocator(parser, "system")
+    arguments.add_model(parser, ", or a file of `ampere trace`")
+    arguments.add_run(parser, idle=True)
+    arguments.add_allocator(parser, "system")
     parser.add_argument(
-        "--now", action="store_true", help="as fast or slow as the device is now (default: as it was when profiled)"
+        "--current-speed",
+        action="store_true",
+        help="as fast as the device is at present (default: as it was when profiled)",
     )
     parser.add_argument(
         "--top",
         metavar="K",
-        type=values.count_or_zero,
-        help="show the K dearest layers (default: as many as fit the screen; 0: all)",
+        type=arguments.count_or_zero,
+        help="show the K most expensive layers (default: as many as fit the screen; 0: all)",
     )
-    shared.add_device(parser)
-    shared.add_profiling(parser)
-    shared.add_method(parser)
-    shared.add_setup(parser)
-    shared.add_meter(parser, "the profile's own")
-    shared.add_output(parser)
+    arguments.add_group_by(parser)
+    arguments.add_device(parser)
+    arguments.add_profile_choice(parser)
+    arguments.add_other_device(parser)
+    arguments.add_method(parser)
+    arguments.add_setup(parser)
+    arguments.add_meter(parser, "the profile's own")
+    arguments.add_output(parser)
 
 
 def run(options: Namespace) -> None:
-    check_asked(options)
-    battery = battery_joules(options)
-    known = ensure_profile(model_argument(options), options)
-    if options.now:
-        known = _as_it_is_now(known, options)
-    iterations = iterations_asked(options, known.network.batch)
-    total = whole_run(known.estimate, iterations, battery) if iterations else None
-    if options.json:
-        print_json(to_json(known, total))
-    else:
-        from ampere.cli.views.estimate import show
+    from ampere.api import at_current_speed, ensure_profile
+    from ampere.cli.last_estimates import explain_change
+    from ampere.estimation.training_run import training_run
 
-        show(known, total, options, battery)
+    arguments.check_run(options)
+    battery = arguments.battery(options)
+    with arguments.open_device(options) as device, Display(options.quiet) as display:
+        asked = arguments.api_options(options, device, display)
+        known = ensure_profile(arguments.model(options.model, options), asked)
+        if options.current_speed:
+            known = at_current_speed(known, asked)
+        elif not options.profile and not options.watts_per_core and (change := explain_change(known)):
+            display.notice(change)
+        iterations = arguments.iterations(options, known.network.batch)
+        total = training_run(known.estimate, iterations, battery) if iterations else None
+        if options.json:
+            print_json({**to_json(known, total), **_blocks(known.estimate, options.group_by)})
+        else:
+            show(known, total, battery, asked, options)
 
 
-def to_json(known: Known, total: WholeRun | None) -> dict[str, object]:
+def to_json(known: ProfiledEstimate, total: TrainingRun | None) -> dict[str, object]:
     profile = known.profile
     origin = {
-        "path": str(known.path),
+        "path": str(known.path) if known.path else None,
         "measurements": len(profile.observations),
         "profiling_seconds": profile.profiling_seconds,
         "spaces": list(profile.spaces),
         "device": str(profile.device.get("cpu", profile.device["id"])),
     }
-    impossible = {"impossible": list(known.lacks)} if known.lacks else {}
-    return {**known.estimate.to_json(), **impossible, "total": total and total.to_json(), "profile": origin}
+    unsupported = {"unsupported": list(known.unsupported)} if known.unsupported else {}
+    return {**known.estimate.to_json(), **unsupported, "total": total and total.to_json(), "profile": origin}
 
 
-def _as_it_is_now(known: Known, options: Namespace) -> Known:
-    from ampere.api import present_condition
+def _blocks(estimate: Estimate, group_by: str) -> dict[str, object]:
+    if group_by != "block":
+        return {}
+    from ampere.estimation.grouping import group_layers
 
-    notice("asking how fast the device is now ...", options.quiet)
-    condition = present_condition(known.profile, device=options.device)
-    return replace(known, estimate=known.estimator.estimate(known.network, options.allocator, condition))
+    return {"blocks": [block.to_json() for block in group_layers(estimate.layers)]}
+
+
+def show(
+    known: ProfiledEstimate, total: TrainingRun | None, battery: Battery | None, asked: Options, options: Namespace
+) -> None:
+    estimate = known.estimate
+    headline(f"{estimate.network or 'network'}: {first_line(estimate)}")
+    print_facts([*_setup(estimate), *_run(estimate, total, battery, options), *_uncertain(known, asked, options)])
+    print()
+    scale, unit = units.joules_unit(estimate.joules)
+    by_block = options.group_by == "block"
+    columns = ["block" if by_block else "layer", "kind", *([">count"] if by_block else [])]
+    print_table([*columns, f">{unit}", ">±", ">share", "|"], _rows(estimate, by_block, options.top, scale))
+    print()
+    print_facts([*_notes(known, asked, options), *_origins(known, options.current_speed)])
+
+
+def first_line(estimate: Estimate) -> str:
+    low, high = estimate.interval
+    scale, unit = units.joules_unit(estimate.joules)
+    joules, stddev, least, most = (units.three(v / scale) for v in (estimate.joules, estimate.stddev, low, high))
+    seconds = units.seconds(estimate.seconds)
+    if is_uncertain(estimate):
+        return f"{joules} {unit} per iteration, uncertain: 90 % interval {least} to {most} {unit}, {seconds}"
+    return f"{joules} ± {stddev} {unit} per iteration (90 %: {least} to {most} {unit}), {seconds}"
+
+
+def is_uncertain(estimate: Estimate) -> bool:
+    low, high = estimate.interval
+    return high - low > UNCERTAIN * estimate.joules
+
+
+def _setup(estimate: Estimate) -> Iterator[tuple[str, str]]:
+    from ampere.cli.wording import setup_line
+
+    yield "setup", setup_line(estimate.setup, estimate.batch)
+    if estimate.device:
+        yield "device", estimate.device
+
+
+# The whole run, and the battery.
+
+
+def _run(
+    estimate: Estimate, total: TrainingRun | None, battery: Battery | None, options: Namespace
+) -> Iterator[tuple[str, str]]:
+    if total is not None:
+        low, high = map(units.joules, total.interval)
+        length = f"{options.epochs:,} epochs = " if options.epochs else ""
+        energy = f"{units.joules(total.joules)} (90 %: {low} to {high}) = {units.watt_hours(total.joules)}"
+        yield "run", f"{length}{total.iterations:,} iterations: {energy}, {units.seconds(total.seconds)}"
+    if battery is not None:
+        yield "battery", _verdict(total) if total else _lasts(battery, estimate)
+        yield "idle", _idle(estimate, total, battery)
+    elif estimate.net_joules is not None:
+        rest = f"{estimate.watts_idle:.3g} W at rest"
+        yield "net of idle", f"{units.joules(estimate.net_joules)} per iteration; the meter reads {rest}"
+
+
+def _verdict(total: TrainingRun) -> str:
+    """`fits, with a probability of 97 %: the run needs 56 % of 50Wh (90 %: 50 % to 62 %)`."""
+    low, high = map(units.percent, total.battery_share_interval or (0.0, 0.0))
+    share, battery = units.percent(total.battery_share or 0.0), total.battery.label if total.battery else ""
+    needs = f"the run needs {share} of {battery} (90 %: {low} to {high})"
+    probability = total.fits_probability or 0.0
+    if total.verdict == "uncertain":
+        return f"may not last: it fits with a probability of {units.probability(probability)}; {needs}"
+    fits = total.verdict == "fits"
+    return (
+        f"{total.verdict}, with a probability of {units.probability(probability if fits else 1 - probability)}: {needs}"
+    )
+
+
+def _lasts(battery: Battery, estimate: Estimate) -> str:
+    from ampere.estimation.training_run import iterations_in
+
+    expected, least = iterations_in(battery, estimate)
+    return f"{battery.label} lasts for about {expected:,} iterations (at least {least:,} with 95 % probability)"
+
+
+def _idle(estimate: Estimate, total: TrainingRun | None, battery: Battery) -> str:
+    """What the device draws anyway, and whether it is in the figures."""
+    given, measured = battery.watts_idle, estimate.watts_idle
+    if given is not None:
+        already = f"; the meter counts {measured:.3g} W of it already" if measured else ""
+        if total is None:
+            return f"{given:.3g} W, which the device draws anyway, are counted{already}"
+        share = units.percent(total.idle_joules / total.needed.mean)
+        return f"{units.joules(total.idle_joules)} at {given:.3g} W, {share} of what the run needs{already}"
+    if estimate.watts_idle is not None:
+        share = units.percent(min(1.0, estimate.watts_idle * estimate.seconds / estimate.joules))
+        return f"{estimate.watts_idle:.3g} W at rest, measured: {share} of these joules, and in them already"
+    return "not counted: what the device draws anyway, such as its screen, may be half of it; --idle 8W adds it"
+
+
+# The layers.
+
+
+class Row(NamedTuple):
+    name: str
+    kind: str
+    count: int
+    joules: float
+    stddev: float
+
+
+def _rows(estimate: Estimate, by_block: bool, top: int | None, scale: float) -> Iterator[tuple[str, ...]]:
+    shown = _folded(_all_rows(estimate, by_block), rows_that_fit(OTHER_LINES, 8, 20) if top is None else top)
+    largest = max(row.joules for row in shown)
+    for row in shown:
+        stddev = f"{row.stddev / scale:.2g}" if row.stddev else ""
+        count = [f"{row.count:,}" if row.count > 1 else ""] if by_block else []
+        cost, share = units.significant(row.joules / scale), units.percent(row.joules / estimate.joules)
+        yield row.name, row.kind, *count, cost, stddev, share, bar(row.joules / largest, BAR)
+
+
+def _all_rows(estimate: Estimate, by_block: bool) -> list[Row]:
+    """The layers or blocks in the order in which they run; the last row is what is in no layer."""
+    if by_block:
+        from ampere.estimation.grouping import group_layers
+
+        rows = [Row(b.name, b.kind, b.count, b.joules, b.stddev) for b in group_layers(estimate.layers)]
+    else:
+        rows = [Row(layer.name or "-", layer.kind, 1, layer.joules, layer.stddev) for layer in estimate.layers]
+    return [row._replace(name="(rest of step)", kind="") if row.kind == "step" else row for row in rows]
+
+
+def _folded(rows: list[Row], top: int) -> list[Row]:
+    """The most expensive rows in the order in which they run, then all others as one, then the rest of the step."""
+    *layers, rest = rows
+    kept = set(sorted(range(len(layers)), key=lambda i: layers[i].joules, reverse=True)[: top or None])
+    others = [row.joules for i, row in enumerate(layers) if i not in kept]
+    folded = [Row(f"({len(others)} others)", "", 1, sum(others), 0.0)] if others else []
+    return [*(layers[i] for i in sorted(kept)), *folded, rest]
+
+
+# What is uncertain, and where the figures come from.
+
+
+def _uncertain(known: ProfiledEstimate, asked: Options, options: Namespace) -> Iterator[tuple[str, str]]:
+    """Directly below the figure, where its interval is too wide to rely on."""
+    if is_uncertain(known.estimate) and not known.unsupported:
+        advice = f"`{_profile_command(known, asked, options)}` makes it tighter"
+        yield "uncertain", f"the 90 % interval is wider than half the figure: {advice}"
+
+
+def _notes(known: ProfiledEstimate, asked: Options, options: Namespace) -> Iterator[tuple[str, str]]:
+    from ampere.api import CERTAIN_ENOUGH
+    from ampere.cli.wording import some
+
+    estimate = known.estimate
+    if estimate.unprofiled:
+        yield (
+            "not profiled",
+            f"{some(estimate.unprofiled)}: no layer of that kind was measured; estimated from its arithmetic alone",
+        )
+    if estimate.extrapolated:
+        yield "extrapolated", f"{some(estimate.extrapolated)}: far larger or smaller than any layer that was measured"
+    incomplete = estimate.unprofiled or estimate.extrapolated
+    if known.unsupported:
+        runtime = known.profile.setup.runtime
+        yield "unsupported", f"{runtime} cannot train {some(known.unsupported)}: use another --runtime, such as torch"
+    elif not is_uncertain(estimate) and (estimate.stddev > CERTAIN_ENOUGH * estimate.joules or incomplete):
+        yield "for a tighter interval", _profile_command(known, asked, options)
+    for note in known.network.notes:
+        yield "note", note
+
+
+def _profile_command(known: ProfiledEstimate, asked: Options, options: Namespace) -> str:
+    """The command that measures more of this model, in the same setup and on the same device."""
+    from ampere.api import profile_options
+
+    setup = known.profile.setup
+    model = ["MODEL"] if options.model.endswith(".json") else arguments.model_words(options.model, options)
+    return f"ampere profile {shlex.join(model)}{profile_options(setup, asked)} --seconds {_longer(setup)}"
+
+
+def _longer(setup: TrainingSetup) -> int:
+    """Seconds that are more than a profile takes by default."""
+    return 240 if setup.runtime in OURS and OURS[setup.runtime].compiles else 60
+
+
+def _origins(known: ProfiledEstimate, current_speed: bool) -> Iterator[tuple[str, str]]:
+    from ampere.cli.wording import meter_line
+
+    estimate, profile = known.estimate, known.profile
+    yield "rest of step", "what a step costs outside its layers: the loss and the training loop itself"
+    yield "joules", meter_line(estimate.meter)
+    yield "condition", _condition(estimate, current_speed, len(profile.runs))
+    yield "assumes", ALLOCATORS[estimate.allocator]
+    yield "covers", str(estimate.to_json()["covers"])
+    measured = f"{len(profile.observations)} measurements of {', '.join(profile.spaces)}"
+    yield "profile", f"{known.path}: {measured}" if known.path else measured
+
+
+def _condition(estimate: Estimate, current_speed: bool, runs: int) -> str:
+    if not current_speed and not runs:
+        return "the device as it was when profiled; --current-speed measures it at present"
+    change = estimate.condition - 1
+    how = f"{units.percent(abs(change))} {'more expensive' if change > 0 else 'cheaper'} than when it was profiled"
+    source = (
+        "" if current_speed else f", from {runs} recorded run{'s' if runs > 1 else ''}; --current-speed measures it"
+    )
+    return f"the device at present: a step is {how}{source}"

@@ -3,127 +3,111 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ampere.cli import options as shared
-from ampere.cli import values
-from ampere.cli.console import notice, print_json
-from ampere.cli.ensure_profile import stored
-from ampere.cli.model_argument import asked_model, name_of
-from ampere.cli.options import setup_of
-from ampere.cli.progress import of_measuring, reporting
+from ampere.cli import arguments
+from ampere.cli.console import Display, headline, print_facts, print_json
+from ampere.core import units
 from ampere.core.errors import UsageError
+from ampere.core.setup import ALLOCATORS
 
 if TYPE_CHECKING:
-    from ampere.core import Measurement
-    from ampere.estimation.estimate import Estimate
-    from ampere.models.loading import LoadedModel
-    from ampere.profiling.overheads import Timed
-    from ampere.storage.profile import Profile
+    from ampere.api import MeasuredStep
 
-BESIDES_AT_MOST = 3.0  # seconds
+FLAGS = {
+    "loaded": "other programs used a part of the CPU: close them and measure again",
+    "noisy": "its windows differ by more than a quarter: measure again when the machine is quiet",
+    "short": "it was cut short by its time limit: give more --seconds",
+    "nonfinite_loss": "the loss became infinite or not a number, which can change what a step costs",
+    "throttled": "the device lowered its clock because it was warm; the yardstick step was slowed as well",
+    "not_isolated": "its rounds shared a process, and so an allocator",
+}
+OVERHEADS = {"data": "loading data", "evaluation": "evaluation"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.describe(
+    arguments.describe(
         parser,
-        "Trains the model itself on made-up data, in processes of its own, and tells what an iteration costs: the "
-        "truth that estimates are held against. Loading data, evaluation and checkpoints are not in it; the first two "
-        "can be timed beside it.",
-        "ampere measure lenet5                                        10 s, and the estimate if there is a profile",
+        "Trains the model itself on made-up data, in processes of its own, and reports what an iteration costs: the "
+        "figure that estimates are compared with. It does not include loading data, evaluation and checkpoints; the "
+        "first two can be timed as well.",
+        "ampere measure lenet5                              for 10 s",
         "ampere measure net.py:build --input 10x3x32x32 --evaluation",
-        "ampere measure net.py:build --data data.py:loader            loader() returns what your loop iterates over",
+        "ampere measure net.py:build --data data.py:loader  the loader of your loop",
     )
-    shared.add_model(parser)
-    parser.add_argument("--seconds", metavar="S", type=values.seconds, default=10.0, help="about so long (default 10)")
-    shared.add_device(parser)
-    shared.add_allocator(parser, "system")
-    beside = parser.add_argument_group("beside the training step")
-    beside.add_argument("--data", metavar="FILE.py:FUNCTION", help="time what this function returns, batch by batch")
-    beside.add_argument("--evaluation", action="store_true", help="time forward passes without gradients")
-    compared = parser.add_argument_group("the estimate to show beside it")
+    arguments.add_model(parser)
+    parser.add_argument(
+        "--seconds", metavar="S", type=arguments.seconds, default=10.0, help="about how long (default 10)"
+    )
+    arguments.add_device(parser)
+    arguments.add_allocator(parser, "system")
+    overheads = parser.add_argument_group("outside the training step")
+    overheads.add_argument("--data", metavar="FILE.py:FUNCTION", help="time what this function returns, batch by batch")
+    overheads.add_argument("--evaluation", action="store_true", help="time forward passes without gradients")
+    compared = parser.add_argument_group("estimate to compare with")
     compared.add_argument("--profile", metavar="FILE", help="default: this device's own, where there is one")
-    compared.add_argument("--foreign", action="store_true", help="even if it is of another device")
-    shared.add_setup(parser)
-    shared.add_meter_choice(parser)
-    shared.add_meter(parser, "the profile's, or 5 W: between a phone's big core and a server's")
-    shared.add_output(parser)
+    arguments.add_other_device(compared)
+    arguments.add_setup(parser)
+    arguments.add_meter_choice(parser)
+    arguments.add_meter(parser, "the profile's, or 5 W: between a phone's big core and a server's")
+    arguments.add_output(parser)
 
 
 def run(options: Namespace) -> None:
-    shared.use_meter(options)
+    from ampere import measure
+
     if options.device != "local" and (options.data or options.evaluation):
         raise UsageError(f"--data and --evaluation are timed on this machine, not on {options.device}: leave them out")
-    if options.evaluation and setup_of(options).runtime != "torch":
+    if options.evaluation and options.runtime not in (None, "torch"):
         raise UsageError(f"--evaluation is timed with torch only, not with {options.runtime}: leave one of them out")
-    model, profile = asked_model(options), stored(options)
-    options.watts_per_core = options.watts_per_core or _watts(profile)
-    besides = _besides(options)
-    measured = _measure(model, profile, options)
-    estimate = _estimate(model, profile, options) if profile else None
-    from ampere.cli.views.measurement import show, to_json
-
-    if options.json:
-        print_json({**to_json(name_of(model), measured, estimate, besides), "own_code": _by_own_code(model, options)})
-    else:
-        show(name_of(model), measured, estimate, besides, _by_own_code(model, options))
-
-
-def _by_own_code(model: str | LoadedModel, options: Namespace) -> bool:
-    from ampere.models.loading import is_flax
-    from ampere.profiling.capabilities import runs_own_code
-
-    flax = not isinstance(model, str) and is_flax(model.model)
-    return runs_own_code(options.device, setup_of(options).runtime, flax)
-
-
-def _measure(model: str | LoadedModel, profile: Profile | None, options: Namespace) -> Measurement:
-    from ampere.api import measure
-
-    with reporting(f"training {name_of(model)}", options.quiet) as report:
-        return measure(
+    model = arguments.trainable_model(options.model, options)
+    with arguments.open_device(options) as device, Display(options.quiet) as display:
+        measured = measure(
             model,
             seconds=options.seconds,
-            setup=setup_of(options),
-            allocator=options.allocator,
+            data=options.data,
+            evaluation=options.evaluation,
+            profile=options.profile,
+            device=device,
             watts_per_core=options.watts_per_core,
-            profile=profile,
-            device=options.device,
-            on_progress=of_measuring(report),
+            allocator=options.allocator,
+            allow_other_device=options.allow_other_device,
+            progress=display.progress,
+            notice=display.notice,
+            **arguments.given_setup(options),
         )
-
-
-def _estimate(model: str | LoadedModel, profile: Profile, options: Namespace) -> Estimate:
-    from ampere.api import estimate
-
-    watts = options.watts_per_core if _watts_told(profile) else None
-    return estimate(model, profile, allocator=options.allocator, watts_per_core=watts)
-
-
-def _besides(options: Namespace) -> list[Timed]:
-    from ampere.profiling.overheads import time_evaluating, time_loading
-
-    found, seconds = [], min(BESIDES_AT_MOST, options.seconds)
-    if options.data:
-        notice(f"timing {options.data} ...", options.quiet)
-        found.append(time_loading(options.data, seconds, options.watts_per_core))
-    if options.evaluation:
-        notice("timing evaluation ...", options.quiet)
-        changed = {"batch": options.batch} if options.batch else {}
-        found.append(
-            time_evaluating(options.model, options.input, changed, setup_of(options), seconds, options.watts_per_core)
+    if options.json:
+        print_json(measured.to_json())
+    else:
+        headline(
+            f"{measured.network or 'network'}: {units.joules(measured.joules)} per iteration, "
+            f"{units.seconds(measured.seconds)}"
         )
-    return found
+        print_facts(_facts(measured))
 
 
-def _watts(profile: Profile | None) -> float:
-    from ampere.meters import DEFAULT_WATTS_PER_CORE
+def _facts(measured: MeasuredStep) -> Iterator[tuple[str, str]]:
+    from ampere.cli.wording import meter_line, setup_line
+    from ampere.estimation.estimate import COVERS
 
-    return _watts_told(profile) or DEFAULT_WATTS_PER_CORE
-
-
-def _watts_told(profile: Profile | None) -> float | None:
-    """None where joules come from a counter."""
-    from ampere.meters import watts_in
-
-    return watts_in(profile.meter.scope) if profile else None
+    yield "setup", setup_line(measured.setup, measured.batch)
+    spread = "one round only" if measured.spread is None else f"rounds differ by {units.percent(measured.spread)}"
+    yield "trained", f"{measured.iterations:,} iterations in {measured.rounds} rounds; {spread}"
+    if not measured.own_code:
+        yield "built", "from the description of its layers, not by its own code"
+    for flag in measured.flags:
+        yield "flag", FLAGS.get(flag, flag)
+    if measured.estimate is not None and measured.difference is not None:
+        low, high = map(units.joules, measured.estimate.interval)
+        how = "more" if measured.difference > 0 else "less"
+        shown = f"{units.joules(measured.estimate.joules)} (90 %: {low} to {high})"
+        yield "estimate", f"{shown}, {units.percent(abs(measured.difference))} {how} than measured"
+    for timed in measured.overheads:
+        cost = f"{units.joules(timed.joules)} per batch, {units.seconds(timed.seconds)} ({timed.batches:,} batches)"
+        yield OVERHEADS[timed.what], f"not included above: {cost}, at the device's present speed"
+    yield "joules", meter_line(measured.meter)
+    when = "as it was when profiled" if measured.estimate else "at present"
+    yield "condition", f"the device {when}, by the yardstick step between the training steps"
+    yield "assumes", ALLOCATORS[measured.allocator]
+    yield "covers", COVERS

@@ -1,74 +1,173 @@
-"""`ampere profile`: learn what layers cost here."""
+"""`ampere profile`: learn what layers cost on a device."""
 
 from __future__ import annotations
 
+import shlex
 import time
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from ampere.cli import options as shared
-from ampere.cli import values
-from ampere.cli.console import print_json
-from ampere.cli.model_argument import asked_model
-from ampere.cli.run_profiling import run_profiling
+from ampere.cli import arguments
+from ampere.cli.console import Display, headline, print_facts, print_json
+from ampere.core import units
 from ampere.core.errors import UsageError
 
+if TYPE_CHECKING:
+    from ampere.profiling.running import ProfilingResult
+    from ampere.storage.profile import Profile
+
 SPACES = ("cnn", "transformers", "recurrent")
+REFUSALS_SHOWN = 3
+PLURALS = {
+    "layer": "single layers",
+    "variant": "pieces of networks",
+    "network": "networks",
+    "opaque": "unknown modules",
+    "stage": "stages of isolated layers",
+    "kernel": "stages of isolated operations",
+}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.describe(
+    arguments.describe(
         parser,
         "Trains small networks and layers like the model's on this device, and keeps what was learnt. A profile that "
-        "is already there is extended; a run that was stopped goes on where it was.",
-        "ampere profile lenet5                              15 s, for LeNet-5 of any widths",
+        "is already there is extended; a run that was stopped is continued.",
+        "ampere profile lenet5                          for LeNet-5 of any widths",
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
-        "ampere profile cnn5 --device simulated:xavier      a device that is not there",
-        "ampere profile cnn5 --meter log:later --out c.json a bench meter's file comes later, with ampere attach",
+        "ampere profile cnn5 --device simulated:xavier  a simulated device",
+        "ampere profile cnn5 --meter log:later --out c.json    then: ampere attach",
     )
-    shared.add_model(parser, optional=True)
-    parser.add_argument("--space", choices=SPACES, help="instead of a model: all networks of this sort")
+    arguments.add_model(parser, optional=True)
+    parser.add_argument("--space", choices=SPACES, help="instead of a model: all networks of this type")
     parser.add_argument(
         "--seconds",
         metavar="S",
-        type=values.seconds,
-        help="at most so long (default 15; a runtime that compiles: 120; a slow counter: more)",
+        type=arguments.seconds,
+        help="time to profile (default 15; a runtime that compiles: 120; a slow counter: more)",
     )
     parser.add_argument(
         "--target",
         metavar="SHARE",
-        type=values.share,
+        type=arguments.share,
         default=0.0,
-        help="stop at this expected error, as 3%% or 0.03 (default: use the time)",
+        help="stop at this expected error, as 3%% or 0.03 (default: use all of the time)",
     )
     parser.add_argument(
         "--out",
         metavar="FILE",
-        help="the profile's file (default: this device's own, in AMPERE_HOME or the user's data)",
+        help="the profile's file (default: this device's own, in AMPERE_HOME or the user's data folder)",
     )
-    shared.add_device(parser)
-    parser.add_argument("--foreign", action="store_true", help="extend a profile of another device all the same")
-    shared.add_method(parser)
-    shared.add_seed(parser)
-    shared.add_setup(parser)
-    shared.add_meter_choice(parser)
-    shared.add_meter(parser)
-    shared.add_output(parser)
+    arguments.add_device(parser)
+    arguments.add_other_device(parser)
+    arguments.add_method(parser)
+    arguments.add_seed(parser)
+    arguments.add_setup(parser)
+    arguments.add_meter_choice(parser)
+    arguments.add_meter(parser)
+    arguments.add_output(parser)
 
 
 def run(options: Namespace) -> None:
-    shared.use_meter(options)
+    from ampere import profile
+
     if bool(options.model) == bool(options.space):
         raise UsageError(f"name either a model or --space with one of {', '.join(SPACES)} (see ampere profile --help)")
-    asked_for = options.model or options.space
-    model = asked_model(Namespace(**{**vars(options), "model": asked_for}))
+    model = arguments.trainable_model(options.model or options.space, options)
     began = time.monotonic()
-    made = run_profiling(model, options, Path(options.out) if options.out else None, options.target)
+    with arguments.open_device(options) as device, Display(options.quiet) as display:
+        result = profile(
+            model,
+            seconds=options.seconds,
+            target=options.target,
+            out=options.out,
+            device=device,
+            method=options.method,
+            timing=options.timing,
+            watts_per_core=options.watts_per_core,
+            allow_other_device=options.allow_other_device,
+            seed=options.seed,
+            progress=display.progress,
+            notice=display.notice,
+            **arguments.given_setup(options),
+        )
     seconds = time.monotonic() - began
-    from ampere.cli.views.profile import show, to_json
-
     if options.json:
-        print_json(to_json(made, seconds))
+        print_json(to_json(result, seconds))
     else:
-        show(made, seconds, asked_for, options)
+        show(result, seconds, options)
+
+
+def to_json(result: ProfilingResult, seconds: float) -> dict[str, Any]:
+    profile = result.profile
+    return {
+        "path": str(result.path),
+        "expected_error": result.expected_error,
+        "seconds": seconds,
+        "thinking_seconds": result.thinking_seconds,
+        "profiling_seconds": profile.profiling_seconds,
+        "compile_seconds": _compile_seconds(profile),
+        "measurements": dict(Counter(o.purpose for o in profile.observations)),
+        "spaces": list(profile.spaces),
+        "refused": list(result.refused),
+        "resumed": result.resumed,
+        "method": profile.method,
+        "timing": profile.timing,
+        "meter": profile.meter.to_json(),
+        "setup": profile.setup.to_json(),
+    }
+
+
+def show(result: ProfilingResult, seconds: float, options: Namespace) -> None:
+    error, measurements = result.expected_error, f"{len(result.profile.observations)} measurements"
+    headline(
+        f"{measurements if error is None else f'expected error {units.percent(error)}'} after {units.seconds(seconds)}"
+    )
+    print_facts(_facts(result, seconds, options))
+
+
+def _facts(result: ProfilingResult, seconds: float, options: Namespace) -> Iterator[tuple[str, str]]:
+    from ampere.cli.wording import meter_line, setup_line
+
+    profile = result.profile
+    yield "setup", setup_line(profile.setup)
+    yield "profile", str(result.path)
+    simulated = "simulated " if profile.meter.simulated else ""
+    counts = Counter(o.purpose for o in profile.observations)
+    measured = ", ".join(f"{n} {PLURALS.get(purpose, purpose)}" for purpose, n in counts.most_common())
+    yield "measured", f"{measured}; in all {simulated}{units.seconds(profile.profiling_seconds)}"
+    yield "for", ", ".join(profile.spaces)
+    if compiled := _compile_seconds(profile):
+        yield "compiling", f"{units.seconds(compiled)} of that; it is in no figure of training"
+    yield "fitting", f"{units.percent(result.thinking_seconds / seconds)} of the time went into choosing and fitting"
+    if result.resumed:
+        yield "resumed", "a run that was stopped; its measurements are used"
+    for refusal in result.refused[:REFUSALS_SHOWN]:
+        yield "refused", refusal
+    if len(result.refused) > REFUSALS_SHOWN:
+        yield "refused", f"{len(result.refused) - REFUSALS_SHOWN} more"
+    yield "joules", meter_line(profile.meter)
+    yield "next", shlex.join(_next(result, options))
+
+
+def _compile_seconds(profile: Profile) -> float:
+    return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in profile.observations)
+
+
+def _next(result: ProfilingResult, options: Namespace) -> list[str]:
+    """The command that uses the profile."""
+    from ampere.devices.external_meters import LATER
+    from ampere.estimation.fitting import BY_LAYER
+
+    model = arguments.model_words(options.model or "MODEL", options)
+    if result.profile.meter.name == LATER:
+        return ["ampere", "attach", "FILE", "--to", str(result.path), "--time", "COLUMN", "--power", "COLUMN"]
+    if result.profile.method not in BY_LAYER:
+        return ["ampere", "validate", *model, "--methods", "all"]
+    place = ["--profile", str(result.path)] if options.out else []
+    device = ["--device", options.device] if options.device != "local" else []
+    setup = [word for name, value in arguments.given_setup(options).items() for word in (f"--{name}", str(value))]
+    return ["ampere", "estimate", *model, *place, *device, *setup]

@@ -4,78 +4,82 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ampere.cli import options as shared
-from ampere.cli.console import notice, print_json
-from ampere.cli.ensure_profile import profile_in
-from ampere.cli.model_argument import model_argument
-from ampere.cli.training_run import add_run, battery_joules, check_asked, iterations_asked
-
-if TYPE_CHECKING:
-    from ampere.core import Network
-    from ampere.reporting import Run, WrittenReport
+from ampere.cli import arguments
+from ampere.cli.console import Display, notice, print_json
+from ampere.core.errors import UsageError
 
 FORMATS = ("html", "svg", "png")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.describe(
+    arguments.describe(
         parser,
-        "Writes one HTML file that needs no network: what the device is, where the energy of each model goes and how "
-        "sure that is, what was learnt, how good it is, and what was doubted. With --format svg or png, the charts one "
-        "by one.",
-        "ampere report phone.json net.json --out phone.html            of a file of `ampere trace`, without PyTorch",
-        "ampere report phone.json tablet.json resnet                   of the first, with both devices side by side",
-        "ampere report here.json resnet --epochs 30 --samples 50000 --battery 15Wh",
-        "ampere report here.json cnn5 --validation cnn5-validation.json --format svg --out figures",
+        "Writes one HTML file that works offline: what the device is, where the energy of each model goes with how "
+        "much uncertainty, what was learnt, and how accurate it is. With --format svg or png, the charts one by one.",
+        "ampere report net.py:build                         with this device's profile",
+        "ampere report lenet5 cnn5 --out both.html          models side by side",
+        "ampere report phone.json net.json --out phone.html",
+        "ampere report resnet --profile phone.json --profile tablet.json",
+        "ampere report resnet --epochs 30 --samples 50000 --battery 15Wh",
+        "ampere report cnn5 --validation validation.json --format svg --out figures",
     )
-    parser.add_argument("profile", metavar="PROFILE", help="a file of `ampere profile --out FILE`, of any device")
-    models = (
-        f"{shared.MODEL}, or a file of `ampere trace`; none: only the device. Further profiles: devices side by side"
-    )
+    models = f"{arguments.MODEL}, or a file of `ampere trace`; a profile's file is used as with --profile"
     parser.add_argument("models", metavar="MODEL", nargs="*", help=models)
-    shared.add_input(parser)
+    arguments.add_input(parser)
     parser.add_argument(
-        "--validation", metavar="FILE", help="what `ampere validate --json` printed: unseen networks, and other methods"
+        "--validation", metavar="FILE", help="the output of `ampere validate --json`: accuracy on unseen networks"
     )
     parser.add_argument("--out", metavar="PATH", help="default report.html, or the folder report for svg and png")
     parser.add_argument("--format", choices=FORMATS, default="html", help="default html; svg and png are for papers")
-    add_run(parser)
-    shared.add_allocator(parser, "system")
-    shared.add_meter(parser, "the profile's own")
-    shared.add_output(parser)
+    arguments.add_run(parser)
+    arguments.add_allocator(parser, "system")
+    arguments.add_device(parser)
+    arguments.add_profile_choice(parser, several=True)
+    arguments.add_setup(parser)
+    arguments.add_meter(parser, "the profile's own")
+    arguments.add_output(parser)
 
 
 def run(options: Namespace) -> None:
-    check_asked(options)
-    battery = battery_joules(options)
-    written = _write(options, battery)
+    from ampere import report
+
+    arguments.check_run(options)
+    place = _place(options)
+    profiles = [*options.profile, *filter(_is_profile, options.models)]
+    specs = [spec for spec in options.models if not _is_profile(spec)]
+    if options.format == "png":
+        from ampere.reporting.plotting import need_matplotlib
+
+        need_matplotlib()
+    with arguments.open_device(options) as device, Display(options.quiet) as display:
+        written = report(
+            *(arguments.model(spec, options) for spec in specs),
+            profiles=profiles,
+            validation=options.validation,
+            iterations=options.iterations,
+            epochs=options.epochs,
+            samples=options.samples,
+            battery=options.battery,
+            out=place,
+            format=options.format,
+            **vars(arguments.api_options(options, device, display, profile=None)),
+        )
     if options.json:
-        print_json(written.to_json())
+        files = _files(place)
+        size = sum(path.stat().st_size for path in files)
+        print_json({"path": str(place), "files": list(map(str, files)), "bytes": size, "joules": written.origin})
     else:
-        charts = f"{len(written.report.charts)} charts"
-        notice(f"{charts} in {written.path}; joules are {written.report.origin}", options.quiet)
+        notice(f"{len(written.charts)} charts in {place}; joules are {written.origin}", options.quiet)
 
 
-def _write(options: Namespace, battery: float | None) -> WrittenReport:
-    from ampere.reporting import Run, write_report
-
-    profiles = [profile_in(Path(path)) for path in (options.profile, *filter(_is_profile, options.models))]
-    networks = [_network(model, options) for model in options.models if not _is_profile(model)]
-    runs: list[Run] = [
-        Run(iterations_asked(options, network.batch), battery, options.battery or "") for network in networks
-    ]
-    return write_report(
-        profiles,
-        networks,
-        options.out,
-        format=options.format,
-        runs=runs,
-        validation=options.validation,
-        allocator=options.allocator,
-        watts_per_core=options.watts_per_core,
-    )
+def _place(options: Namespace) -> Path:
+    if options.format != "html":
+        return Path(options.out or "report")
+    place = Path(options.out or "report.html")
+    if place.is_dir():
+        raise UsageError(f"{place} is a folder: name the file, such as {place / 'report.html'}")
+    return place
 
 
 def _is_profile(path: str) -> bool:
@@ -84,7 +88,5 @@ def _is_profile(path: str) -> bool:
     return path.endswith(".json") and is_document(Path(path), "profile")
 
 
-def _network(model: str, options: Namespace) -> Network:
-    from ampere.api import network_of
-
-    return network_of(model_argument(Namespace(model=model, input=options.input, batch=options.batch)))
+def _files(place: Path) -> list[Path]:
+    return sorted(place.iterdir()) if place.is_dir() else [place]

@@ -1,31 +1,26 @@
-"""`ampere validate`: estimates against real training."""
+"""`ampere validate`: estimates compared with real training."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ampere.cli import options as shared
-from ampere.cli import values
-from ampere.cli.baseline_profiles import rivals
-from ampere.cli.console import notice, print_json
-from ampere.cli.ensure_profile import ensure_profile
-from ampere.cli.model_argument import asked_model, name_of
-from ampere.cli.picture import picture_place
-from ampere.cli.progress import of_validating, reporting
-from ampere.core.errors import DeviceError
+from ampere.cli import arguments
+from ampere.cli.console import Display, bar, headline, notice, plot_path, print_facts, print_json, print_table
+from ampere.core import units
+from ampere.core.setup import ALLOCATORS
 
 if TYPE_CHECKING:
-    from ampere.evaluation.validation import Validation
-    from ampere.models.loading import LoadedModel
-    from ampere.storage.profile import Profile
+    from ampere.validation.validate import Validation
+
+REPEATED, MARK, BAR = "repeatability", "→", 12
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    shared.describe(
+    arguments.describe(
         parser,
-        "Really trains random networks like the model that the profile never saw, each twice, and compares what was "
+        "Really trains random networks like the model that the profile has not seen, each twice, and compares what was "
         "measured with the estimates of Ampere and of simpler methods. Profiles first where that is needed.",
         "ampere validate lenet5",
         "ampere validate resnet --networks 20 --seed 1 --plot resnet.png",
@@ -33,11 +28,17 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere validate net.py:build --networks 30 --json --no-plot",
         "ampere validate cnn5 --device simulated:xavier",
     )
-    shared.add_model(parser)
+    arguments.add_model(parser)
     parser.add_argument(
-        "--rounds", metavar="N", type=values.count, default=4, help="blocks in each of the two measurements (default 4)"
+        "--rounds",
+        metavar="N",
+        type=arguments.count,
+        default=4,
+        help="blocks in each of the two measurements (default 4)",
     )
-    parser.add_argument("--networks", metavar="N", type=values.count, default=60, help="how many to train (default 60)")
+    parser.add_argument(
+        "--networks", metavar="N", type=arguments.count, default=60, help="how many to train (default 60)"
+    )
     parser.add_argument(
         "--plot", metavar="FILE", help="draw estimates against measurements (default validate-MODEL.png)"
     )
@@ -45,71 +46,71 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--methods",
         metavar="NAMES",
-        help="compare these, separated by commas, or all; each on measurements of its own where it needs them, "
-        "profiled for as long (default: all that can learn from the usual profile)",
+        help="compare these, separated by commas, or all; where a method needs measurements of its own, it is profiled "
+        "for as long (default: all that can learn from the usual profile)",
     )
-    shared.add_allocator(parser, "tuned")
-    shared.add_device(parser)
-    shared.add_profiling(parser)
-    shared.add_setup(parser)
-    shared.add_output(parser)
+    arguments.add_allocator(parser, "tuned")
+    arguments.add_device(parser)
+    arguments.add_profile_choice(parser)
+    arguments.add_other_device(parser)
+    arguments.add_setup(parser)
+    arguments.add_output(parser)
 
 
 def run(options: Namespace) -> None:
-    model = asked_model(options)
-    methods = _methods(options)
-    plot = picture_place(options, f"validate-{name_of(model).replace(':', '-')}.png")
-    profile = ensure_profile(model, options).profile
-    others = rivals(model, options, methods or ())
-    validation = _validate(model, profile, others, methods, options)
+    from ampere import validate
+    from ampere.validation.methods import names
+
+    methods = names(options.methods) if options.methods is not None else None
+    model = arguments.trainable_model(options.model, options)
+    name = (options.model if isinstance(model, str) else model.name).replace(":", "-").replace("/", "-")
+    plot = plot_path(options.plot, options.no_plot, f"validate-{name}.png", options.quiet)
+    with arguments.open_device(options) as device, Display(options.quiet) as display:
+        asked = arguments.api_options(options, device, display)
+        validation = validate(model, methods=methods, networks=options.networks, rounds=options.rounds, **vars(asked))
     if options.json:
         print_json(validation.to_json())
     else:
-        from ampere.cli.views.validation import show
-
         show(validation)
     if plot:
-        _draw(validation, plot, options.quiet)
+        from ampere.reporting.plotting import scatter
+
+        scatter(validation, plot)
+        notice(f"drawn in {plot}", options.quiet)
 
 
-def _methods(options: Namespace) -> tuple[str, ...] | None:
-    if options.methods is None:
-        return None
-    from ampere.baselines.answers import names
-
-    return names(options.methods)
-
-
-def _validate(
-    model: str | LoadedModel,
-    profile: Profile,
-    others: list[Profile],
-    methods: tuple[str, ...] | None,
-    options: Namespace,
-) -> Validation:
-    from ampere.api import validate
-
-    with reporting(f"training {options.networks} networks", options.quiet) as report:
-        validation = validate(
-            model,
-            profile,
-            others=others,
-            methods=methods,
-            networks=options.networks,
-            rounds=options.rounds,
-            seed=options.seed,
-            allocator=options.allocator,
-            device=options.device,
-            on_progress=of_validating(report),
-        )
-    if not validation.rows:
-        told = next(iter(validation.left_out), "close other programs and try again")
-        raise DeviceError(f"no network gave a usable figure: {told}")
-    return validation
+def show(validation: Validation) -> None:
+    ours = validation.mape[validation.method]
+    headline(f"{validation.model}: estimates are {units.percent(ours)} off on {len(validation.rows)} unseen networks")
+    print()
+    print_table(["  method", "what it is", ">profiled", ">MAPE", "|"], _rows(validation))
+    print()
+    print_facts(_facts(validation))
 
 
-def _draw(validation: Validation, path: Path, quiet: bool) -> None:
-    from ampere.reporting import draw_validation
+def _rows(validation: Validation) -> Iterator[tuple[str, ...]]:
+    """The best first, with the profile's own method marked; measuring a second time is ranked among them."""
+    from ampere.validation.methods import title
 
-    draw_validation(validation.to_json(), path)
-    notice(f"drawn in {path}", quiet)
+    errors = {**validation.mape, REPEATED: validation.repeatability_mape}
+    largest = max(errors.values()) or 1.0
+    for method, error in sorted(errors.items(), key=lambda item: item[1]):
+        what = "measuring the same networks a second time" if method == REPEATED else title(method)
+        profiled = units.seconds(validation.seconds[method]) if method in validation.seconds else ""
+        name = f"{MARK} {method}" if method == validation.method else f"  {method}"
+        yield name, what, profiled, units.percent(error), bar(error / largest, BAR)
+
+
+def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
+    from ampere.cli.wording import meter_line
+
+    low, high = min(r.actual for r in validation.rows), max(r.actual for r in validation.rows)
+    yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
+    for reason in dict.fromkeys(validation.left_out):
+        yield "left out", f"{validation.left_out.count(reason)} more: {reason}"
+    yield "coverage", f"{units.percent(validation.coverage90)} of them lie in the estimate's 90 % interval"
+    simulated = "simulated " if validation.meter.simulated else ""
+    yield "profiling", f"{simulated}{units.seconds(validation.profiling_seconds)}"
+    yield "device", validation.device
+    yield "joules", meter_line(validation.meter)
+    yield "assumes", ALLOCATORS[validation.allocator]

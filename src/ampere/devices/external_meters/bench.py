@@ -6,7 +6,6 @@ pattern found in the log -> clocks aligned -> a block's windows by the device's 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -196,9 +195,8 @@ def part_seconds(interval: float) -> float:
     return max(LEAST_PART_SECONDS, ROWS_IN_PART * interval)
 
 
-def logged_meter() -> LoggedMeter | None:
-    """The one that AMPERE_METER names, if it names a log or a phone's battery."""
-    asked = os.environ.get("AMPERE_METER", "")
+def logged_meter(asked: str) -> LoggedMeter | None:
+    """The meter of that name, if it is a log or a phone's battery; None where a worker reads the meter."""
     return _opened(asked) if asked.startswith(PREFIX) or asked.partition(":")[0] == PHONE else None
 
 

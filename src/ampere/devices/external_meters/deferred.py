@@ -43,7 +43,7 @@ class LaterMeter(LoggedMeter):
 
     def around(self, request: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
         if request.get("pairing") == "plain":
-            raise UsageError(f"--meter {NAME} needs a yardstick beside each block: leave out --protocol wallclock")
+            raise UsageError(f"--meter {NAME} needs the yardstick in each block: leave out --timing wallclock")
         with self._one_at_a_time:
             pattern = self._pattern(ask) if request["do"] == "block" else ()
             return self._modelled(self.told(ask(request)), pattern)

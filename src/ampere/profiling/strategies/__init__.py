@@ -22,5 +22,5 @@ def find_strategy(method: str, protocol: str = "yardstick") -> Strategy:
         raise UsageError(f"there is no way to profile called {method!r}: {hint}")
     found: Strategy = import_module(f"{__name__}.{method}").STRATEGY
     if protocol not in found.protocols:
-        raise UsageError(f"--method {method} is timed by {' or '.join(found.protocols)} only: leave out --protocol")
+        raise UsageError(f"--method {method} is timed by {' or '.join(found.protocols)} only: leave out --timing")
     return found

@@ -44,5 +44,5 @@ def test_a_simulated_device_has_stages_too(profiled_by, method):
 
 
 def test_stages_are_not_timed_by_the_clock(here, refused):
-    ran = here("profile", "lenet5", "--method", "kernels", "--protocol", "wallclock", "--seconds", 9)
-    refused(ran, 2, "kernels", "--protocol")
+    ran = here("profile", "lenet5", "--method", "kernels", "--timing", "wallclock", "--seconds", 9)
+    refused(ran, 2, "kernels", "--timing")

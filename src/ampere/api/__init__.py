@@ -1,0 +1,55 @@
+"""What users call, and what the command line is made of."""
+
+from ampere.models.loading import load_model
+from ampere.profiling.measuring import MeasuredStep
+from ampere.profiling.running import ProfilingResult
+
+from .estimating import device, estimate, measure, profile
+from .models import Model, ResolvedModel, resolve, trace
+from .options import OptionKeywords, Options, Progress
+from .profiles import (
+    CERTAIN_ENOUGH,
+    ProfiledEstimate,
+    at_current_speed,
+    ensure_profile,
+    estimator_of,
+    load_profile,
+    profile_options,
+    profile_path,
+    stored_profile,
+    unsupported_layers,
+)
+from .using import compare, load_pruned, prune, report, search, validate
+
+__all__ = [
+    "CERTAIN_ENOUGH",
+    "MeasuredStep",
+    "Model",
+    "OptionKeywords",
+    "Options",
+    "ProfiledEstimate",
+    "ProfilingResult",
+    "Progress",
+    "ResolvedModel",
+    "at_current_speed",
+    "compare",
+    "device",
+    "ensure_profile",
+    "estimate",
+    "estimator_of",
+    "load_model",
+    "load_profile",
+    "load_pruned",
+    "measure",
+    "profile",
+    "profile_options",
+    "profile_path",
+    "prune",
+    "report",
+    "resolve",
+    "search",
+    "stored_profile",
+    "trace",
+    "unsupported_layers",
+    "validate",
+]

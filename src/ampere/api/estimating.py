@@ -1,0 +1,227 @@
+"""What one model costs: estimated, profiled, measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ampere.core.errors import ModelError, UsageError
+from ampere.devices import LOCAL, Device, check_same_meter
+from ampere.estimation.estimate import Estimate, Estimator
+from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.profiling.capabilities import check_setup, itself, runs_own_code
+from ampere.profiling.measuring import MeasuredStep, MeasureProgress, measure_experiment
+from ampere.profiling.overheads import Timed, time_evaluating, time_loading
+from ampere.profiling.running import ProfilingResult
+from ampere.storage.profile import Profile
+
+from .models import Model, ResolvedModel, resolve
+from .options import AnyProfile, Options, Progress
+from .profiles import at_current_speed, ensure_profile, run_profiling, stored_profile
+
+OVERHEADS_AT_MOST = 3.0  # seconds of timing each
+
+
+def device(
+    spec: str = LOCAL,
+    *,
+    meter: str | None = None,
+    watts_per_core: float | None = None,
+    compile_limit: float | None = None,
+    seed: int = 0,
+) -> Device:
+    """A device to use for many calls; close it, or use it in a `with` block.
+
+    `spec` is `local`, `ssh://user@host`, `tcp://host:port`, `simulated:NAME` or `replayed:FILE`. `meter` and
+    `compile_limit` (seconds) default to AMPERE_METER and AMPERE_COMPILE_LIMIT; `seed` is for simulated devices.
+    """
+    return Device(spec, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit, seed=seed)
+
+
+def estimate(
+    model: Model,
+    inputs: Any = None,
+    *,
+    profile: AnyProfile | None = None,
+    device: str | Device = LOCAL,
+    runtime: str | None = None,
+    optimizer: str | None = None,
+    dtype: str | None = None,
+    threads: int | None = None,
+    method: str = "additive",
+    timing: str = "yardstick",
+    seconds: float | None = None,
+    meter: str | None = None,
+    watts_per_core: float | None = None,
+    compile_limit: float | None = None,
+    allocator: str = "system",
+    current_speed: bool = False,
+    allow_other_device: bool = False,
+    extend: bool = True,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> Estimate:
+    """What one training iteration of a model will cost, by layer, with its standard deviation.
+
+    The model is not trained. The device's own profile is used; it is made or extended first where it is not certain
+    enough of the model, for `seconds`, unless `extend` is False. A `profile` that is given is used as it is.
+
+    Args:
+        model: a family (`"lenet5"`), `"file.py:function"`, a network file, a module with `inputs`, a function that
+            builds one, or what `load_model` and `trace` return.
+        inputs: example inputs of a module, or their shape as in `"10x1x28x28"`; the batch comes first.
+        profile: a file, or what `ampere.profile` made.
+        device: where it will be trained; a name, or what `ampere.device` opened.
+        seconds: how long to profile where that is needed; by default 15, and more for a slow counter or a compiler.
+        allocator: `"system"` for a plain training loop, `"tuned"` for one whose allocator keeps its memory.
+        current_speed: for the device as fast as it is now, instead of as it was when profiled.
+        progress: called with a Progress while it profiles.
+        notice: called with one line for each thing to know, such as why the device is profiled.
+    """
+    inputs, profile = profile_apart(inputs, profile)
+    options = Options(
+        profile=profile, device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads,
+        method=method, timing=timing, seconds=seconds, meter=meter, watts_per_core=watts_per_core,
+        compile_limit=compile_limit, allocator=allocator, allow_other_device=allow_other_device, extend=extend,
+        seed=seed, progress=progress, notice=notice,
+    )  # fmt: skip
+    with options.opened() as options:
+        known = ensure_profile(model, options, inputs)
+        return (at_current_speed(known, options) if current_speed else known).estimate
+
+
+def profile(
+    model: Model,
+    inputs: Any = None,
+    *,
+    seconds: float | None = None,
+    target: float = 0.0,
+    out: Path | str | None = None,
+    device: str | Device = LOCAL,
+    runtime: str | None = None,
+    optimizer: str | None = None,
+    dtype: str | None = None,
+    threads: int | None = None,
+    method: str = "additive",
+    timing: str = "yardstick",
+    meter: str | None = None,
+    watts_per_core: float | None = None,
+    compile_limit: float | None = None,
+    allow_other_device: bool = False,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> ProfilingResult:
+    """Trains small networks like the model on a device, and stores what was learnt.
+
+    A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the device's own,
+    simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out` is the profile's
+    file; by default it is the device's own. A live module is profiled from the layers of its trace.
+    """
+    if not 0 <= target < 1:
+        raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
+    options = Options(
+        device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads, method=method,
+        timing=timing, seconds=seconds, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit,
+        allow_other_device=allow_other_device, seed=seed, progress=progress, notice=notice,
+    )  # fmt: skip
+    subject = resolve(model, inputs)
+    if not subject.trainable:
+        raise UsageError(f"{subject.name} is a network, which cannot be trained: name the model itself")
+    with options.opened_device() as opened:
+        watts = options.watts_on(opened)
+        if watts is not None and watts_in(opened.meter.scope) is None:
+            raise UsageError(f"joules of {opened.spec} come from a counter: leave out --watts-per-core")
+        asked = replace(options, watts_per_core=watts)
+        return run_profiling(opened, subject, asked, target=target, out=Path(out) if out else None)
+
+
+def measure(
+    model: Model,
+    inputs: Any = None,
+    *,
+    seconds: float = 10.0,
+    data: str | None = None,
+    evaluation: bool = False,
+    profile: AnyProfile | None = None,
+    device: str | Device = LOCAL,
+    runtime: str | None = None,
+    optimizer: str | None = None,
+    dtype: str | None = None,
+    threads: int | None = None,
+    meter: str | None = None,
+    watts_per_core: float | None = None,
+    compile_limit: float | None = None,
+    allocator: str = "system",
+    allow_other_device: bool = False,
+    seed: int = 0,
+    progress: Callable[[Progress], None] | None = None,
+    notice: Callable[[str], None] | None = None,
+) -> MeasuredStep:
+    """What an iteration really costs: the model is trained on made-up data, in processes of its own.
+
+    By its own code where the device can run that. A live module is trained from the description of its layers instead,
+    and so is a model on another machine; `own_code` of the result says which. The estimate of a stored profile is
+    returned with it, where there is one. `data` names a function (`"file.py:function"`) that returns what a training
+    loop iterates over; with `evaluation` forward passes are timed too.
+    """
+    inputs, profile = profile_apart(inputs, profile)
+    options = Options(
+        profile=profile, device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads,
+        seconds=seconds, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit, allocator=allocator,
+        allow_other_device=allow_other_device, extend=False, seed=seed, progress=progress, notice=notice,
+    )  # fmt: skip
+    with options.opened() as options, options.opened_device() as opened:
+        return _measured(opened, resolve(model, inputs), options, seconds, data, evaluation)
+
+
+def _measured(
+    device: Device, subject: ResolvedModel, options: Options, seconds: float, data: str | None, evaluation: bool
+) -> MeasuredStep:
+    setup, profile = options.setup_on(device), stored_profile(options)
+    if profile:
+        check_same_meter(device, profile.meter)
+    check_setup(device, setup)
+    if not device.is_local and (data or evaluation):
+        raise UsageError(f"data and evaluation are timed on this machine, not on {device.spec}: leave them out")
+    if evaluation and setup.runtime != "torch":
+        raise UsageError(f"evaluation is timed with torch only, not with {setup.runtime}: leave one of them out")
+    modelled = watts_in(profile.meter.scope) if profile else None
+    watts = options.watts_on(device) or modelled or DEFAULT_WATTS_PER_CORE
+    experiment = itself(device, setup.runtime, subject.source()).under(device.allocator(options.allocator))
+    if left_out := len(subject.network.layers) - len(experiment.network.layers):
+        raise ModelError(
+            f"{left_out} layers of {subject.name} are known by their own code only, and a live module cannot be built "
+            "in another process: name the model as file.py:function"
+        )
+    overheads, each = list[Timed](), min(OVERHEADS_AT_MOST, seconds)
+    if data:
+        options.say(f"timing {data} ...")
+        overheads.append(time_loading(data, each, watts))
+    if evaluation:
+        options.say("timing evaluation ...")
+        overheads.append(time_evaluating(subject.name, experiment.subject, setup, each, watts))
+
+    def report(p: MeasureProgress) -> None:
+        options.report(f"training {subject.name}", p.elapsed, p.seconds, f"round {p.round}")
+
+    found = measure_experiment(experiment, setup, seconds, device, watts, profile, report)
+    beside = None
+    if profile:
+        estimator = Estimator(profile, watts if modelled else None)
+        beside = estimator.estimate(subject.network, options.allocator)
+    own_code = subject.own_code and runs_own_code(device, setup.runtime, subject.is_flax)
+    name, batch = subject.network.name or subject.name, subject.network.batch
+    cpu = str(device.identity.get("cpu", device.identity["id"]))
+    return MeasuredStep.of(found, name, setup, batch, cpu, own_code, beside, tuple(overheads))
+
+
+def profile_apart(inputs: Any, profile: AnyProfile | None) -> tuple[Any, AnyProfile | None]:
+    """A profile may also follow the model: `estimate(network, "profile.json")`."""
+    names_file = isinstance(inputs, Path) or (isinstance(inputs, str) and not inputs[:1].isdigit())
+    if profile is None and (names_file or isinstance(inputs, (Profile, Estimator))):
+        return None, inputs
+    return inputs, profile

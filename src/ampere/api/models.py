@@ -1,0 +1,172 @@
+"""A model, however it is named: resolved once for a call, and traced once."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ampere.core import Network
+from ampere.core.errors import ModelError, UsageError
+from ampere.models.loading import (
+    LoadedModel,
+    _model_and_inputs,
+    find_space,
+    is_flax,
+    load_model,
+    need_a_library,
+    need_torch,
+)
+from ampere.models.spaces import Space
+from ampere.profiling.sources import LiveSource, Source, SpaceSource, source_of, trace_loaded
+
+# A family's name, `file.py:function`, a network file, a LoadedModel, a Network, a live module (with `inputs`, or as
+# `(module, inputs)`), or a function that builds one.
+Model = Any
+
+
+def trace(model: Any, inputs: Any, *, loss: Callable[[Any], Any] | None = None, name: str = "") -> Network:
+    """The layers of one training step of a model, without training it and without touching it."""
+    if is_flax(model):
+        from ampere.tracing.jax.trace import trace as trace_flax
+
+        if loss is not None:
+            raise UsageError("a flax model is traced with its usual loss: leave out loss")
+        return trace_flax(model, inputs, name=name)
+    from ampere.tracing.trace import trace as trace_model
+
+    return trace_model(model, inputs, loss=loss, name=name)
+
+
+class ResolvedModel:
+    """A model with a name; its layers are traced when they are first needed, and once."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        network: Network | None = None,
+        loaded: LoadedModel | None = None,
+        space: Space | None = None,
+    ) -> None:
+        self.name, self._network, self._loaded, self._space = name, network, loaded, space
+
+    @cached_property
+    def network(self) -> Network:
+        if self._network is not None:
+            return self._network
+        if self._space is not None:
+            return replace(self._source.original().network, name=self.name)
+        return trace_loaded(self.loaded)
+
+    @property
+    def trainable(self) -> bool:
+        """Whether it is more than a description of layers."""
+        return self._network is None
+
+    @property
+    def own_code(self) -> bool:
+        """Whether a worker process can build it by its own code; a live object exists in this process only."""
+        return self._space is not None or bool(self._loaded and self._loaded.factory)
+
+    @property
+    def is_flax(self) -> bool:
+        return self._loaded is not None and is_flax(self._loaded.model)
+
+    @cached_property
+    def loaded(self) -> LoadedModel:
+        if self._network is not None:
+            raise UsageError(f"{self.name} is a network, which cannot be trained: name the model itself")
+        return self._loaded or load_model(self.name)
+
+    def source(self) -> Source:
+        """Where networks like it come from."""
+        return self._source
+
+    @cached_property
+    def _source(self) -> Source:
+        if self._space is not None:
+            return SpaceSource(self._space)
+        if self._network is not None:
+            return LiveSource(self.name, self._network)
+        if self.loaded.space is not None and dict(self.loaded.arguments) == dict(self.loaded.space.default):
+            return source_of(self.loaded)
+        return source_of(self.loaded, self.network)
+
+
+def resolve(model: Model, inputs: Any = None) -> ResolvedModel:
+    """A family's name is checked at once and built later, while workers start; a user's code is run at once."""
+    if isinstance(model, ResolvedModel):
+        return model
+    if isinstance(model, tuple) and len(model) == 2 and inputs is None:
+        return resolve(*model)
+    if isinstance(model, (Network, Path)) or (isinstance(model, str) and model.endswith(".json")):
+        network = model if isinstance(model, Network) else _stored(Path(model), inputs)
+        return ResolvedModel(network.name or "network", network=network)
+    if isinstance(model, str) and ":" not in model and inputs is None:
+        space = find_space(model)
+        need_torch()
+        return ResolvedModel(model, space=space)
+    loaded = _loaded(model, inputs)
+    return ResolvedModel(loaded.name, loaded=loaded)
+
+
+def _stored(path: Path, inputs: Any) -> Network:
+    from ampere.storage.networks import load_network
+
+    if inputs is not None:
+        raise UsageError(f"{path} has its input already: trace the model again with another one")
+    return load_network(path)
+
+
+def _loaded(model: Model, inputs: Any) -> LoadedModel:
+    if isinstance(model, str):
+        need_a_library()
+        if inputs is None or isinstance(inputs, str):
+            return load_model(model, inputs)
+        return _with_inputs(load_model(model), inputs)
+    if isinstance(model, LoadedModel):
+        return model if inputs is None or inputs is model.inputs else _with_inputs(model, inputs)
+    if _is_module(model) or isinstance(model, tuple):
+        return _live(model, inputs)
+    if callable(model):
+        spec = _spec_of(model)
+        return _loaded(spec, inputs) if spec else _live(model(), inputs)
+    raise ModelError(
+        f"{type(model).__name__} is no model: give a name, a torch.nn.Module with its inputs, or a function that "
+        "builds one"
+    )
+
+
+def _is_module(model: Any) -> bool:
+    """Whoever made a module has imported its library."""
+    torch = sys.modules.get("torch")
+    return is_flax(model) or (torch is not None and isinstance(model, torch.nn.Module))
+
+
+def _live(built: Any, inputs: Any) -> LoadedModel:
+    """A module of this process, which no other process can build."""
+    module = built[0] if isinstance(built, tuple) else built
+    name = type(module).__name__
+    made = (module, inputs) if inputs is not None and not isinstance(inputs, str) else built
+    model, checked = _model_and_inputs(made, name, inputs if isinstance(inputs, str) else None)
+    return LoadedModel(model, checked, name, factory="")
+
+
+def _with_inputs(loaded: LoadedModel, inputs: Any) -> LoadedModel:
+    text = inputs if isinstance(inputs, str) else None
+    made = _model_and_inputs((loaded.model, None if text else inputs), loaded.name, text)
+    return replace(loaded, inputs=made[1], space=None)
+
+
+def _spec_of(function: Callable[..., Any]) -> str:
+    """`file.py:function` where a worker can find it there; "" of what a notebook or a script defines."""
+    name, module = getattr(function, "__qualname__", "."), getattr(function, "__module__", "__main__")
+    file = getattr(inspect.getmodule(function), "__file__", None)
+    if not file or module == "__main__" or not name.isidentifier() or not file.endswith(".py"):
+        return ""
+    return f"{file}:{name}"

@@ -1,0 +1,321 @@
+"""A profile that is certain enough of a model: the stored one, that one extended, or a new one.
+
+stored? --no--> make one -----------------------------+
+   | yes                                              v
+   +--> estimate --> certain enough, or not ours to extend? --yes--> done
+                            | no
+                            +--> profile more --> estimate again --> done
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ampere.core import Network, TrainingSetup
+from ampere.core.errors import AmpereError, DeviceError, Interrupted, ModelError, ProfileError, UsageError, WorkerError
+from ampere.core.units import percent
+from ampere.devices import Device
+from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.fitting import BY_LAYER, drift_share_in
+from ampere.profiling.meter_windows import steady_power
+from ampere.profiling.running import ProfilingResult, make_profile, usual_seconds
+from ampere.profiling.strategies.strategy import Goal
+from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
+from ampere.runtimes import description_of
+from ampere.runtimes.table import lacking
+from ampere.storage.places import default_path, journal_path, stored_setups
+from ampere.storage.profile import Profile, check_device, other_version
+from ampere.storage.recording import observations_from
+
+from .models import Model, ResolvedModel, resolve
+from .options import SETUP, Options
+
+CERTAIN_ENOUGH = 0.10  # standard deviation over joules
+CURRENT_SPEED_SECONDS = 1.0
+USUAL_METHOD = ("additive", "yardstick")
+
+
+@dataclass(frozen=True)
+class ProfiledEstimate:
+    """An estimate, and the profile that it comes from."""
+
+    profile: Profile
+    path: Path | None  # None of a profile that was given as an object
+    network: Network
+    estimator: Estimator
+    estimate: Estimate
+    unsupported: tuple[str, ...] = ()  # layers that the profile's runtime cannot train, each with the reason
+
+
+def ensure_profile(model: Model, options: Options, inputs: Any = None) -> ProfiledEstimate:
+    """An estimate of the model, from a profile that is made or extended first where that is needed and allowed."""
+    subject = resolve(model, inputs)
+    if isinstance(options.profile, (Profile, Estimator)):
+        given = options.profile.profile if isinstance(options.profile, Estimator) else options.profile
+        check_same_setup(given.setup, options, "the profile")
+        return _estimated(options.profile, None, subject, options.watts_per_core, options.allocator)
+    with options.opened_device() as device:
+        return _ensure_on(device, subject, options)
+
+
+def _ensure_on(device: Device, subject: ResolvedModel, options: Options) -> ProfiledEstimate:
+    _need_layers(options.method)
+    setup, watts = options.setup_on(device), options.watts_on(device)
+    path = Path(str(options.profile)) if options.profile else default_path(device.identity, setup, *_how(options))
+    may_profile = subject.trainable and not options.profile and options.extend
+    profile = _stored(device, path, options)
+    if profile is None:
+        profile = _first(device, setup, subject, path, options, may_profile)
+    elif changed := other_version(profile, device.identity):
+        options.say(changed)
+    known = _estimated(profile, path, subject, watts, options.allocator)
+    if may_profile and (why := _why_more(known, subject.name)):
+        options.say(f"profiling for {_seconds(device, setup, options):g} s more: {why}")
+        extended = run_profiling(device, subject, replace(options, watts_per_core=None)).profile
+        known = _estimated(extended, path, subject, watts, options.allocator)
+    return known
+
+
+def _how(options: Options) -> tuple[str, str]:
+    return options.method, options.timing
+
+
+def _need_layers(method: str) -> None:
+    """Refused before any time is spent on profiling."""
+    if method not in BY_LAYER:
+        raise UsageError(
+            f"--method {method} cannot estimate layer by layer: choose one of {', '.join(BY_LAYER)}; "
+            "`ampere validate --methods` compares the others"
+        )
+
+
+def _estimated(
+    profile: Profile | Estimator, path: Path | None, subject: ResolvedModel, watts: float | None, allocator: str
+) -> ProfiledEstimate:
+    estimator = profile if isinstance(profile, Estimator) else Estimator(profile, watts)
+    network, made = subject.network, estimator.profile
+    unsupported = unsupported_layers(network, made.setup.runtime)
+    return ProfiledEstimate(made, path, network, estimator, estimator.estimate(network, allocator), unsupported)
+
+
+def unsupported_layers(network: Network, runtime: str) -> tuple[str, ...]:
+    """The layers that a runtime cannot train, each with the reason."""
+    try:
+        description = description_of(runtime)
+    except WorkerError:  # a device's own, of which nothing is known here
+        return ()
+    return () if description.factories else tuple(lacking(network, description))
+
+
+# Stored profiles.
+
+
+def stored_profile(options: Options) -> Profile | None:
+    """The profile that the options name, or the device's own; None where it has none with measurements yet."""
+    if isinstance(options.profile, (Profile, Estimator)):
+        return options.profile if isinstance(options.profile, Profile) else options.profile.profile
+    with options.opened_device() as device:
+        path = Path(str(options.profile)) if options.profile else profile_path(device, options)
+        return _stored(device, path, options)
+
+
+def estimator_of(options: Options) -> Estimator:
+    """The estimator of a stored profile: nothing is profiled."""
+    if isinstance(options.profile, Estimator):
+        return options.profile
+    profile = stored_profile(options)
+    if profile is None:
+        raise ProfileError(
+            "this device has no profile yet: make one with `ampere profile MODEL` or ampere.profile(...)"
+        )
+    return Estimator(profile, options.watts_per_core)
+
+
+def profile_path(device: Device, options: Options) -> Path:
+    """Where the device's own profile of this setup is kept."""
+    return default_path(device.identity, options.setup_on(device), *_how(options))
+
+
+def _stored(device: Device, path: Path, options: Options) -> Profile | None:
+    if not options.profile:
+        profile = Profile.load(path) if path.exists() else None
+        return profile if profile and profile.observations else None
+    profile = load_profile(path)
+    check_device(profile, device.identity, options.allow_other_device)
+    check_same_setup(profile.setup, options, str(path))
+    return profile
+
+
+def load_profile(path: Path | str) -> Profile:
+    """The profile in a file, of whichever device."""
+    profile = Profile.load(Path(path))
+    if not profile.observations:
+        raise ProfileError(f"{path} holds no measurement: profile again, for longer")
+    return profile
+
+
+def check_same_setup(made_with: TrainingSetup, options: Options, where: str) -> None:
+    """Refuses options that contradict the setup that a profile was made with."""
+    for name, asked in options.named_setup.items():
+        known = getattr(made_with, name)
+        if asked != known:
+            raise UsageError(f"{where} was made with {name} {known}, not {asked}: leave out --{name}, or profile again")
+
+
+# Making a profile, and making it more certain.
+
+OPTIMIZER_NAMES = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}
+
+
+def _first(
+    device: Device, setup: TrainingSetup, subject: ResolvedModel, path: Path, options: Options, may_profile: bool
+) -> Profile:
+    which = f"this device{_missing(setup, stored_setups(device.identity))}"
+    if not may_profile:
+        command = f"ampere profile MODEL{profile_options(setup, options)}"
+        raise ProfileError(f"no profile of {which} yet: make one with `{command}`, or give --profile FILE")
+    options.say(f"no profile of {which} yet: making one in {_seconds(device, setup, options):g} s, once")
+    return run_profiling(device, subject, replace(options, watts_per_core=None)).profile
+
+
+def _missing(setup: TrainingSetup, stored: list[TrainingSetup]) -> str:
+    """What the setup has that no stored one has; "" where nothing is stored at all."""
+    if not stored:
+        return ""
+    fields = min(([f for f in SETUP if getattr(setup, f) != getattr(other, f)] for other in stored), key=len)
+    named = {
+        "optimizer": OPTIMIZER_NAMES.get(setup.optimizer, setup.optimizer),
+        "dtype": setup.dtype,
+        "threads": f"{setup.threads} thread{'s' if setup.threads > 1 else ''}",
+    }
+    differing = " and ".join(named[field] for field in fields if field in named)
+    return (f" in {setup.runtime}" if "runtime" in fields else "") + (f" with {differing}" if differing else "")
+
+
+def _why_more(known: ProfiledEstimate, name: str) -> str:
+    """Why the profile is not certain enough of the model; "" where it is."""
+    estimate, profile = known.estimate, known.profile
+    unknown = [*estimate.unprofiled, *estimate.extrapolated]
+    uncertain = name not in profile.spaces and estimate.stddev > CERTAIN_ENOUGH * estimate.joules
+    if not unknown and not uncertain:
+        return ""
+    if known.network.batch not in {o.network.batch for o in profile.observations}:
+        return f"batch {known.network.batch} was not profiled"
+    if unknown:
+        return f"no layers like {', '.join(unknown[:3])}{' ...' if unknown[3:] else ''} were profiled"
+    return f"the profile was made for {', '.join(profile.spaces)} and is not certain of this model"
+
+
+def run_profiling(
+    device: Device, subject: ResolvedModel, options: Options, *, target: float = 0.0, out: Path | None = None
+) -> ProfilingResult:
+    """Profiles the model on an open device, with progress; a run that is stopped says what is kept."""
+    setup, seconds = options.setup_on(device), _seconds(device, options.setup_on(device), options)
+    unusual = [word for word in _how(options) if word not in USUAL_METHOD]
+    task = " ".join([f"profiling {subject.name}", *unusual, *([f"in {options.runtime}"] if options.runtime else [])])
+    path = out or default_path(device.identity, setup, *_how(options))
+
+    def report(p: ProfilingProgress) -> None:
+        options.report(task, p.elapsed, p.seconds, _in_words(p))
+
+    try:
+        made = make_profile(
+            subject.source,
+            setup,
+            Goal(seconds, target),
+            device,
+            path=path,
+            watts_per_core=options.watts_per_core,
+            seed=options.seed,
+            allow_other_device=options.allow_other_device,
+            method=options.method,
+            timing=options.timing,
+            on_progress=report,
+        )
+    except KeyboardInterrupt:
+        raise Interrupted(_kept(path)) from None
+    if not made.profile.observations:
+        raise _nothing_measured(made, seconds)
+    return made
+
+
+def _seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
+    if options.seconds is not None:
+        return options.seconds
+    meter = device.meter
+    return usual_seconds(meter, device.capabilities(setup.runtime).compiles, steady_power(meter, *_how(options)))
+
+
+def _in_words(p: ProfilingProgress) -> str:
+    error = "" if p.expected_error is None else f", expected error {percent(p.expected_error)}"
+    compiling = f", {p.compile_seconds:.0f} s spent compiling" if p.compile_seconds else ""
+    return f"{max(0.0, p.seconds - p.elapsed):.0f} s left, {p.experiments} measurements{error}{compiling}"
+
+
+def _nothing_measured(made: ProfilingResult, seconds: float) -> AmpereError:
+    if made.refused:
+        return ModelError(f"nothing could be trained; the first of {len(made.refused)} was {made.refused[0]}")
+    return DeviceError(f"{seconds:g} s were over before anything was measured: give more time, as in --seconds 30")
+
+
+def _kept(path: Path) -> str:
+    journal = journal_path(path)
+    first = next(observations_from(journal), None) if journal.exists() else None
+    if first is None:
+        return "stopped before anything was measured"
+    if first.measurement.windows:
+        return f"stopped; a log that comes later is of one whole run: delete {journal}, or name another with --out"
+    return f"stopped; what was measured is kept in {journal}, the same command goes on from there"
+
+
+def profile_options(setup: TrainingSetup, options: Options) -> str:
+    """What follows `ampere profile MODEL` for the same device and setup; "" where both are the usual ones."""
+    usual = TrainingSetup()
+    named = {f: getattr(setup, f) for f in SETUP if getattr(setup, f) != getattr(usual, f)}
+    spec = options.device.spec if isinstance(options.device, Device) else options.device
+    if spec != "local":
+        named["device"] = spec
+        if options.runtime is None:  # it is the device's own
+            named.pop("runtime", None)
+    return "".join(f" --{name} {value}" for name, value in named.items())
+
+
+def baseline_profiles(
+    device: Device, subject: ResolvedModel, options: Options, methods: Sequence[str]
+) -> list[Profile]:
+    """Profiles for methods that learn from other measurements than ours: stored ones, or new ones made in as long."""
+    from ampere.validation.methods import campaign_of
+
+    ways = dict.fromkeys(campaign_of(method) for method in methods)
+    return [_baseline(device, subject, options, *way) for way in ways if way != USUAL_METHOD]
+
+
+def _baseline(device: Device, subject: ResolvedModel, options: Options, method: str, timing: str) -> Profile:
+    asked = replace(options, profile=None, method=method, timing=timing, watts_per_core=None)
+    stored = _stored(device, profile_path(device, asked), asked)
+    if stored is not None and subject.name in stored.spaces:
+        return stored
+    if not options.extend:
+        raise ProfileError(
+            f"this device has no profile of {subject.name} made with --method {method} --timing {timing}: "
+            "leave out --no-profiling, or fewer --methods"
+        )
+    return run_profiling(device, subject, asked).profile
+
+
+# The speed of the device at present.
+
+
+def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstimate:
+    """The same estimate, for a device that is as fast as it is now instead of as it was when profiled."""
+    profile = known.profile
+    options.say("measuring how fast the device is now ...")
+    with options.opened_device() as device:
+        now = device.worker().yardstick(CURRENT_SPEED_SECONDS, profile.setup.threads, profile.setup.runtime)
+    share = drift_share_in(profile.observations, profile.yardstick_seconds).part
+    condition = (now.cpu_seconds / profile.yardstick_seconds) ** share
+    allocator = options.allocator
+    return replace(known, estimate=known.estimator.estimate(known.network, allocator, condition))

@@ -1,0 +1,398 @@
+"""What estimates are used for: comparing, pruning, searching, validating, reporting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ampere.comparison import Comparison, Ranking, rank
+from ampere.comparison import compare as compare_networks
+from ampere.core.errors import DeviceError, ModelError, UsageError
+from ampere.devices import check_same_meter
+from ampere.estimation.estimate import Estimator, joules_in
+from ampere.meters import watts_in
+from ampere.models.loading import refuse_flax
+from ampere.profiling.capabilities import built_by, check_builds, check_setup
+from ampere.runtimes.table import refusal
+from ampere.storage.profile import Profile
+from ampere.validation.validate import ROUNDS, Validation, measure_twice, unseen
+from ampere.validation.validate import compare as compare_methods
+
+from .estimating import profile_apart
+from .models import Model, ResolvedModel, resolve
+from .options import AnyProfile, DeviceKeywords, OptionKeywords, Options
+from .profiles import (
+    baseline_profiles,
+    check_same_setup,
+    ensure_profile,
+    load_profile,
+    stored_profile,
+    unsupported_layers,
+)
+
+if TYPE_CHECKING:
+    from torch import nn
+    from typing_extensions import Unpack
+
+    from ampere.pruning.checking import Place
+    from ampere.pruning.result import Pruned
+    from ampere.reporting import Report
+    from ampere.searching.result import Found
+    from ampere.searching.spaces import Values
+    from ampere.searching.training import Train
+
+
+def compare(
+    *models: Model,
+    inputs: Any = None,
+    profiles: Sequence[AnyProfile] = (),
+    runtimes: Sequence[str] = (),
+    **options: Unpack[OptionKeywords],
+) -> Comparison | Ranking:
+    """Which of several models is cheaper to train, with the probability of that; or where one model is cheapest.
+
+    Several models are compared on the device, or with each of the `profiles` or `runtimes`. One model alone is ranked
+    over these. Profiles may also follow the models. The other keywords are those of `estimate`.
+    """
+    asked = Options(**options)
+    given = [*profiles, *(m for m in models if isinstance(m, (Profile, Estimator)))]
+    given += [asked.profile] if asked.profile is not None else []
+    subjects = [resolve(m, inputs) for m in models if not isinstance(m, (Profile, Estimator))]
+    if runtimes and (given or asked.runtime):
+        other = "profiles, which have their own" if given else "runtime"
+        raise UsageError(f"runtimes does not go with {other}: leave out one of them")
+    if not subjects or (len(subjects) == 1 and max(len(given), len(runtimes)) < 2):
+        name = subjects[0].name if subjects else "nothing"
+        raise UsageError(f"{name} alone is compared with nothing: name another model, two runtimes or two profiles")
+    if given:
+        estimators, names = _with_profiles(subjects, given, asked)
+    else:
+        estimators, names = _in_runtimes(subjects, runtimes, asked), []
+    networks = [subject.network for subject in subjects]
+    if len(networks) == 1:
+        return rank(networks[0], estimators, asked.allocator, names)
+    if len(networks) > 2:
+        raise UsageError(f"{len(networks)} models: two can be compared")
+    return compare_networks(networks[0], networks[1], estimators, asked.allocator, names)
+
+
+def _with_profiles(
+    subjects: Sequence[ResolvedModel], given: Sequence[AnyProfile], options: Options
+) -> tuple[list[Estimator], list[str]]:
+    """An estimator of each profile, whichever device it is of, and the names of those that are files."""
+    estimators = []
+    for one in given:
+        if isinstance(one, Estimator):
+            estimators.append(one)
+            continue
+        known = one if isinstance(one, Profile) else load_profile(one)
+        check_same_setup(known.setup, options, str(one) if not isinstance(one, Profile) else "the profile")
+        if "worker" not in known.device:  # a worker of others knows by itself what it can build
+            for subject in subjects:
+                if lacks := list(unsupported_layers(subject.network, known.setup.runtime)):
+                    where = one if not isinstance(one, Profile) else f"the profile of {known.setup.runtime}"
+                    raise ModelError(f"{refusal(known.setup.runtime, lacks)} of {subject.name}: leave out {where}")
+        estimators.append(Estimator(known, options.watts_per_core))
+    files = all(isinstance(one, (str, Path)) for one in given)
+    return estimators, [Path(str(one)).stem for one in given] if files else []
+
+
+def _in_runtimes(subjects: Sequence[ResolvedModel], runtimes: Sequence[str], options: Options) -> list[Estimator]:
+    """An estimator of each runtime of the device, from one profile that is certain of all models."""
+    with options.opened() as options, options.opened_device() as opened:
+        settings = [replace(options, runtime=name) for name in runtimes or (options.runtime,)]
+        if runtimes:  # before any time is spent on the first
+            for subject in subjects:
+                for setting in settings:
+                    setup = setting.setup_on(opened)
+                    if setting.extend and subject.trainable:
+                        check_setup(opened, setup)
+                    check_builds(subject.network, subject.name, setup.runtime, opened.capabilities(setup.runtime))
+        return [[ensure_profile(subject, setting) for subject in subjects][-1].estimator for setting in settings]
+
+
+def prune(
+    model: Model,
+    inputs: Any = None,
+    budget: str | float | None = None,
+    profile: AnyProfile | None = None,
+    strategy: str = "energy",
+    *,
+    keep: Sequence[str] = (),
+    confidence: float = 0.5,
+    iterations: int | None = None,
+    battery: str | None = None,
+    short_training: Callable[[nn.Module], float] | None = None,
+    check: bool | None = None,
+    out: Path | str | None = None,
+    **options: Unpack[DeviceKeywords],
+) -> Pruned:
+    """A copy of the model with fewer channels, whose training stays inside a budget; the model itself is not changed.
+
+    `budget` is a share (0.5 or "50%"), joules of an iteration ("5mJ"), of a run of `iterations`, or of a battery.
+    `short_training` takes a candidate of the random strategy and returns its loss after a few of your own steps.
+    `check` trains original and result on the device for some seconds in turn, to see that the budget holds; by default
+    where the device's own profile is used. `out` saves the result as .json or .pt2. The other keywords are those of
+    `estimate`.
+    """
+    from ampere.pruning.place import opened_place, why_not
+    from ampere.pruning.pruning import prune as prune_model
+    from ampere.pruning.saving import check_place, save
+
+    asked = replace(Options(**options), profile=profile)
+    subject = resolve(model, inputs)
+    loaded, joules = subject.loaded, joules_in(battery) if battery else None
+    refuse_flax(loaded.model, "pruned")
+    budget = _checked_budget(budget, loaded.model, iterations, joules, keep)
+    if out:
+        check_place(Path(out))
+    with asked.opened() as asked, asked.opened_device() as opened:
+        known = ensure_profile(subject, asked)
+        unmeasured = "as asked for" if check is False else ""
+        if check is None and isinstance(profile, (Profile, Estimator)):
+            unmeasured = "the profile was given: check=True measures"
+        unmeasured = unmeasured or ("" if check else why_not(opened, known.profile, known.network))
+        at: AbstractContextManager[Place | None] = nullcontext()
+        if not unmeasured:
+            at = opened_place(loaded, opened, known.profile, asked.allocator, subject.network)
+        with at as place:
+            pruned = prune_model(
+                loaded.model,
+                loaded.inputs,
+                budget,
+                known.estimator,
+                strategy,
+                keep=keep,
+                confidence=confidence,
+                iterations=iterations,
+                battery_joules=joules,
+                allocator=asked.allocator,
+                seed=asked.seed,
+                name=subject.network.name,
+                short_training=short_training,
+                place=place,
+                on_progress=lambda done, total, text: asked.report("pruning", done, total, text),
+            )
+    written = save(pruned, loaded.model, loaded.inputs, Path(out)) if out else []
+    return replace(pruned, unmeasured=unmeasured, written=tuple(written))
+
+
+def _checked_budget(
+    budget: str | float | None, model: nn.Module, iterations: int | None, battery: float | None, keep: Sequence[str]
+) -> str | float:
+    """Refuses what cannot be pruned before any time is spent on profiling."""
+    from ampere.pruning.budget import joules_allowed
+    from ampere.pruning.probing import refuse_unknown
+    from ampere.pruning.structure import need_torch_pruning
+
+    if budget is None:
+        raise UsageError("a budget is missing: give a share or joules, such as budget='50%' or budget='5mJ'")
+    joules_allowed(budget, 1.0, iterations, battery)
+    refuse_unknown(model, keep)
+    need_torch_pruning()
+    return budget
+
+
+def load_pruned(path: Path | str, model: nn.Module) -> nn.Module:
+    """The pruned model that a file of `prune(..., out="pruned.json")` describes.
+
+    `model` is the original, freshly built by its own code. It is changed in place, and returned.
+    """
+    from ampere.pruning.saving import load
+
+    return load(path, model)
+
+
+def search(
+    space: str,
+    budget: str | float,
+    *profiles: AnyProfile,
+    optimizers: Sequence[str] = (),
+    train: str | Train | None = None,
+    vary: Mapping[str, Values] | None = None,
+    batches: Sequence[int] = (),
+    candidates: int | None = None,
+    trials: int = 12,
+    steps: int = 300,
+    confidence: float = 0.9,
+    iterations: int | None = None,
+    battery: str | None = None,
+    input: str | None = None,
+    on_trial: Callable[[Found], None] = lambda found: None,
+    **options: Unpack[OptionKeywords],
+) -> Found:
+    """The best networks of a space inside an energy budget: many are compared by their estimates, a few are trained.
+
+    `space` is a family, a general space, or `file.py:function` whose arguments `vary`. Each of the `optimizers` has a
+    profile of its own, made where it is missing. `train(model, candidate)` returns an accuracy from 0 to 1; `trials=0`
+    trains nothing. `on_trial` is called after each. The other keywords are those of `estimate`.
+    """
+    from ampere.searching.searching import allowed_joules, space_of
+    from ampere.searching.searching import search as search_space
+    from ampere.searching.training import of_user
+
+    asked = Options(**options)
+    space_of(space, vary or {}, batches, input, asked.seed)  # what makes no sense is refused before profiling
+    allowed_joules(budget, 1.0, iterations, joules_in(battery) if battery else None)
+    run = of_user(train) if isinstance(train, str) and trials else train
+    estimators = _by_optimizer(space, input, profiles, optimizers, asked)
+    return search_space(
+        space,
+        budget,
+        *estimators,
+        train=run,
+        vary=vary,
+        batches=batches,
+        candidates=candidates,
+        trials=trials,
+        steps=steps,
+        confidence=confidence,
+        iterations=iterations,
+        battery=battery,
+        allocator=asked.allocator,
+        input=input,
+        seed=asked.seed,
+        on_progress=lambda done, total, text: asked.report(f"searching {space}", done, total, text),
+        on_trial=on_trial,
+    )
+
+
+def _by_optimizer(
+    space: str, input: str | None, profiles: Sequence[AnyProfile], optimizers: Sequence[str], options: Options
+) -> list[Estimator]:
+    """An estimator for each optimizer: of the profiles given, or of the device's own."""
+    given = [*profiles, *([options.profile] if options.profile is not None else [])]
+    if not given:
+        subject = resolve(space, input)
+        names = optimizers or (options.optimizer or "sgd",)
+        with options.opened() as opened:
+            return [ensure_profile(subject, replace(opened, optimizer=name)).estimator for name in names]
+    with options.opened() as opened:
+        known = [_estimator(one, opened) for one in given]
+    there = {estimator.profile.setup.optimizer for estimator in known}
+    for name in optimizers:
+        if name not in there:
+            raise UsageError(
+                f"no profile given is of {name}, but of {', '.join(sorted(there))}: leave out --optimizers, "
+                f"or make one with `ampere profile --optimizer {name}`"
+            )
+    return [estimator for estimator in known if estimator.profile.setup.optimizer in (optimizers or there)]
+
+
+def _estimator(given: AnyProfile, options: Options) -> Estimator:
+    if isinstance(given, Estimator):
+        return given
+    known = stored_profile(replace(options, profile=given, optimizer=None))
+    assert known is not None  # a file that is named is there, or refused
+    return Estimator(known, options.watts_per_core)
+
+
+def validate(
+    model: Model,
+    inputs: Any = None,
+    *,
+    methods: Sequence[str] | None = None,
+    networks: int = 60,
+    rounds: int = ROUNDS,
+    others: Sequence[Profile] = (),
+    **options: Unpack[OptionKeywords],
+) -> Validation:
+    """Really trains random networks like the model that were not profiled, and compares the estimates of every method.
+
+    `methods` names those to compare, each on measurements of its own where it needs them, profiled for as long; by
+    default all that can learn from the usual profile. `others` are further profiles to learn from. The allocator is
+    "tuned" unless another one is named. The other keywords are those of `estimate`.
+    """
+    inputs, given = profile_apart(inputs, options.get("profile"))
+    asked = replace(Options(**options), profile=given, allocator=options.get("allocator", "tuned"))
+    if networks < 1:
+        raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
+    if rounds < 1:
+        raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
+    subject = resolve(model, inputs)
+    with asked.opened() as asked, asked.opened_device() as opened:
+        profile = _to_validate(subject, asked)
+        check_setup(opened, profile.setup)
+        check_same_meter(opened, profile.meter)
+        every = (*others, *baseline_profiles(opened, subject, asked, methods or ()))
+        source = built_by(opened, profile.setup.runtime, subject.source())
+        allocator = opened.allocator(asked.allocator)
+        experiments = [e.under(allocator) for e in unseen(source, (profile, *every), networks, asked.seed)]
+        task, left_out = f"training {len(experiments)} networks", dict[int, str]()
+        with opened.fresh(watts_in(profile.meter.scope), asked.seed + 1) as workers:
+            pairs = measure_twice(
+                experiments,
+                workers[allocator],
+                profile,
+                asked.seed,
+                lambda done, total: asked.report(task, done, total, f"{done} of {total} blocks"),
+                rounds,
+                left_out,
+            )
+    found = compare_methods(subject.name, pairs, profile, allocator, every, methods)
+    if not found.rows:
+        reason = next(iter(left_out.values()), "close other programs and try again")
+        raise DeviceError(f"no network gave a usable figure: {reason}")
+    return replace(found, left_out=tuple(left_out.values()))
+
+
+def _to_validate(subject: ResolvedModel, options: Options) -> Profile:
+    """A profile that was given may be of any method; the device's own must estimate layer by layer."""
+    if isinstance(options.profile, Profile):
+        return options.profile
+    return ensure_profile(subject, options).profile
+
+
+def report(
+    *models: Model,
+    inputs: Any = None,
+    profiles: Sequence[AnyProfile] = (),
+    validation: Path | str | None = None,
+    iterations: int | None = None,
+    epochs: int | None = None,
+    samples: int | None = None,
+    battery: str | None = None,
+    out: Path | str | None = None,
+    format: str = "html",
+    **options: Unpack[OptionKeywords],
+) -> Report:
+    """What the device is, where the energy of each model goes, and how certain that is, as a report.
+
+    It is about the first of the `profiles`, by default the device's own, made or extended for the models; further
+    profiles are shown side by side. `validation` is a file of `ampere validate --json`. A run is `iterations` long, or
+    `epochs` of so many `samples`. With `out` the report is written: one HTML file, or a folder of charts where `format`
+    is svg or png. The other keywords are those of `estimate`.
+    """
+    from ampere.estimation.training_run import iterations_of_epochs
+    from ampere.reporting import Run, make_report, read_validation, save_charts, save_page
+
+    asked = Options(**options)
+    subjects = [resolve(model, inputs) for model in models]
+    known = _reported(subjects, profiles, asked)
+    networks, joules = [subject.network for subject in subjects], joules_in(battery) if battery else None
+    runs = []
+    for network in networks:
+        count = iterations_of_epochs(epochs, samples, network.batch) if epochs and samples else iterations
+        runs.append(Run(count, joules, battery or ""))
+    checked = read_validation(Path(validation)) if validation else None
+    made = make_report(known[0], networks, runs, checked, asked.allocator, asked.watts_per_core, known[1:])
+    if out:
+        save_page(made, Path(out)) if format == "html" else save_charts(made, Path(out), format)
+    return made
+
+
+def _reported(subjects: Sequence[ResolvedModel], profiles: Sequence[AnyProfile], options: Options) -> list[Profile]:
+    given = [*([options.profile] if options.profile is not None else []), *profiles]
+    if given:
+        objects = [one.profile if isinstance(one, Estimator) else one for one in given]
+        return [one if isinstance(one, Profile) else load_profile(one) for one in objects]
+    with options.opened() as options:
+        if subjects:
+            return [[ensure_profile(subject, options) for subject in subjects][-1].profile]
+        stored = stored_profile(options)
+    if stored is None:
+        raise UsageError("there is no profile of this device yet: name a model, or give profiles=[...]")
+    return [stored]

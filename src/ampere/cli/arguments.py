@@ -1,0 +1,453 @@
+"""Options that several commands share, and how what people write becomes typed values.
+
+    words -> argparse, with the `type` functions here -> Namespace -> typed arguments of the API (`setup`, `device` ...)
+
+A Namespace goes no further than a command's own file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ampere.core.errors import UsageError
+from ampere.core.setup import ALLOCATORS, DTYPES, OPTIMIZERS
+from ampere.core.units import parse_energy, parse_power, parse_seconds
+from ampere.runtimes.table import OURS
+
+if TYPE_CHECKING:
+    from ampere.api import Options
+    from ampere.devices import Device
+    from ampere.estimation.training_run import Battery
+    from ampere.models.loading import LoadedModel
+
+    from .console import Display
+
+T = TypeVar("T")
+
+MODEL = "a family (lenet5 cnn5 har lstm transformer resnet), file.py:function or package.module:function"
+DTYPE_ALIASES = {"fp32": "float32", "f32": "float32", "float": "float32", "bf16": "bfloat16"}
+TIMINGS = ("yardstick", "wallclock")
+GROUPS = ("layer", "block")
+
+
+# What people write after an option. Each refusal says what would be right.
+
+
+def option_type(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """A parser of the library as a `type` of argparse, which puts the option's name before the message."""
+
+    def read(text: str) -> T:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+seconds = option_type(parse_seconds)
+watts = option_type(parse_power)
+
+
+@option_type
+def energy(text: str) -> str:
+    """An amount of energy, checked and kept as it is written."""
+    parse_energy(text)
+    return text
+
+
+def count(text: str) -> int:
+    try:
+        number = int(text.replace("_", "").replace(",", ""))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return number
+
+
+def count_or_zero(text: str) -> int:
+    return 0 if text.strip() == "0" else count(text)
+
+
+def counts(text: str) -> list[int]:
+    return [count(part) for part in text.split(",")]
+
+
+def share(text: str) -> float:
+    """`3%` or `0.03`."""
+    written = text.strip()
+    try:
+        number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < 1:
+        raise ArgumentTypeError(f"{text!r} is not a share between 0 and 1: write it as 3% or 0.03")
+    return number
+
+
+def confidence(text: str) -> float:
+    probability = share(text)
+    if probability < 0.5:
+        raise ArgumentTypeError(f"{text!r} is less than an even chance: give one from 50% to 99.9%")
+    return probability
+
+
+def optimizer(text: str) -> str:
+    return text.strip().lower()
+
+
+def optimizers(text: str) -> list[str]:
+    names = [optimizer(part) for part in text.split(",")]
+    for name in names:
+        if name not in OPTIMIZERS:
+            raise ArgumentTypeError(f"there is no optimizer {name!r}: choose from {', '.join(OPTIMIZERS)}")
+    return names
+
+
+def dtype(text: str) -> str:
+    name = text.strip().lower().removeprefix("torch.")
+    return DTYPE_ALIASES.get(name, name)
+
+
+def runtime(text: str) -> str:
+    from ampere.runtimes.table import names
+
+    if text not in names():
+        raise ArgumentTypeError(f"there is no runtime {text!r}: the runtimes are {', '.join(names())}")
+    return text
+
+
+def runtimes(text: str) -> tuple[str, ...]:
+    names = tuple(runtime(name.strip()) for name in text.split(","))
+    if len(set(names)) < len(names):
+        raise ArgumentTypeError(f"{text!r} names a runtime twice: name each once")
+    return names
+
+
+def factory_argument(text: str) -> tuple[str, Any]:
+    """`width=32`: a name, and a value that is JSON where it can be read as JSON, else text."""
+    name, equals, written = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE: write it as in --arg width=32")
+    try:
+        return name.strip(), json.loads(written)
+    except ValueError:
+        return name.strip(), written
+
+
+QUANTITIES = ("--battery", "--idle", "--seconds", "--budget", "--watts-per-core", "--compile-limit", "--patience")
+_NUMBER, _UNIT = re.compile(r"[0-9][0-9._]*"), re.compile(r"%|[a-zA-Zµ]+(@[0-9.]+ *V?)?")
+
+
+def joined_quantities(words: Sequence[str]) -> list[str]:
+    """The words with `--battery 15 Wh` as `--battery 15Wh`: a unit belongs to the number before it."""
+    joined: list[str] = []
+    for word in words:
+        quantity = len(joined) > 1 and joined[-2] in QUANTITIES and _NUMBER.fullmatch(joined[-1])
+        if quantity and _UNIT.fullmatch(word):
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
+
+
+# Options that commands share, each described once.
+
+
+def describe(parser: ArgumentParser, what: str, *examples: str) -> None:
+    parser.description = what
+    parser.epilog = "\n  ".join(["examples:", *examples])
+
+
+def add_model(parser: ArgumentParser, more: str = "", optional: bool = False) -> None:
+    parser.add_argument("model", metavar="MODEL", nargs="?" if optional else None, help=MODEL + more)
+    add_input(parser)
+
+
+def add_input(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--input",
+        metavar="SHAPE",
+        help="the model's input, where its function returns none: 10x1x28x28 or 8x32:int64<1000, batch first",
+    )
+    group.add_argument("--batch", metavar="N", type=count, help="train with batches of N (default: as the input is)")
+    group.add_argument(
+        "--arg",
+        metavar="NAME=VALUE",
+        type=factory_argument,
+        action="append",
+        default=[],
+        help="an argument of the model's function, as in --arg width=32; may be repeated",
+    )
+
+
+def add_device(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--device",
+        metavar="DEVICE",
+        default="local",
+        help="local (default), ssh://user@host[:port][?python=PATH], tcp://host:port, "
+        "simulated:NAME (xavier tx2 phone-android phone-ios server) or replayed:FILE",
+    )
+
+
+def add_setup(parser: ArgumentParser, runtime: bool = True, optimizers: bool = True) -> None:
+    """How a model is trained. A search trains with PyTorch, and names several optimizers in an option of its own."""
+    group = parser.add_argument_group("training setup (a profile holds one setup)")
+    if runtime:
+        add_runtime(group, f"the library that trains: {', '.join(OURS)}, or one that a package adds (default torch)")
+    if optimizers:
+        words = f"{', '.join(OPTIMIZERS)} (default sgd)"
+        group.add_argument("--optimizer", metavar="NAME", type=optimizer, choices=OPTIMIZERS, help=words)
+    group.add_argument(
+        "--dtype", metavar="TYPE", type=dtype, choices=tuple(DTYPES), help=f"{', '.join(DTYPES)} (default float32)"
+    )
+    group.add_argument("--threads", metavar="N", type=count, help="threads that train (default 1)")
+    group.add_argument(
+        "--compile-limit",
+        metavar="S",
+        type=seconds,
+        help="give up on a network that compiles for longer than S seconds (default: AMPERE_COMPILE_LIMIT, else 120)",
+    )
+
+
+def add_runtime(parser: _ActionsContainer, words: str) -> None:
+    parser.add_argument("--runtime", metavar="RUNTIME", type=runtime, help=words)
+
+
+def add_meter(parser: ArgumentParser, default: str = "5 W: between a phone's big core and a server's") -> None:
+    group = parser.add_argument_group("meter")
+    group.add_argument(
+        "--watts-per-core",
+        metavar="W",
+        type=watts,
+        help=f"watts of a busy core, where joules are modelled and not measured (default {default})",
+    )
+
+
+def add_meter_choice(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--meter",
+        metavar="NAME",
+        help="powercap, hwmon, battery, zeus, cpu-time, adb, log:FILE,time=COLUMN,power=COLUMN:mW or log:later "
+        "(default: AMPERE_METER, else a fast counter, else cpu-time)",
+    )
+
+
+def add_output(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--json", action="store_true", help="one JSON object on standard output, all else on standard error"
+    )
+    group.add_argument("--quiet", action="store_true", help="no progress and no notices")
+
+
+def add_allocator(parser: ArgumentParser, default: str) -> None:
+    meaning = "; ".join(f"{name}: {words}" for name, words in ALLOCATORS.items())
+    parser.add_argument(
+        "--allocator",
+        choices=ALLOCATORS,
+        default=default,
+        help=f"which training loop the figures assume (default {default}). {meaning}",
+    )
+
+
+def add_profile_choice(parser: ArgumentParser, several: bool = False) -> None:
+    """For commands that profile first where the profile does not cover the model."""
+    group = parser.add_argument_group("profile")
+    usual = "(default: this device's own, extended where needed)"
+    if several:
+        words = f"use this profile as it is; may be repeated {usual}"
+        group.add_argument("--profile", metavar="FILE", action="append", default=[], help=words)
+    else:
+        group.add_argument("--profile", metavar="FILE", help=f"use this profile as it is {usual}")
+    group.add_argument(
+        "--seconds",
+        metavar="S",
+        type=seconds,
+        help="time to profile, if needed (default 15; a runtime that compiles: 120; a slow counter: more)",
+    )
+    group.add_argument("--no-profiling", action="store_true", help="never profile; say what is missing instead")
+    add_seed(group)
+
+
+def add_other_device(parser: _ActionsContainer) -> None:
+    parser.add_argument(
+        "--allow-other-device", action="store_true", help="use the profile even if it was made on another device"
+    )
+
+
+def add_method(parser: _ActionsContainer) -> None:
+    """How a profile is made, where not as usual."""
+    from ampere.profiling.strategies import STRATEGIES
+
+    parser.add_argument(
+        "--method",
+        metavar="M",
+        default="additive",
+        help=f"which measurements to take and how to learn from them: {', '.join(STRATEGIES)} (default additive)",
+    )
+    parser.add_argument(
+        "--timing",
+        choices=TIMINGS,
+        default="yardstick",
+        help="yardstick (default): each network is timed in turns with a reference step; "
+        "wallclock: by the clock alone, as in the paper",
+    )
+
+
+def add_budget(parser: ArgumentParser, of: str, confidence_default: float, must: str) -> None:
+    """`of` is what a share is of; `must` what the confidence is about."""
+    parser.add_argument(
+        "--budget",
+        metavar="B",
+        required=True,
+        help=f"share of {of} (50%%), joules of an iteration (5mJ), joules of a run with --iterations, "
+        "or share of a battery with --battery and --iterations",
+    )
+    parser.add_argument("--iterations", metavar="N", type=count, help="how many iterations the budget is for")
+    add_battery(parser)
+    words = f"probability with which {must} (default {confidence_default:.0%}%)"
+    parser.add_argument("--confidence", metavar="P", type=confidence, default=confidence_default, help=words)
+
+
+def add_battery(parser: _ActionsContainer) -> None:
+    parser.add_argument(
+        "--battery", metavar="ENERGY", type=energy, help="what a full battery holds: 15Wh, 54kJ, 5000mAh@3.85V"
+    )
+
+
+def add_run(parser: ArgumentParser, idle: bool = False) -> None:
+    group = parser.add_argument_group("whole training run")
+    group.add_argument("--iterations", metavar="N", type=count, help="default: one iteration only")
+    group.add_argument(
+        "--epochs", metavar="N", type=count, help="with --samples; an epoch is samples / batch iterations"
+    )
+    group.add_argument("--samples", metavar="M", type=count, help="examples in the training set")
+    add_battery(group)
+    if not idle:
+        return
+    group.add_argument(
+        "--idle",
+        metavar="POWER",
+        type=watts,
+        help="what the device draws anyway, for --battery: its screen and all that idles, as 8W "
+        "(default: what the meter read at rest, where it did)",
+    )
+
+
+def add_group_by(parser: _ActionsContainer) -> None:
+    parser.add_argument(
+        "--group-by", choices=GROUPS, default="layer", help="block: equal blocks of layers as one row, with a count"
+    )
+
+
+def add_seed(parser: _ActionsContainer) -> None:
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of all random choices (default 0)")
+
+
+# From a Namespace to what the API takes.
+
+
+def given_setup(options: Namespace) -> dict[str, Any]:
+    """The training setup as far as the user gave it."""
+    names = ("runtime", "optimizer", "dtype", "threads")
+    return {name: value for name in names if (value := getattr(options, name, None)) is not None}
+
+
+def check_run(options: Namespace) -> None:
+    """Refuse a length of the run that is given twice, or by half."""
+    if options.iterations and (options.epochs or options.samples):
+        raise UsageError("--iterations and --epochs both give the length of the run: give one of them")
+    if bool(options.epochs) != bool(options.samples):
+        missing = "--samples, the number of examples in an epoch" if options.epochs else "--epochs"
+        raise UsageError(f"the number of iterations is not known: give {missing} as well")
+    if getattr(options, "idle", None) and not options.battery:
+        raise UsageError("--idle is used with --battery: give what the battery holds, as in --battery 15Wh")
+
+
+def iterations(options: Namespace, batch: int) -> int | None:
+    """The length of the run; None where the user asks about one iteration."""
+    from ampere.estimation.training_run import iterations_of_epochs
+
+    if options.epochs:
+        return iterations_of_epochs(options.epochs, options.samples, batch)
+    return int(options.iterations) if options.iterations else None
+
+
+def battery(options: Namespace) -> Battery | None:
+    from ampere.estimation.training_run import Battery
+
+    return Battery(parse_energy(options.battery), options.battery, options.idle) if options.battery else None
+
+
+def open_device(options: Namespace, watts_per_core: float | None = None) -> Device:
+    """The device of this command, opened once with `with`."""
+    from ampere.devices import Device
+
+    return Device(
+        options.device,
+        meter=getattr(options, "meter", None),
+        watts_per_core=watts_per_core,
+        compile_limit=getattr(options, "compile_limit", None),
+        seed=getattr(options, "seed", 0),
+    )
+
+
+def api_options(options: Namespace, device: Device, display: Display, **changed: Any) -> Options:
+    """What the API takes, of a command that has the options of a device, a setup and a profile."""
+    from ampere.api import Options
+
+    names = ("method", "timing", "seconds", "watts_per_core", "allocator", "allow_other_device", "seed")
+    given = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    return Options(
+        **{
+            "device": device,
+            "profile": getattr(options, "profile", None),
+            **given_setup(options),
+            **given,
+            "extend": not getattr(options, "no_profiling", False),
+            "progress": display.progress,
+            "notice": display.notice,
+            **changed,
+        }
+    )
+
+
+def model(spec: str, options: Namespace) -> str | LoadedModel:
+    """A model as the API takes it: a name, or what the user's function builds with the arguments that are given."""
+    arguments = dict(options.arg)
+    if spec.endswith(".json"):
+        if options.input or options.batch or arguments:
+            raise UsageError(f"{spec} has its input already: trace the model again with another one")
+        return spec
+    if not (options.input or options.batch or arguments):
+        return spec
+    from ampere.models.loading import load_model
+
+    if options.batch:
+        arguments["batch"] = options.batch
+    return load_model(spec, options.input, **arguments)
+
+
+def trainable_model(spec: str, options: Namespace) -> str | LoadedModel:
+    if spec.endswith(".json"):
+        raise UsageError(f"{spec} is a network file, which cannot be trained: name the model itself")
+    return model(spec, options)
+
+
+def model_words(spec: str, options: Namespace) -> list[str]:
+    """The model as it is written on a command line, with its own options, for a command to type next."""
+    values = [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in options.arg]
+    return [
+        spec,
+        *(["--input", options.input] if options.input else []),
+        *(["--batch", str(options.batch)] if options.batch else []),
+        *(word for value in values for word in ("--arg", value)),
+    ]

@@ -1,0 +1,110 @@
+"""Sentences that several commands print: the setup, where joules come from, what a comparison assumes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ampere.core import Meter, TrainingSetup
+from ampere.core.setup import ALLOCATORS
+from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
+
+if TYPE_CHECKING:
+    from ampere.comparison import Normalized
+    from ampere.estimation.estimate import Estimate
+
+OPTIMIZER_TITLES = {
+    "sgd": "SGD",
+    "momentum": "SGD with momentum",
+    "adam": "Adam",
+    "adamw": "AdamW",
+    "rmsprop": "RMSprop",
+}
+DEFAULT_WATTS = "the default, between a phone's big core (2-4 W) and a server's (5-10 W)"
+NAMES_SHOWN = 6
+
+
+def setup_line(setup: TrainingSetup, batch: int | None = None) -> str:
+    """`torch, SGD, float32, 1 thread, batch 10`."""
+    optimizer = OPTIMIZER_TITLES.get(setup.optimizer, setup.optimizer.capitalize())
+    parts = [setup.runtime, optimizer, setup.dtype, counted(setup.threads, "thread")]
+    return ", ".join([*parts, f"batch {batch}"] if batch else parts)
+
+
+def meter_line(meter: Meter) -> str:
+    """Where joules come from: measured, modelled, simulated or replayed."""
+    if meter.replayed:
+        return f"replayed from a recording, not read now: {meter_line(replace(meter, replayed=False))}"
+    if meter.simulated:
+        return f"simulated, not measured: {meter.name}, {meter.scope}"
+    if meter.measured:
+        return f"measured by {meter.name}, {meter.scope}"
+    watts = watts_in(meter.scope)
+    if watts is None:
+        return f"modelled by {meter.name}, not measured: {meter.scope}"
+    origin = DEFAULT_WATTS if watts == DEFAULT_WATTS_PER_CORE else "as given"
+    model = f"{meter.name}: modelled, not measured, as CPU seconds x {meter.scope}"
+    return f"{model}. {watts:g} W is {origin}; --watts-per-core changes it"
+
+
+def joules_label(meter: Meter) -> str:
+    """`modelled joules`, `simulated joules`, `joules`."""
+    origin = "simulated " if meter.simulated else "" if meter.measured else "modelled "
+    return f"{'replayed ' if meter.replayed else ''}{origin}joules"
+
+
+def counted(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def some(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+# Places that are compared: devices, or runtimes of one device.
+
+
+def place_column(one_device: bool) -> str:
+    return "runtime" if one_device else "device"
+
+
+def setups(places: Sequence[tuple[str, TrainingSetup]], batches: Sequence[int]) -> Iterator[tuple[str, str]]:
+    """One line where all places have the same setup, else one a place."""
+    batch = batches[0] if len(set(batches)) == 1 else None
+    lines = {name: setup_line(setup, batch) for name, setup in places}
+    if len(set(lines.values())) == 1:
+        yield "setup", next(iter(lines.values()))
+        return
+    for name, line in lines.items():
+        yield "setup", f"{name}: {line}"
+
+
+def conditions(places: Sequence[tuple[str, Normalized]], one_device: bool) -> Iterator[tuple[str, str]]:
+    """How each place was brought to the speed that the device had for another one."""
+    for best in dict.fromkeys(n.expressed_as for _, n in places if n.expressed_as):
+        factors = [f"{name} x {n.factor:.3f}" for name, n in places if n.expressed_as == best]
+        speed = f"the device's speed when {best} was profiled" if one_device else f"the speed of {best}"
+        yield "condition", f"all joules are expressed at {speed}, by PyTorch's yardstick step ({', '.join(factors)})"
+    for caveat in dict.fromkeys(n.caveat for _, n in places if n.caveat):
+        yield "note", f"the device may have been faster or slower for some rows: {caveat}"
+
+
+def assumptions(allocators: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Which training loop the figures assume."""
+    for allocator in dict.fromkeys(allocators):
+        yield "assumes", ALLOCATORS[allocator]
+    if len(set(allocators)) > 1:
+        yield "note", "not all rows assume the same training loop: take --allocator tuned to compare them"
+
+
+def not_measured(model: str, place: str, estimate: Estimate) -> Iterator[tuple[str, str]]:
+    """Layers of an estimate that no measurement covers."""
+    layers = [*estimate.unprofiled, *estimate.extrapolated]
+    if layers:
+        yield (
+            "not covered",
+            f"{model} on {place}: no layers like {some(layers, 4)} were measured; profile {model} there",
+        )

@@ -1,0 +1,69 @@
+"""A whole run, and whether a battery lasts for it."""
+
+from dataclasses import replace
+from statistics import NormalDist
+
+import pytest
+
+from ampere.core import Meter
+from ampere.core.errors import UsageError
+from ampere.estimation.estimate import Estimate, LayerShare
+from ampere.estimation.training_run import Battery, iterations_in, iterations_of_epochs, training_run
+
+ESTIMATE = Estimate(
+    network="net",
+    joules=0.02,
+    stddev=0.002,
+    seconds=0.004,
+    layers=(LayerShare("a", "conv", 0.02, 0.002),),
+    unprofiled=(),
+    extrapolated=(),
+    meter=Meter("cpu-time", False, "5 W per busy core"),
+    allocator="system",
+)
+
+
+def test_the_error_of_an_iteration_grows_with_their_number():
+    run = training_run(ESTIMATE, 1000)
+    assert (run.joules, run.stddev, run.seconds) == pytest.approx((20, 2, 4))
+    assert run.interval == pytest.approx((20 - 3.29, 20 + 3.29), abs=1e-3)
+    assert run.verdict is run.battery_share is run.fits_probability is run.battery_share_interval is None
+
+
+@pytest.mark.parametrize(
+    ("battery", "verdict"), [(40.0, "fits"), (23.0, "fits"), (20.0, "uncertain"), (17.0, "does not fit")]
+)
+def test_the_verdict_is_a_probability(battery, verdict):
+    run = training_run(ESTIMATE, 1000, Battery(battery, f"{battery}J"))
+    assert run.verdict == verdict
+    assert run.fits_probability == pytest.approx(NormalDist(20, 2).cdf(battery))
+    low, high = run.battery_share_interval
+    assert low < run.battery_share < high
+    assert run.battery_share == pytest.approx(20 / battery)
+
+
+def test_what_the_device_draws_anyway_comes_on_top():
+    run = training_run(ESTIMATE, 1000, Battery(40.0, "40J", watts_idle=5.0))
+    assert run.idle_joules == pytest.approx(5 * 4)
+    assert run.battery_share == pytest.approx(1.0)
+    assert run.fits_probability == pytest.approx(0.5)
+    assert run.joules == pytest.approx(20)
+
+
+def test_what_the_meter_counts_already_is_not_added_again():
+    measured = replace(ESTIMATE, watts_idle=3.0)
+    assert training_run(measured, 1000, Battery(40.0, "40J")).idle_joules == 0
+    assert training_run(measured, 1000, Battery(40.0, "40J")).watts_idle == 3.0
+    assert training_run(measured, 1000, Battery(40.0, "40J", 5.0)).idle_joules == pytest.approx(2 * 4)
+    assert training_run(measured, 1000, Battery(40.0, "40J", 1.0)).idle_joules == 0
+
+
+def test_how_long_a_battery_lasts():
+    assert iterations_in(Battery(200.0, "200J"), ESTIMATE) == (10_000, int(200 / (0.02 * 1.16449)))
+    assert iterations_in(Battery(200.0, "200J", 5.0), ESTIMATE)[0] == 5_000
+
+
+def test_an_epochs_last_batch_counts():
+    assert iterations_of_epochs(2, 101, 10) == 22
+    with pytest.raises(UsageError, match="no training run"):
+        iterations_of_epochs(0, 101, 10)
