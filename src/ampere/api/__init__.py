@@ -19,7 +19,7 @@ from .profiles import (
     stored_profile,
     unsupported_layers,
 )
-from .using import compare, load_pruned, prune, report, search, validate
+from .using import compare, prune, report, search, validate
 
 __all__ = [
     "CERTAIN_ENOUGH",
@@ -39,7 +39,6 @@ __all__ = [
     "estimator_of",
     "load_model",
     "load_profile",
-    "load_pruned",
     "measure",
     "profile",
     "profile_options",

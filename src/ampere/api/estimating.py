@@ -203,7 +203,7 @@ def _measured(
         overheads.append(time_loading(data, each, watts))
     if evaluation:
         options.say("timing evaluation ...")
-        overheads.append(time_evaluating(subject.name, experiment.subject, setup, each, watts))
+        overheads.append(time_evaluating(subject.name, experiment.workload, setup, each, watts))
 
     def report(p: MeasureProgress) -> None:
         options.report(f"training {subject.name}", p.elapsed, p.seconds, f"round {p.round}")

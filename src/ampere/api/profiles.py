@@ -20,6 +20,8 @@ from ampere.core.units import percent
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
+from ampere.estimation.normalization import costs_of, reference_of
+from ampere.profiling.attaching import deferred
 from ampere.profiling.meter_windows import steady_power
 from ampere.profiling.running import ProfilingResult, make_profile, usual_seconds
 from ampere.profiling.strategies.strategy import Goal
@@ -266,7 +268,7 @@ def _kept(path: Path) -> str:
     first = next(observations_from(journal), None) if journal.exists() else None
     if first is None:
         return "stopped before anything was measured"
-    if first.measurement.windows:
+    if deferred(first.measurement):
         return f"stopped; a log that comes later is of one whole run: delete {journal}, or name another with --out"
     return f"stopped; what was measured is kept in {journal}, the same command goes on from there"
 
@@ -315,7 +317,7 @@ def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstim
     options.say("measuring how fast the device is now ...")
     with options.opened_device() as device:
         now = device.worker().yardstick(CURRENT_SPEED_SECONDS, profile.setup.threads, profile.setup.runtime)
-    share = drift_share_in(profile.observations, profile.yardstick_seconds).part
-    condition = (now.cpu_seconds / profile.yardstick_seconds) ** share
+    share = drift_share_in(costs_of(profile), reference_of(profile)).part
+    condition = (now.busy_seconds / profile.yardstick_seconds) ** share
     allocator = options.allocator
     return replace(known, estimate=known.estimator.estimate(known.network, allocator, condition))

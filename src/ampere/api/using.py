@@ -13,13 +13,13 @@ from ampere.comparison import compare as compare_networks
 from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import check_same_meter
 from ampere.estimation.estimate import Estimator, joules_in
+from ampere.evaluation.validation import ROUNDS, Validation, measure_twice, unseen
+from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
 from ampere.models.loading import refuse_flax
 from ampere.profiling.capabilities import built_by, check_builds, check_setup
 from ampere.runtimes.table import refusal
 from ampere.storage.profile import Profile
-from ampere.validation.validate import ROUNDS, Validation, measure_twice, unseen
-from ampere.validation.validate import compare as compare_methods
 
 from .estimating import profile_apart
 from .models import Model, ResolvedModel, resolve
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from torch import nn
     from typing_extensions import Unpack
 
-    from ampere.pruning.checking import Place
+    from ampere.pruning.checking import Check
     from ampere.pruning.result import Pruned
     from ampere.reporting import Report
     from ampere.searching.result import Found
@@ -74,9 +74,7 @@ def compare(
     networks = [subject.network for subject in subjects]
     if len(networks) == 1:
         return rank(networks[0], estimators, asked.allocator, names)
-    if len(networks) > 2:
-        raise UsageError(f"{len(networks)} models: two can be compared")
-    return compare_networks(networks[0], networks[1], estimators, asked.allocator, names)
+    return compare_networks(networks, estimators, asked.allocator, names)
 
 
 def _with_profiles(
@@ -138,9 +136,9 @@ def prune(
     where the device's own profile is used. `out` saves the result as .json or .pt2. The other keywords are those of
     `estimate`.
     """
-    from ampere.pruning.place import opened_place, why_not
+    from ampere.pruning.checking import opened_check, why_unchecked
     from ampere.pruning.pruning import prune as prune_model
-    from ampere.pruning.saving import check_place, save
+    from ampere.pruning.saving import check_writable, save
 
     asked = replace(Options(**options), profile=profile)
     subject = resolve(model, inputs)
@@ -148,17 +146,17 @@ def prune(
     refuse_flax(loaded.model, "pruned")
     budget = _checked_budget(budget, loaded.model, iterations, joules, keep)
     if out:
-        check_place(Path(out))
+        check_writable(Path(out))
     with asked.opened() as asked, asked.opened_device() as opened:
         known = ensure_profile(subject, asked)
         unmeasured = "as asked for" if check is False else ""
         if check is None and isinstance(profile, (Profile, Estimator)):
             unmeasured = "the profile was given: check=True measures"
-        unmeasured = unmeasured or ("" if check else why_not(opened, known.profile, known.network))
-        at: AbstractContextManager[Place | None] = nullcontext()
+        unmeasured = unmeasured or ("" if check else why_unchecked(opened, known.profile, known.network))
+        at: AbstractContextManager[Check | None] = nullcontext()
         if not unmeasured:
-            at = opened_place(loaded, opened, known.profile, asked.allocator, subject.network)
-        with at as place:
+            at = opened_check(loaded, opened, known.profile, asked.allocator, subject.network)
+        with at as checking:
             pruned = prune_model(
                 loaded.model,
                 loaded.inputs,
@@ -173,10 +171,10 @@ def prune(
                 seed=asked.seed,
                 name=subject.network.name,
                 short_training=short_training,
-                place=place,
+                check=checking,
                 on_progress=lambda done, total, text: asked.report("pruning", done, total, text),
             )
-    written = save(pruned, loaded.model, loaded.inputs, Path(out)) if out else []
+    written = save(pruned, Path(out)) if out else []
     return replace(pruned, unmeasured=unmeasured, written=tuple(written))
 
 
@@ -185,25 +183,15 @@ def _checked_budget(
 ) -> str | float:
     """Refuses what cannot be pruned before any time is spent on profiling."""
     from ampere.pruning.budget import joules_allowed
-    from ampere.pruning.probing import refuse_unknown
+    from ampere.pruning.probing import check_layers
     from ampere.pruning.structure import need_torch_pruning
 
     if budget is None:
         raise UsageError("a budget is missing: give a share or joules, such as budget='50%' or budget='5mJ'")
     joules_allowed(budget, 1.0, iterations, battery)
-    refuse_unknown(model, keep)
+    check_layers(model, keep)
     need_torch_pruning()
     return budget
-
-
-def load_pruned(path: Path | str, model: nn.Module) -> nn.Module:
-    """The pruned model that a file of `prune(..., out="pruned.json")` describes.
-
-    `model` is the original, freshly built by its own code. It is changed in place, and returned.
-    """
-    from ampere.pruning.saving import load
-
-    return load(path, model)
 
 
 def search(

@@ -16,7 +16,8 @@ from ampere.core import Network
 from ampere.core.errors import RuntimeMissingError, UsageError
 from ampere.estimation.estimate import Estimator, watts_of
 from ampere.estimation.features import Array
-from ampere.estimation.fitting import BY_LAYER, counted, drift_share_in, in_joules
+from ampere.estimation.fitting import BY_LAYER, counted, drift_share_in
+from ampere.estimation.normalization import costs_of, reference_of
 from ampere.storage.profile import Profile
 
 from .method import evidence_of
@@ -78,16 +79,17 @@ def answers(
 
     Methods that are `unavailable` here are left out.
     """
-    condition = 1.0
+    costs, condition = costs_of(profile), 1.0
     if profile.protocol == "yardstick":
-        share = drift_share_in(profile.observations, profile.yardstick_seconds).part
+        share = drift_share_in(costs, reference_of(profile)).part
         condition = (yardstick_seconds / profile.yardstick_seconds) ** share
     found = {}
     if profile.method in BY_LAYER:
         found[profile.method] = _by_layer(profile, networks, allocator, condition)
-    learnt, watts = (in_joules(profile), 1.0) if counted(profile.observations) else (profile, watts_of(profile))
+    in_joules = counted(costs)
+    watts = 1.0 if in_joules else watts_of(profile)
     for name, method in METHODS.items():
-        evidence = evidence_of(learnt, method.learns_from)
+        evidence = evidence_of(profile, method.learns_from, in_joules)
         if evidence is not None and not method.unavailable():
             found[name] = Answers(condition * watts * method.fit(evidence)(networks))
     suffix = "" if profile.protocol == "yardstick" else BY_THE_CLOCK

@@ -19,7 +19,7 @@ from .method import Estimator, Evidence, Method
 
 def fit(evidence: Evidence) -> Estimator:
     alone = [network.layers[0] for network in evidence.networks]
-    forests = KernelForests(alone, [observation.stage for observation in evidence.observations], evidence.costs)
+    forests = KernelForests(alone, list(evidence.stages), evidence.costs)
 
     def estimate(networks: Sequence[Network]) -> Array:
         parts = {layer: _parts(layer) for network in networks for layer in network.layers}

@@ -4,36 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from ampere.core import Network
-from ampere.estimation.additive import Data
 from ampere.estimation.features import Array
-from ampere.estimation.fitting import data_of
-from ampere.storage.profile import Observation, Profile
+from ampere.estimation.fitting import data_of, joules_data_of
+from ampere.estimation.normalization import costs_of, reference_of
+from ampere.storage.profile import Profile
 
 Estimator = Callable[[Sequence[Network]], Array]  # networks -> CPU seconds a step, in the reference condition
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """The observations that a method is fitted to."""
+    """What a method is fitted to: networks, or stages of them, and what each costs in the reference condition."""
 
-    observations: tuple[Observation, ...]
-    yardstick_seconds: float
-
-    @cached_property
-    def _data(self) -> Data:
-        return data_of(self.observations, self.yardstick_seconds)
-
-    @property
-    def networks(self) -> tuple[Network, ...]:
-        return self._data.networks
-
-    @property
-    def costs(self) -> Array:
-        """CPU seconds a step of each network, in the reference condition."""
-        return self._data.costs
+    networks: tuple[Network, ...]
+    stages: tuple[str, ...]
+    costs: Array  # seconds of the guiding clock, or joules where a counter read them
 
 
 @dataclass(frozen=True)
@@ -50,13 +37,16 @@ class Method:
         return "additive" if self.learns_from in ("networks", "all") else self.learns_from
 
 
-def evidence_of(profile: Profile, learns_from: str) -> Evidence | None:
-    """The observations of a profile that such a method can learn from; None where there are none."""
-    tuned = [o for o in profile.observations if o.measurement.allocator == "tuned"]
+def evidence_of(profile: Profile, learns_from: str, in_joules: bool = False) -> Evidence | None:
+    """The costs in a profile that such a method can learn from; None where there are none."""
+    tuned = [c for c in costs_of(profile) if c.allocator == "tuned"]
     if learns_from == "networks" and profile.method in ("additive", "networks"):
-        found = [o for o in tuned if o.purpose == "network"] or tuned
+        found = [c for c in tuned if c.purpose == "network"] or tuned
     elif learns_from == ("all" if profile.method == "additive" else profile.method):
         found = tuned
     else:
         found = []
-    return Evidence(tuple(found), profile.yardstick_seconds) if found else None
+    if not found:
+        return None
+    data = joules_data_of(found) if in_joules else data_of(found, reference_of(profile))
+    return Evidence(data.networks, tuple(c.stage for c in found), data.costs)

@@ -82,7 +82,7 @@ def _cross_validated(design: Array, costs: Array) -> float:
 
 def fit(evidence: Evidence) -> Estimator:
     regressions: dict[tuple[str, str], Regression] = {}
-    stages = [observation.stage for observation in evidence.observations]
+    stages = list(evidence.stages)
     layers, costs = [network.layers[0] for network in evidence.networks], evidence.costs
     for stage in dict.fromkeys(stages):
         mine = [i for i, s in enumerate(stages) if s == stage]

@@ -10,14 +10,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
+from ampere.core.measurement import Window
 from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
-from ampere.estimation.fitting import counted
 from ampere.storage.journal import Journal
 from ampere.storage.places import default_path, journal_path
 from ampere.storage.profile import Observation, Profile, check_device
@@ -88,22 +87,15 @@ def summed_up(readings: Sequence[Reading]) -> list[Reading]:
 
 
 def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
-    joules, seconds = [r.joules / r.steps for r in rounds], [r.seconds / r.steps for r in rounds]
-    unit = profile.yardstick_seconds
-    from_counter = counted(profile.observations)
-    costs = seconds if from_counter else [j / watts_of(profile) for j in joules]
-    ratios = tuple(cost / unit for cost in costs)
+    """A plain loop whose windows are the rounds; where joules are modelled, its busy time is what they were made of."""
+    watts = None if profile.yardstick_joules is not None else watts_of(profile)
+    windows = [Window(r.steps, r.seconds, r.joules / watts if watts else r.seconds, r.joules) for r in rounds]
     return Measurement(
-        joules=median(joules),
-        seconds=median(seconds),
-        cpu_seconds=median(costs),
-        ratio=median(ratios),
-        iterations=sum(r.steps for r in rounds),
-        rounds=ratios,
+        target=tuple(windows),
+        yardstick=(),
         meter=profile.meter,
         allocator=allocator_on(profile.device, "system"),
         conditions={"unix_time": time.time()},
-        joules_rounds=tuple(joules) if from_counter else (),
     )
 
 

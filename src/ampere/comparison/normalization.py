@@ -25,13 +25,15 @@ from ampere.core import Network, TrainingSetup
 from ampere.core.errors import WorkerError
 from ampere.core.setup import ALLOCATORS
 from ampere.estimation.estimate import Estimate, Estimator
-from ampere.estimation.normalization import BELIEF
+from ampere.estimation.normalization import PRIOR_STDDEV, costs_of
 from ampere.runtimes import Description, description_of
 from ampere.storage.profile import Profile
 
 UNKNOWN = Description("", (), "")
 UNKNOWN_CONDITION = 0.1  # relative: raw CPU time drifts by so much from day to day on a shared machine (decision 5)
-BY_TIME_ALONE = 1.0  # instead of BELIEF: a lower clock takes longer at less power, which may make up for all of it
+BY_TIME_ALONE = (
+    1.0  # instead of PRIOR_STDDEV: a lower clock takes longer at less power, which may make up for all of it
+)
 SEVERAL = "profiles with the same setup may be of several devices of one make: leave out all but one of them"
 
 
@@ -98,7 +100,7 @@ def _normalized(estimator: Estimator, same_device: Sequence[_Named]) -> Normaliz
     by_time = seconds / here[0]
     by_counter = joules / here[1] if joules and here[1] else None
     modelled = profile.yardstick_joules is None and reference.profile.yardstick_joules is None
-    factor, belief = by_counter or by_time, BELIEF if by_counter or modelled else BY_TIME_ALONE
+    factor, belief = by_counter or by_time, PRIOR_STDDEV if by_counter or modelled else BY_TIME_ALONE
     stddev = hypot(repeats, belief * log(factor))
     return Normalized(factor, stddev, here[0], name, factor * reference.condition.factor, seconds_factor=by_time)
 
@@ -133,7 +135,7 @@ def _repeats(profile: Profile) -> float:
 
 def _unrest(profile: Profile) -> float:
     """Relative spread of the yardstick in plain loops: elsewhere it varies with the network before it."""
-    plain = [o.measurement.yardsticks for o in profile.observations if o.measurement.allocator == "system"]
+    plain = [cost.yardsticks for cost in costs_of(profile) if cost.allocator == "system"]
     steps = [log(seconds) for round_by_round in plain for seconds in round_by_round]
     return stdev(steps) if len(steps) > 1 else 0.0
 

@@ -122,6 +122,7 @@ class Estimator:
             self._learn_from_runs(runs_of(profile))
 
     def _fit(self, costs: Sequence[NormalizedCost]) -> None:
+        self.fitted_costs = tuple(costs)
         self.model: Surrogate = fit(self.profile, costs)  # of seconds
         self._joules_model = fit_joules(self.profile, costs) if counted(costs) else None
         self._power = power_of(costs) if partly_counted(costs) else None

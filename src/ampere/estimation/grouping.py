@@ -58,7 +58,7 @@ class Block:
 
 def blocks(estimate: Estimate) -> tuple[Block, ...]:
     """The estimate's layers by block, in running order; the step overhead comes last. All sum to the total."""
-    return group_layers(estimate.by_layer)
+    return group_layers(estimate.layers)
 
 
 def group_layers(layers: Sequence[LayerShare]) -> tuple[Block, ...]:

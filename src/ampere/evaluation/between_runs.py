@@ -68,9 +68,9 @@ def _in_both(before: Session, now: Session) -> Iterator[Both]:
 def _records(before: Session, now: Session, jobs: Both) -> Iterator[Record]:
     first, second = compared(before, jobs[0]), compared(now, jobs[1])
     then, here = before.get(jobs[0].profile), now.get(jobs[1].profile)
-    networks = [pair[0].network for pair in now.get(jobs[1])]
+    networks = [pair[0][0].network for pair in now.get(jobs[1])]
     carried = answers(then, networks, "tuned", here.yardstick_seconds)[OURS].joules
-    earlier = {pair[0].network.layers: t for pair, t in zip(before.get(jobs[0]), first.trials, strict=True)}
+    earlier = {pair[0][0].network.layers: t for pair, t in zip(before.get(jobs[0]), first.trials, strict=True)}
     for network, trial, old in zip(networks, second.trials, carried, strict=True):
         if network.layers in earlier:
             known = earlier[network.layers]

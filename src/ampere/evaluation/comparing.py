@@ -12,7 +12,7 @@ from ampere.estimation.estimate import Z90
 from .jobs import ProfileJob, TrialsJob, baseline_profiles, trials_of
 from .plan import title_of
 from .session import Session
-from .validation import Validation, compare
+from .validation import Validation, compare, cost_of
 
 OURS = "additive"
 
@@ -87,9 +87,9 @@ def _compared(session: Session, trials: TrialsJob, others: tuple[ProfileJob, ...
     rows = [
         Trial(
             network=row.network,
-            layers=len(first.network.layers),
-            flops=float(flops([first.network])[0]),
-            seconds=first.measurement.seconds,
+            layers=len(first[0].network.layers),
+            flops=float(flops([first[0].network])[0]),
+            seconds=cost_of(first, known).seconds,
             joules=row.actual,
             joules_repeat=row.repeat,
             stddev=row.stddevs.get(OURS),

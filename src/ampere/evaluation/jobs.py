@@ -14,11 +14,19 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ampere.core import TrainingSetup
-from ampere.devices import VariantDied, VariantFailed, setup_on
-from ampere.estimation.normalization import drift_share_of, to_reference
+from ampere.devices import VariantDied, VariantFailed
+from ampere.estimation.normalization import (
+    NormalizedCost,
+    Reference,
+    drift_share_of,
+    normalized,
+    reference_of,
+    to_reference,
+    usable,
+)
 from ampere.models.loading import find_space, need_torch
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.observing import merged, observation, request
+from ampere.profiling.observing import request
 from ampere.profiling.running import make_profile
 from ampere.profiling.sources import SpaceSource
 from ampere.profiling.strategies.strategy import Goal, Guess
@@ -26,7 +34,7 @@ from ampere.storage.files import read_document, write_document
 from ampere.storage.profile import Observation, Profile
 
 from .plan import OURS, Plan, is_simulated
-from .validation import measure_twice, unseen
+from .validation import Pair, measure_twice, unseen
 
 if TYPE_CHECKING:
     from .session import OpenDevice, Session
@@ -35,9 +43,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result", covariant=True)
 Report = Callable[[float], None]  # the share that is done
 Record = dict[str, Any]  # of an experiment, in plain JSON
-Pair = tuple[Observation, Observation]  # two measurements of one network
 
-FORMAT = 1  # of the files of trials and blocks
+FORMAT = 2  # of the files of trials and blocks
 FILE_SECONDS = 0.5  # for the last fit and the file; starting the device is within the budget
 SIMULATED_SECONDS = 2.0  # of real time, whatever the simulated clock says
 START_SECONDS = 1.0
@@ -92,17 +99,17 @@ class ProfileJob:
     def do(self, session: Session, path: Path, report: Report) -> None:
         """Profiles; a stopped run continues from the journal next to the file."""
         need_torch()
-        space = find_space(self.family)
+        space, device = find_space(self.family), session.device(self.device)
         make_profile(
             lambda: SpaceSource(space),
-            setup_on(self.device, None),
+            device.setup(),
             Goal(self.budget_seconds, 0.0),
+            device,
             path=path,
             seed=self.seed,
             on_progress=lambda p: report(p.elapsed / p.seconds),
             method=self.method,
-            protocol=self.timing,
-            on=self.device,
+            timing=self.timing,
         )
 
     def load(self, path: Path) -> Profile:
@@ -152,15 +159,19 @@ class TrialsJob:
 
     def do(self, session: Session, path: Path, report: Report) -> None:
         profile = session.get(self.profile)
-        device = session.open(self.device).device
+        device = session.open(self.device).worker
         pairs = measure_twice(
             self.build(profile), device, profile, self.seed, lambda done, total: report(done / total), self.rounds
         )
-        write_document(path, "trials", FORMAT, [[half.to_json() for half in pair] for pair in pairs])
+        write_document(path, "trials", FORMAT, [[[o.to_json() for o in half] for half in pair] for pair in pairs])
 
     def load(self, path: Path) -> tuple[Pair, ...]:
-        pairs: list[list[dict[str, Any]]] = read_document(path, "trials", FORMAT)
-        return tuple((Observation.from_json(first), Observation.from_json(second)) for first, second in pairs)
+        pairs: list[list[list[dict[str, Any]]]] = read_document(path, "trials", FORMAT, oldest_version=FORMAT)
+        return tuple((_observations(first), _observations(second)) for first, second in pairs)
+
+
+def _observations(records: Sequence[dict[str, Any]]) -> tuple[Observation, ...]:
+    return tuple(Observation.from_json(record) for record in records)
 
 
 def trials_of(plan: Plan, device: str, family: str, repeat: bool = False) -> TrialsJob:
@@ -212,8 +223,7 @@ class BlocksJob:
     def do(self, session: Session, path: Path, report: Report) -> None:
         opened, experiments = session.open(self.device), self.build()
         if self.profile is not None:
-            known = session.get(self.profile)
-            opened = replace(opened, yardstick_seconds=known.yardstick_seconds, yardstick_joules=known.yardstick_joules)
+            opened = replace(opened, reference=reference_of(session.get(self.profile)))
         seen: list[list[Observation]] = [[] for _ in experiments]
         rng, guess, done = Random(self.name), Guess(), 0
         for _ in range(self.rounds):
@@ -221,28 +231,25 @@ class BlocksJob:
                 seen[i] += _measured(experiments[i], opened, guess)
                 done += 1
                 report(done / (self.rounds * len(experiments)))
-        write_document(path, "blocks", FORMAT, [o.to_json() if o else None for o in _referred(seen, opened)])
+        rounds = [[o.to_json() for o in each] for each in seen]
+        write_document(path, "blocks", FORMAT, {"reference": list(opened.reference), "rounds": rounds})
 
-    def load(self, path: Path) -> tuple[Observation | None, ...]:
-        """The measurements, None for each network that could not be trained."""
-        return tuple(r and Observation.from_json(r) for r in read_document(path, "blocks", FORMAT))
+    def load(self, path: Path) -> tuple[NormalizedCost | None, ...]:
+        """What each network costs at one speed of the machine; None where it could not be trained."""
+        body = read_document(path, "blocks", FORMAT, oldest_version=FORMAT)
+        reference = Reference(*body["reference"])
+        costs = [next(iter(normalized(_observations(rounds), reference)), None) for rounds in body["rounds"]]
+        share = drift_share_of([cost for cost in costs if cost]).part
+        return tuple(cost and to_reference(cost, reference, share) for cost in costs)
 
 
 def _measured(experiment: Experiment, on: OpenDevice, guess: Guess) -> list[Observation]:
     needed = request(experiment, TrainingSetup(), guess.seconds(experiment.network), thorough=True)
     try:
-        block = on.device.block(**needed)
+        found = on.worker.block(**needed)
     except (VariantDied, VariantFailed):
         return []
-    found = observation(experiment, block, on.meter, on.yardstick_seconds, on.yardstick_joules)
-    if found is None:
+    if not usable(found, on.reference):
         return []
-    guess.learn(found)
-    return [found]
-
-
-def _referred(seen: list[list[Observation]], on: OpenDevice) -> list[Observation | None]:
-    """The measurements as they would be at one speed of the machine."""
-    together = [merged(rounds)[0] if rounds else None for rounds in seen]
-    share = drift_share_of([o.measurement for o in together if o]).part
-    return [o and replace(o, measurement=to_reference(o.measurement, on.yardstick_seconds, share)) for o in together]
+    guess.learn(experiment.observed(found))
+    return [experiment.observed(found)]

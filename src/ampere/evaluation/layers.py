@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ampere.core import Layer, Network, TrailingOp, work
 from ampere.core.kinds.convolution import usual_config
-from ampere.storage.profile import Observation
+from ampere.estimation.normalization import NormalizedCost
 
 from .plan import title_of
 
@@ -27,16 +27,15 @@ def flops_of(layers: Sequence[Layer] | Network) -> float:
     return float(sum(work(layer).flops for layer in (layers.layers if isinstance(layers, Network) else layers)))
 
 
-def measured(device: str, observation: Observation) -> dict[str, object]:
-    """What a record says of one measurement, per iteration."""
-    m = observation.measurement
+def measured(device: str, cost: NormalizedCost) -> dict[str, object]:
+    """What a record says of what one network costs, per iteration."""
     return {
         "device": device,
         "device_title": title_of(device),
-        "meter": m.meter.name,
-        "meter_measures": m.meter.measured,
-        "joules": m.joules,
-        "seconds": m.seconds,
-        "spread": m.spread,
-        "flags": list(m.flags),
+        "meter": cost.meter.name,
+        "meter_measures": cost.meter.measured,
+        "joules": cost.joules,
+        "seconds": cost.seconds,
+        "spread": cost.spread,
+        "flags": list(cost.flags),
     }

@@ -16,10 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from ampere.core import Meter
 from ampere.core.errors import ProfileError, UsageError
-from ampere.devices import Worker, describe, opened
-from ampere.meters import DEFAULT_WATTS_PER_CORE
+from ampere.devices import Device, Worker
+from ampere.estimation.normalization import Reference
 from ampere.storage.files import read_document, write_document
 
 from .jobs import Job, Report
@@ -74,10 +73,10 @@ class Folder:
 
 @dataclass(frozen=True)
 class OpenDevice:
-    device: Worker
-    meter: Meter
-    yardstick_seconds: float  # of a nominal step: the speed at which an experiment's own blocks are given
-    yardstick_joules: float | None
+    """A worker that stays open, and the condition in which the costs of an experiment's own blocks are given."""
+
+    worker: Worker
+    reference: Reference
 
 
 class Session:
@@ -114,7 +113,7 @@ class Session:
 
     def describe(self, device: str) -> dict[str, Any]:
         """What a device is and where its joules come from, for the records."""
-        found = describe(device, DEFAULT_WATTS_PER_CORE)
+        found = self.device(device)
         return {"title": title_of(device), **found.identity, "meter": found.meter.to_json()}
 
     def open(self, device: str) -> OpenDevice:
@@ -123,9 +122,14 @@ class Session:
 
     def _opened(self, name: str) -> OpenDevice:
         """A device with another seed than profiles: what is tested is measured anew, also where it is simulated."""
-        device = self._stack.enter_context(opened(name, DEFAULT_WATTS_PER_CORE, self.plan.seed + 1))["tuned"]
-        nominal = device.yardstick(YARDSTICK_SECONDS)
-        return OpenDevice(device, describe(name, DEFAULT_WATTS_PER_CORE).meter, nominal.cpu_seconds, nominal.joules)
+        worker = self.device(name).worker()
+        nominal = worker.yardstick(YARDSTICK_SECONDS)
+        return OpenDevice(worker, Reference(nominal.busy_seconds, nominal.joules))
+
+    def device(self, spec: str) -> Device:
+        """A device, described and opened once."""
+        made = Device(spec, seed=self.plan.seed + 1)
+        return self.remember(("device", spec), lambda: self._stack.enter_context(made))
 
     def __enter__(self) -> Session:
         return self

@@ -15,12 +15,15 @@ from ampere.core import Meter
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.estimate import Z90, Estimator
 from ampere.estimation.fitting import drift_share_in
-from ampere.estimation.normalization import to_reference
+from ampere.estimation.normalization import NormalizedCost, costs_of, normalized, reference_of, to_reference
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.observing import merged, one_round
+from ampere.profiling.observing import one_round
 from ampere.profiling.sources import Source
 from ampere.profiling.strategies.strategy import Trainer
 from ampere.storage.profile import Observation, Profile
+
+Rounds = tuple[Observation, ...]  # measurements of one network
+Pair = tuple[Rounds, Rounds]  # two independent measurements of one network
 
 ROUNDS = 4  # of each of the two independent measurements of a network
 
@@ -120,7 +123,7 @@ def measure_twice(
     on_progress: Callable[[int, int], None],
     rounds: int = ROUNDS,
     left_out: dict[int, str] | None = None,
-) -> list[tuple[Observation, Observation]]:
+) -> list[Pair]:
     """Two independent measurements of each: rounds shuffled within each half, the halves one after the other.
 
     `left_out` collects what cannot be trained, by its number, with the reason; without it that is an error.
@@ -147,21 +150,27 @@ def measure_twice(
                 on_progress(done, total)
         halves.append(seen)
     both = [i for i in range(len(experiments)) if i not in given_up and all(half[i] for half in halves)]
-    return [(merged(halves[0][i])[0], merged(halves[1][i])[0]) for i in both]
+    return [(tuple(halves[0][i]), tuple(halves[1][i])) for i in both]
+
+
+def cost_of(rounds: Rounds, profile: Profile) -> NormalizedCost:
+    """All rounds of one network, at the profile's yardstick."""
+    return normalized(rounds, reference_of(profile))[0]
 
 
 def compare(
     name: str,
-    pairs: Sequence[tuple[Observation, Observation]],
+    pairs: Sequence[Pair],
     profile: Profile,
     allocator: str,
     others: Sequence[Profile] = (),
     methods: Sequence[str] | None = None,
 ) -> Validation:
     """Compares the methods that can learn from the profiles with what was measured; all of them, or the named ones."""
-    share = drift_share_in(profile.observations, profile.yardstick_seconds).part
-    measured = [[to_reference(o.measurement, profile.yardstick_seconds, share) for o in pair] for pair in pairs]
-    networks = [first.network for first, _ in pairs]
+    reference = reference_of(profile)
+    share = drift_share_in(costs_of(profile), reference).part
+    measured = [[to_reference(cost_of(rounds, profile), reference, share) for rounds in pair] for pair in pairs]
+    networks = [first[0].network for first, _ in pairs]
     estimates, seconds = {}, {}
     for known in (profile, *others):  # a profile made for a method replaces one that merely serves it
         found = answers(known, networks, allocator, profile.yardstick_seconds)

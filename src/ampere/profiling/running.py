@@ -147,7 +147,7 @@ class ProfilingResult:
                 "layers": len(o.network.layers),
                 "batch": o.network.batch,
                 "joules": o.measurement.joules,
-                "seconds": o.measurement.seconds,
+                "seconds": o.measurement.wall_seconds,
                 "allocator": o.measurement.allocator,
             }
             for o in self.profile.observations

@@ -23,18 +23,16 @@ from statistics import mean, stdev
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from ampere.core import Measurement, Network
+from ampere.core import Network
 from ampere.core.errors import AmpereError, DeviceError, UsageError
-from ampere.devices import allocator_on, check_same_meter, describe, opened
-from ampere.devices.opening import LOCAL
+from ampere.devices import Device, allocator_on, check_same_meter
 from ampere.estimation.estimate import Estimator, watts_of
 from ampere.estimation.fitting import drift_share_in
-from ampere.estimation.normalization import to_reference
+from ampere.estimation.normalization import NormalizedCost, normalized, reference_of, to_reference
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.models.loading import LoadedModel
-from ampere.profiling.capabilities import known
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.observing import merged, one_round
+from ampere.profiling.observing import one_round
 from ampere.profiling.sources import source_of
 from ampere.profiling.strategies.strategy import Trainer
 from ampere.runtimes.table import lacking
@@ -146,32 +144,32 @@ class Rounds:
 
     def estimator(self) -> Estimator:
         """The estimator, fitted again with these rounds."""
-        return refitted(self._estimator, merged(self._rounds))
+        return refitted(self._estimator, self._rounds)
 
     def _round(self, experiment: Experiment) -> list[Observation]:
         guess = self._estimator.model.answer(experiment.network).seconds
         return one_round(experiment, self._check.device, self._estimator.profile, guess, thorough=False)
 
-    def _of(self, experiment: Experiment) -> Measurement:
+    def _of(self, experiment: Experiment) -> NormalizedCost:
         own = [o for o in self._rounds if o.network == experiment.network]
         if not own:
             raise DeviceError("no round gave a usable figure: close other programs and try again, or use --no-check")
-        return merged(own)[0].measurement
+        return normalized(own, reference_of(self._estimator.profile))[0]
 
 
-def _stddev(measurement: Measurement) -> float:
+def _stddev(cost: NormalizedCost) -> float:
     """Relative, of the median of its rounds."""
-    rounds = measurement.joules_rounds or measurement.rounds
+    rounds = cost.joules_rounds or cost.rounds
     spread = stdev(rounds) / mean(rounds) if len(rounds) >= ROUNDS_AT_LEAST else SPREAD
     return OF_A_MEDIAN * spread / sqrt(len(rounds))
 
 
-def joules_of(estimator: Estimator, *measurements: Measurement) -> list[float]:
+def joules_of(estimator: Estimator, *costs: NormalizedCost) -> list[float]:
     """Joules of an iteration as the estimator expresses them: in its condition and at its watts."""
-    profile = estimator.profile
-    sharing = drift_share_in(profile.observations, profile.yardstick_seconds).part
+    profile, reference = estimator.profile, reference_of(estimator.profile)
+    share = drift_share_in(estimator.costs, reference).part
     factor = estimator.condition.factor * estimator.watts / watts_of(profile)
-    return [factor * to_reference(m, profile.yardstick_seconds, sharing).joules for m in measurements]
+    return [factor * to_reference(cost, reference, share).joules for cost in costs]
 
 
 def refitted(estimator: Estimator, observations: Sequence[Observation]) -> Estimator:
@@ -180,30 +178,29 @@ def refitted(estimator: Estimator, observations: Sequence[Observation]) -> Estim
     return Estimator(more, watts_in(estimator.meter.scope))
 
 
-# Whether original and result can be trained on a device, and how they get there.
-
-
-def why_unchecked(device: str, profile: Profile, network: Network) -> str:
+def why_unchecked(device: Device, profile: Profile, network: Network) -> str:
     """Why nothing can be measured on the device; "" where it can."""
-    if device.startswith("replayed:"):
-        return f"{device} is a recording, which cannot train a new network"
-    if describe(device, DEFAULT_WATTS_PER_CORE).identity["id"] != profile.device["id"]:
-        return f"the profile is of another device than {device}"
-    description = known(device, profile.setup.runtime)
+    if device.spec.startswith("replayed:"):
+        return f"{device.spec} is a recording, which cannot train a new network"
+    if device.identity["id"] != profile.device["id"]:
+        return f"the profile is of another device than {device.spec}"
+    description = device.capabilities(profile.setup.runtime)
     if not _by_code(device, profile) and (lacks := lacking(network, description)):
-        return f"{device} cannot build {lacks[0]}"
+        return f"{device.spec} cannot build {lacks[0]}"
     return ""
 
 
 @contextmanager
-def opened_check(loaded: LoadedModel, device: str, profile: Profile, allocator: str) -> Iterator[Check]:
+def opened_check(
+    loaded: LoadedModel, device: Device, profile: Profile, allocator: str, network: Network | None = None
+) -> Iterator[Check]:
     """This machine builds a pruned model with its own code; other devices build both from their layers."""
-    original = source_of(loaded).original().under(allocator_on(profile.device, allocator))
+    original = source_of(loaded, network).original().under(allocator_on(profile.device, allocator))
     if reason := why_unchecked(device, profile, original.network):
         raise UsageError(f"nothing can be measured: {reason}; leave out check=True")
     check_same_meter(device, profile.meter)
     watts, numbers = watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE, count()
-    with opened(device, watts, 1) as devices, TemporaryDirectory() as folder:
+    with device.fresh(watts, 1) as workers, TemporaryDirectory() as folder:
 
         def by_code(pruned: Pruned) -> Experiment:
             return experiment_of(pruned, original, Path(folder) / f"{next(numbers)}.json")
@@ -211,16 +208,16 @@ def opened_check(loaded: LoadedModel, device: str, profile: Profile, allocator: 
         def by_layers(pruned: Pruned) -> Experiment:
             return _from_layers(replace(original, network=pruned.networks[1]))
 
-        worker = devices[original.allocator]
+        worker = workers[original.allocator]
         if _by_code(device, profile) and loaded.factory:
             yield Check(worker, original, by_code, worker.clock)
         else:
             yield Check(worker, _from_layers(original), by_layers, worker.clock)
 
 
-def _by_code(device: str, profile: Profile) -> bool:
-    return device == LOCAL and known(device, profile.setup.runtime).factories
+def _by_code(device: Device, profile: Profile) -> bool:
+    return device.is_local and device.capabilities(profile.setup.runtime).factories
 
 
 def _from_layers(experiment: Experiment) -> Experiment:
-    return replace(experiment, subject={"layers": experiment.network.to_json()})
+    return replace(experiment, workload={"layers": experiment.network.to_json()})

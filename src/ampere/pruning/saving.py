@@ -239,5 +239,5 @@ def experiment_of(pruned: Pruned, original: Experiment, path: Path) -> Experimen
     save(pruned, path)
     source = pruned.original
     arguments = {"path": str(path), "factory": source.factory, "arguments": dict(source.arguments)}
-    subject = {**original.subject, "factory": FACTORY, "arguments": arguments}
-    return Experiment(pruned.networks[1], subject, "network", original.allocator)
+    workload = {**original.workload, "factory": FACTORY, "arguments": arguments}
+    return Experiment(pruned.networks[1], workload, "network", original.allocator)

@@ -15,7 +15,6 @@ from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
 from ampere.storage import files as strict_json
 from ampere.storage.files import read_at_most
-from ampere.storage.profile import Profile
 
 from .charts import Bar, Bars, Reference, Scatter, Series, Spot
 from .record import Chart, Section, Table
@@ -92,10 +91,10 @@ def _figure(value: Any, what: str) -> float:
     return float(value)
 
 
-def accuracy_section(profile: Profile, estimator: Estimator, validated: Validated | None) -> Section | None:
+def accuracy_section(estimator: Estimator, validated: Validated | None) -> Section | None:
     charts: list[Chart] = []
     words: list[str] = []
-    held_out = left_out(profile, estimator)
+    held_out = left_out(estimator)
     if held_out:
         errors = [abs(s.estimated / s.measured - 1) for spots in held_out.values() for s in spots]
         words.append(
@@ -113,25 +112,25 @@ def accuracy_section(profile: Profile, estimator: Estimator, validated: Validate
     return Section("accuracy", "Estimated against measured", tuple(words), charts=tuple(charts)) if charts else None
 
 
-def expected_error(profile: Profile, estimator: Estimator) -> float | None:
+def expected_error(estimator: Estimator) -> float | None:
     """The mean error on whole networks, which estimates are made for; on all measurements where there are none."""
-    found = left_out(profile, estimator)
+    found = left_out(estimator)
     spots = found.get("network") or [spot for of_purpose in found.values() for spot in of_purpose]
     return mean(abs(s.estimated / s.measured - 1) for s in spots) if spots else None
 
 
-def left_out(profile: Profile, estimator: Estimator) -> dict[str, list[Spot]]:
+def left_out(estimator: Estimator) -> dict[str, list[Spot]]:
     """By purpose, each measurement and its estimate from all the others; empty where the method has none."""
     model, joules = estimator.of_joules
     if not isinstance(model, Additive) or len(model.data) < FEWEST:
         return {}
     errors, _ = model.leave_one_out()
     spots: dict[str, list[Spot]] = {}
-    for observation, cost, error in zip(profile.observations, model.data.costs, errors, strict=True):
+    for fitted, cost, error in zip(estimator.fitted_costs, model.data.costs, errors, strict=True):
         measured, estimated = joules * float(cost), joules * max(float(cost - error), 1e-12)
         both = f"measured {units.joules(measured)}, estimated {units.joules(estimated)}"
-        spots.setdefault(observation.purpose, []).append(
-            Spot(measured, estimated, f"{network_name(observation.network)}: {both}")
+        spots.setdefault(fitted.purpose, []).append(
+            Spot(measured, estimated, f"{network_name(fitted.network)}: {both}")
         )
     return spots
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ampere.baselines import METHODS
 from ampere.baselines.answers import answers, title, unavailable
 from ampere.comparison import compare
-from ampere.comparison.probability import SURE, chance_below_one, in_percent, interval90
+from ampere.comparison.ranking import CONFIDENT, in_percent, probability_below_one, ratio_interval
 from ampere.core import Network, units
 from ampere.core.setup import ALLOCATORS
 from ampere.estimation.estimate import Estimate, Estimator
@@ -36,7 +36,8 @@ def models_section(networks: Sequence[Network], estimates: Sequence[Estimate], e
 
 def _relative_stddev(network: Network, first: Network, estimator: Estimator, allocator: str) -> float:
     """Of the ratio of two costs: what is uncertain about layers that both models have cancels."""
-    return compare([network, first], [estimator], allocator).devices[0].relative_stddev
+    ranking = compare([network, first], [estimator], allocator)
+    return ranking.devices[0].pair(*ranking.models).relative_stddev
 
 
 def _on_basis(
@@ -71,12 +72,12 @@ def _on_basis(
 
 def _sentence(name: str, first: str, ratio: float, relative_stddev: float, basis: str) -> str:
     """`lenet5 costs 0.62 of cnn5 per sample (90 %: 0.60 to 0.64): it is cheaper with a probability of 98 %.`"""
-    low, high = interval90(ratio, relative_stddev)
-    cheaper = chance_below_one(ratio, relative_stddev)
+    low, high = ratio_interval(ratio, relative_stddev)
+    cheaper = probability_below_one(ratio, relative_stddev)
     times = "of" if ratio < 1 else "times"
     costs = f"{name} costs {ratio:.2f} {times} {first} per {basis} (90 %: {low:.2f} to {high:.2f})"
     chance = in_percent(max(cheaper, 1 - cheaper))
-    if max(cheaper, 1 - cheaper) < SURE:
+    if max(cheaper, 1 - cheaper) < CONFIDENT:
         return (
             f"{costs}: too close to call, {name if cheaper > 0.5 else first} is cheaper with a probability of {chance}."
         )
@@ -157,13 +158,13 @@ def _totals_chart(profile: Profile, networks: Sequence[Network], joules: dict[st
 
 
 def _interval(estimate: Estimate, parts: int = 1) -> str:
-    low, high = estimate.interval90
+    low, high = estimate.interval
     return f"{units.joules(low / parts)} to {units.joules(high / parts)}"
 
 
 def _bar(name: str, estimate: Estimate, parts: int = 1, detail: str = "") -> Bar:
     """An estimate as a bar, of an iteration or of one of its samples."""
-    shown, (low, high) = units.joules(estimate.joules / parts), estimate.interval90
+    shown, (low, high) = units.joules(estimate.joules / parts), estimate.interval
     tip = f"{name}: {shown}, 90 % interval {_interval(estimate, parts)}"
     return Bar(name, estimate.joules / parts, shown, tip, detail, low=low / parts, high=high / parts)
 

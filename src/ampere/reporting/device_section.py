@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 
 from ampere.core import Meter, Network, units
+from ampere.estimation.normalization import costs_of
 from ampere.storage.profile import Profile
 
 from .charts import Bar, Bars, Histogram
@@ -60,7 +61,7 @@ def more_facts(profile: Profile) -> tuple[tuple[str, str], ...]:
 
 def spreads(profile: Profile) -> list[float]:
     """How far the rounds of each measurement lie apart: in joules if a counter read them, else in yardsticks."""
-    found = [o.measurement.joules_spread or o.measurement.spread for o in profile.observations]
+    found = [cost.joules_spread or cost.spread for cost in costs_of(profile)]
     return sorted(spread for spread in found if spread is not None)
 
 
@@ -81,7 +82,7 @@ def _purposes_chart(profile: Profile) -> Chart:
     bars, cells = [], []
     for purpose, count in Counter(o.purpose for o in profile.observations).most_common():
         measurements = [o.measurement for o in profile.observations if o.purpose == purpose]
-        trained = units.seconds(sum(m.iterations * m.seconds for m in measurements))
+        trained = units.seconds(sum(m.iterations * m.wall_seconds for m in measurements))
         steps, name = f"{sum(m.iterations for m in measurements):,}", PURPOSES.get(purpose, purpose)
         tip = f"{name}: {count} experiments, {steps} iterations, {trained} of training"
         bars.append(Bar(name, count, f"{count:,}", tip))

@@ -48,7 +48,7 @@ def model_section(
     """`group_by` is block, layer, or None: by block where a network has too many layers for one chart."""
     charts = [kinds_chart(key, estimate, colours)]
     grouped = blocks(estimate)
-    many = len(estimate.by_layer) > MOST_BARS and len(grouped) < FEWER * len(estimate.by_layer)
+    many = len(estimate.layers) > MOST_BARS and len(grouped) < FEWER * len(estimate.layers)
     by_block = many if group_by is None else group_by == "block"
     if by_block:
         charts.append(blocks_chart(key, network, estimate, grouped, colours))
@@ -56,7 +56,7 @@ def model_section(
         charts.append(layers_chart(key, network, estimate, colours))
     model, _ = estimator.of_joules
     if isinstance(model, Additive) and estimate.stddev > 0:
-        charts.append(_uncertainty_chart(key, network, estimate, model, estimator.condition_doubt))
+        charts.append(_uncertainty_chart(key, network, estimate, model, estimator.condition_uncertainty))
     words = (where_it_goes(estimate, grouped if by_block else ()), *_warning(estimate))
     facts = [*_certainty(estimate), ("assumes", ALLOCATORS[estimate.allocator]), ("covers", COVERS)]
     facts += [("note", note) for note in network.notes]
@@ -65,7 +65,7 @@ def model_section(
 
 
 def figures(estimate: Estimate, run: Run, batch: int) -> tuple[tuple[str, str], ...]:
-    low, high = estimate.interval90
+    low, high = estimate.interval
     scale, unit = units.joules_unit(estimate.joules)
     interval = f"90 % interval {units.three(low / scale)} to {units.three(high / scale)} {unit}"
     per_sample = f", {units.joules(estimate.joules / batch)} per sample" if batch > 1 else ""
@@ -90,7 +90,7 @@ def figures(estimate: Estimate, run: Run, batch: int) -> tuple[tuple[str, str], 
 
 def where_it_goes(estimate: Estimate, grouped: Sequence[Block] = ()) -> str:
     """A sentence that names the fewest layers, or blocks, that take half of the energy."""
-    things, parts = "layers", [(_with_kind(share), share.joules) for share in estimate.by_layer[:-1]]
+    things, parts = "layers", [(_with_kind(share), share.joules) for share in estimate.layers[:-1]]
     if grouped:
         things, parts = "blocks", [(_block_name(block), block.joules) for block in grouped[:-1]]
     parts.sort(key=lambda part: -part[1])
@@ -111,7 +111,7 @@ def _with_kind(share: LayerShare) -> str:
 
 
 def _warning(estimate: Estimate) -> list[str]:
-    if estimate.interval90[1] - estimate.joules <= WIDE * estimate.joules:
+    if estimate.interval[1] - estimate.joules <= WIDE * estimate.joules:
         return []
     return [
         "The interval is wider than half of the estimate: this is a rough figure. "
@@ -135,14 +135,14 @@ def kind_colours(estimates: Sequence[Estimate]) -> dict[str, str]:
 
 def by_kind(estimate: Estimate) -> dict[str, float]:
     joules: dict[str, float] = {}
-    for share in estimate.by_layer:
+    for share in estimate.layers:
         joules[share.kind] = joules.get(share.kind, 0.0) + share.joules
     return joules
 
 
 def kinds_chart(key: str, estimate: Estimate, colours: dict[str, str]) -> Chart:
     """Shares of the kinds that have colours; those without are one share, so that no two look alike."""
-    joules, counts = by_kind(estimate), Counter(share.kind for share in estimate.by_layer)
+    joules, counts = by_kind(estimate), Counter(share.kind for share in estimate.layers)
     order = sorted(joules, key=lambda k: (k == "step", -joules[k]))
     others = [k for k in order if k not in colours]
     rows = []
@@ -280,7 +280,7 @@ def layers_chart(key: str, network: Network, estimate: Estimate, colours: dict[s
         )
         for i, share in enumerate(shown)
     ]
-    cut = "" if len(shown) == len(estimate.by_layer) else f" The {SHOWN} most expensive layers; the table has all."
+    cut = "" if len(shown) == len(estimate.layers) else f" The {SHOWN} most expensive layers; the table has all."
     pale = " Pale bars: outside what was measured on this device." if uncertain else ""
     return Chart(
         f"{key}-layers",
@@ -296,7 +296,7 @@ def layers_chart(key: str, network: Network, estimate: Estimate, colours: dict[s
 
 def _shown_layers(estimate: Estimate) -> list[LayerShare]:
     """All layers, or the most expensive ones and the others as one."""
-    *layers, step = estimate.by_layer
+    *layers, step = estimate.layers
     if len(layers) <= MOST_BARS:
         return [*layers, step]
     kept = set(sorted(range(len(layers)), key=lambda i: -layers[i].joules)[:SHOWN])
@@ -333,7 +333,7 @@ def _energy_bar(
 
 def _details(network: Network, estimate: Estimate) -> dict[int, str]:
     """The kind and channels of each layer, by the identity of its share."""
-    return {id(share): _detail(layer) for share, layer in zip(estimate.by_layer, network.layers, strict=False)}
+    return {id(share): _detail(layer) for share, layer in zip(estimate.layers, network.layers, strict=False)}
 
 
 def _detail(layer: Layer) -> str:
@@ -365,13 +365,13 @@ def _layers_table(estimate: Estimate) -> Table:
             units.percent(share_of(share.joules, estimate.joules)),
             notes.get(share.name, ""),
         )
-        for share in estimate.by_layer
+        for share in estimate.layers
     )
     return Table(("layer", "kind", ">energy", ">90 %", ">share", "note"), rows)
 
 
 def _certainty(estimate: Estimate) -> list[tuple[str, str]]:
-    relative = units.percent((estimate.interval90[1] - estimate.joules) / estimate.joules)
+    relative = units.percent((estimate.interval[1] - estimate.joules) / estimate.joules)
     facts = [("90 % interval", f"± {relative}")]
     if estimate.unprofiled:
         why = "no layer of this kind was measured; estimated from its arithmetic"

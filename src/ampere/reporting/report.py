@@ -97,10 +97,10 @@ def make_report(
     sections = [
         *([devices_section(networks, estimators, allocator)] if others else []),
         *_models(networks, estimates, runs or [Run()] * len(networks), estimator, group_by),
-        surfaces_section(profile, estimator),
-        accuracy_section(profile, estimator, validated),
+        surfaces_section(estimator),
+        accuracy_section(estimator, validated),
         methods_section(validated) if validated else None,
-        cost_section(profile, expected_error(profile, estimator)),
+        cost_section(profile, expected_error(estimator)),
         flags_section(profile),
     ]
     return _report(profile, networks, estimator.meter, sections, [estimate.to_json() for estimate in estimates])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ampere.core import Layer, Network, units
 from ampere.core.kinds import group, kind_of_group
 from ampere.estimation.estimate import Z90, Estimator, LayerShare
-from ampere.storage.profile import Observation, Profile
+from ampere.estimation.normalization import NormalizedCost
 
 from .charts import Curve, Heatmap, Seen
 from .drawing import whole
@@ -28,7 +28,7 @@ class Known:
 
     layer: Layer
     batch: int
-    alone: dict[Place, Observation]  # trained by itself, with a loss
+    alone: dict[Place, NormalizedCost]  # trained by itself, with a loss
     within: frozenset[Place]  # as a part of something larger
 
     @property
@@ -42,8 +42,8 @@ class Known:
         return apart and len({i for i, _ in self.places}) > 1 and len({o for _, o in self.places}) > 1
 
 
-def surfaces_section(profile: Profile, estimator: Estimator) -> Section | None:
-    found = sorted(most_measured(profile).items())
+def surfaces_section(estimator: Estimator) -> Section | None:
+    found = sorted(most_measured(estimator.costs).items())
     side = min(FINEST, int((CELLS / max(1, sum(k.is_a_surface for _, k in found))) ** 0.5))
     charts = tuple(_chart(name, known, estimator, side) for name, known in found)
     if not charts:
@@ -52,12 +52,12 @@ def surfaces_section(profile: Profile, estimator: Estimator) -> Section | None:
     return Section("surfaces", "What was learnt of each kind of layer", words, charts=charts)
 
 
-def most_measured(profile: Profile) -> dict[str, Known]:
+def most_measured(costs: Sequence[NormalizedCost]) -> dict[str, Known]:
     """For each kind, the configuration that was measured at most places."""
-    seen: dict[tuple[str, object], list[tuple[Layer, Observation]]] = defaultdict(list)
-    for observation in profile.observations:
-        for layer in observation.network.layers:
-            seen[group(layer), tuple(sorted(layer.config.items()))].append((layer, observation))
+    seen: dict[tuple[str, object], list[tuple[Layer, NormalizedCost]]] = defaultdict(list)
+    for cost in costs:
+        for layer in cost.network.layers:
+            seen[group(layer), tuple(sorted(layer.config.items()))].append((layer, cost))
     best: dict[str, Known] = {}
     for (name, _), found in seen.items():
         known = _known(found)
@@ -67,12 +67,12 @@ def most_measured(profile: Profile) -> dict[str, Known]:
     return best
 
 
-def _known(found: list[tuple[Layer, Observation]]) -> Known:
+def _known(found: list[tuple[Layer, NormalizedCost]]) -> Known:
     function, _ = Counter(layer.function for layer, _ in found).most_common(1)[0]
-    layer, observation = next((layer, o) for layer, o in found if layer.function == function)
+    layer, cost = next((layer, o) for layer, o in found if layer.function == function)
     alone = {(x.channels_in, x.channels_out): o for x, o in found if o.purpose == "layer"}
     within = frozenset((x.channels_in, x.channels_out) for x, o in found if o.purpose != "layer")
-    return Known(layer, observation.network.batch, alone, within - alone.keys())
+    return Known(layer, cost.network.batch, alone, within - alone.keys())
 
 
 def _chart(name: str, known: Known, estimator: Estimator, side: int) -> Chart:
@@ -99,7 +99,7 @@ def _measured(known: Known, estimator: Estimator) -> Iterator[tuple[Place, str, 
         learnt = units.joules(_share(estimator, known, place).joules)
         how = "trained within a network"
         if place in known.alone:
-            how = f"trained alone: {units.joules(known.alone[place].measurement.joules)} with its step and loss"
+            how = f"trained alone: {units.joules(known.alone[place].joules)} with its step and loss"
         tip = f"{place[0]:,} → {place[1]:,} channels: {learnt} learnt; {how}"
         yield place, tip, (whole(place[0]), whole(place[1]), learnt, how)
 
@@ -152,5 +152,5 @@ def _height(place: Place, known: Known, estimator: Estimator) -> float:
     if place not in known.alone:
         return 0.0
     seen = known.alone[place]
-    expected = estimator.estimate(seen.network, seen.measurement.allocator, 1.0).joules
-    return max(_share(estimator, known, place).joules + seen.measurement.joules - expected, 0.0)
+    expected = estimator.estimate(seen.network, seen.allocator, 1.0).joules
+    return max(_share(estimator, known, place).joules + seen.joules - expected, 0.0)

@@ -121,7 +121,7 @@ class Prices:
         except (IndexError, ValueError):  # a width decides how many layers there are
             return None
         some = self.estimator.estimate(form.network(shape.largest), self.allocator)
-        uncertainty = float(np.hypot(self.estimator.condition_doubt, self.estimator.condition.stddev))
+        uncertainty = float(np.hypot(self.estimator.condition_uncertainty, self.estimator.condition.stddev))
         price *= some.condition * self._examples / form.batch
         table = Bulk(model, form, some.allocator == "system")
         group = OpenGroup(shape, table, form, price, uncertainty, self.optimizer, drawn)

@@ -15,7 +15,7 @@ from ampere.devices import Worker
 from ampere.estimation.estimate import Estimator
 from ampere.evaluation.jobs import ProfileJob, Report, file_name
 from ampere.evaluation.plan import is_simulated
-from ampere.evaluation.validation import measure_twice
+from ampere.evaluation.validation import cost_of, measure_twice
 from ampere.pruning.checking import joules_of
 from ampere.storage.files import read_document, write_document
 
@@ -52,7 +52,7 @@ class EnergyJob:
         return 2.0 if is_simulated(self.device) else PRUNING_SECONDS + 2 * self.rounds * ROUND_SECONDS
 
     def do(self, session: Session, path: Path, report: Report) -> None:
-        profile, device = session.get(self.profile), session.open(self.device).device
+        profile, device = session.get(self.profile), session.open(self.device).worker
         estimator = Estimator(profile)
         models: dict[str, dict[str, Any]] = {ORIGINAL: {"channels": CHANNELS}}
         for way in (OURS, FLOPS):
@@ -61,7 +61,7 @@ class EnergyJob:
         known = {name: experiment(model["channels"]) for name, model in models.items() if "channels" in model}
         pairs = measure_twice(list(known.values()), device, profile, self.seed, _half(report), self.rounds)
         for name, pair in zip(known, pairs, strict=True):
-            seen = joules_of(estimator, *(o.measurement for o in pair))
+            seen = joules_of(estimator, *(cost_of(rounds, profile) for rounds in pair))
             models[name]["joules"], models[name]["joules_repeat"] = seen
         meter = profile.meter.to_json()
         write_document(path, ENERGY, FORMAT, {"meter": meter, "models": models})

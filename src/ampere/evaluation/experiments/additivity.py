@@ -65,9 +65,9 @@ def records(session: Session) -> Iterator[Record]:
     for device in session.plan.devices:
         stacks = session.get(stacks_job(session.plan, device))
         singly = zip(stages(), session.get(stages_job(session.plan, device)), strict=True)
-        summed = _summed([(place, o.measurement.joules if o else None) for (place, _), o in singly])
+        summed = _summed([(place, o.joules if o else None) for (place, _), o in singly])
         seen = [(depth, o) for depth, o in zip(depths(session.plan), stacks, strict=True) if o]
-        slope, intercept = np.polyfit([d for d, _ in seen], [o.measurement.joules for _, o in seen], 1)
+        slope, intercept = np.polyfit([d for d, _ in seen], [o.joules for _, o in seen], 1)
         for depth, observation in seen:
             yield {
                 **measured(device, observation),

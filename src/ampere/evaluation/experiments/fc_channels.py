@@ -40,7 +40,7 @@ def records(session: Session) -> Iterator[Record]:
     for device in session.plan.devices:
         found = zip(channels(session.plan), session.get(fc_job(session.plan, device)), strict=True)
         seen = [(c, flops_of([linear(c * PLACES, CLASSES, BATCH)]), o) for c, o in found if o]
-        relative = np.array([f / o.measurement.joules for _, f, o in seen])
+        relative = np.array([f / o.joules for _, f, o in seen])
         joules_a_flop = float(relative.sum() / (relative**2).sum())  # the best line through the origin
         for c, flops, observation in seen:
             yield {

@@ -44,7 +44,7 @@ def jobs(plan: Plan) -> list[BlocksJob]:
 def records(session: Session) -> Iterator[Record]:
     for device in session.plan.devices:
         found = zip(channels(session.plan), session.get(fc_job(session.plan, device)), strict=True)
-        truth = {c: o.measurement.joules for c, o in found if o}
+        truth = {c: o.joules for c, o in found if o}
         head = {"device": device, "device_title": title_of(device), "truth": [[c, j] for c, j in truth.items()]}
         known = [min(truth), max(truth)]
         for step in range(len(known), STEPS + 1):

@@ -39,7 +39,6 @@ def records(session: Session) -> Iterator[Record]:
             "method": job.method,
             "seconds": profile.profiling_seconds,
             "measurements": len(profile.observations),
-            "rounds": sum(len(o.measurement.rounds) for o in profile.observations),
             "paper_seconds": PAPER.get(job.device, {}).get(job.family),
         }
 

@@ -10,10 +10,12 @@ import numpy as np
 
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.fitting import drift_share_in
+from ampere.estimation.normalization import reference_of
 from ampere.evaluation.comparing import Comparison, compared
 from ampere.evaluation.drawing import device_panels
-from ampere.evaluation.jobs import Pair, Record, needs, of_family, trials_of
+from ampere.evaluation.jobs import Record, needs, of_family, trials_of
 from ampere.evaluation.session import Session
+from ampere.evaluation.validation import Pair
 from ampere.reporting.plotting import label_axes
 from ampere.storage.profile import Profile
 
@@ -39,9 +41,9 @@ def records(session: Session) -> Iterator[Record]:
 def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, reference: Profile) -> list[float]:
     """In the condition of the tested family's own profile, which its measurements refer to."""
     known = estimator.profile
-    sharing = drift_share_in(known.observations, known.yardstick_seconds).part
-    condition = (reference.yardstick_seconds / known.yardstick_seconds) ** sharing
-    said = [estimator.estimate(first.network, "tuned", condition).joules for first, _ in pairs]
+    share = drift_share_in(estimator.costs, reference_of(known)).part
+    condition = (reference.yardstick_seconds / known.yardstick_seconds) ** share
+    said = [estimator.estimate(first[0].network, "tuned", condition).joules for first, _ in pairs]
     return [abs(joules / trial.joules - 1) for joules, trial in zip(said, truth.trials, strict=True)]
 
 
