@@ -39,7 +39,7 @@ NEIGHBOURS = {
 # What travels to a device: nothing there but Python 3.8 and a training runtime.
 RUNTIME_LIBRARIES = {"torch", "jax", "flax", "optax", "MNN", "numpy"}
 TRAVELLING = {
-    "core": {"ampere.core"},
+    "core": {"ampere.core", "pandas"},  # display.py makes data frames of results, on the host only
     "meters": {"ampere.core", "ampere.meters", "zeus"},
     "runtimes": {"ampere.core", "ampere.runtimes", *RUNTIME_LIBRARIES},
     "worker": {"ampere.core", "ampere.meters", "ampere.runtimes", "ampere.worker"},

@@ -148,7 +148,7 @@ def test_a_profile_that_cannot_be_brought_to_one_condition_is_less_certain(torch
     assert 0.8 < unknown.probability < known.probability - 0.01
 
 
-def test_a_profile_without_it_keeps_no_other_from_being_told_normalize(torch, jax):
+def test_a_profile_without_it_keeps_no_other_from_being_normalized(torch, jax):
     """In whichever order they come."""
     lacking = replace(jax, setup=TrainingSetup("mnn"), common_yardstick_seconds=None)
     slower = replace(jax, common_yardstick_seconds=1.1e-3)
@@ -223,7 +223,7 @@ def test_an_allocator_that_only_one_profile_has_is_used_for_none(torch, jax):
     assert {entry.estimate.allocator for entry in compare(NETWORK, torch, jax).entries} == {"system"}
 
 
-def test_two_models_are_told_normalize_too(torch, jax):
+def test_two_models_are_normalized_too(torch, jax):
     found = compare(NETWORK, chain(3, 40, 60), torch, replace(jax, common_yardstick_seconds=1.1e-3))
     assert [device.name for device in found.devices] == ["torch", "jax"]
     first, second = found.devices

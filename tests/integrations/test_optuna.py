@@ -1,4 +1,4 @@
-"""Trials that are too dear are never trained, and the sampler learns that."""
+"""Trials that cost too much are never trained, and the sampler learns that."""
 
 import pytest
 from tests.searching.test_searching import profile
@@ -29,8 +29,8 @@ def study_of(constraint, trials=40):
         trained.append(estimate)
         return sum(trial.params.values())
 
-    told = {} if hasattr(optuna.Trial, "set_constraint") else {"constraints_func": constraint}
-    sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=10, **told)
+    options = {} if hasattr(optuna.Trial, "set_constraint") else {"constraints_func": constraint}
+    sampler = optuna.samplers.TPESampler(seed=0, n_startup_trials=10, **options)
     study = optuna.create_study(direction="maximize", sampler=sampler)
     study.optimize(objective, n_trials=trials)
     return study, trained
@@ -57,7 +57,7 @@ def test_the_sampler_learns_what_is_inside(estimator):
 
 @pytest.mark.parametrize(
     ("budget", "options", "says"),
-    [("40%", {}, "of what"), ("much", {}, "no positive amount"), (0.5, {"confidence": 0.2}, "makes no sense")],
+    [("40%", {}, "give original"), ("much", {}, "not a positive amount"), (0.5, {"confidence": 0.2}, "from 50% to")],
 )
 def test_what_makes_no_sense_is_refused(estimator, budget, options, says):
     from ampere.integrations.optuna import EnergyConstraint
@@ -66,7 +66,7 @@ def test_what_makes_no_sense_is_refused(estimator, budget, options, says):
         EnergyConstraint(budget, estimator, **options)
 
 
-def test_a_trial_that_was_never_estimated_is_told_so(estimator):
+def test_a_trial_that_was_never_estimated_is_refused(estimator):
     from ampere.integrations.optuna import EnergyConstraint
 
     constraint = EnergyConstraint("5mJ", estimator)
