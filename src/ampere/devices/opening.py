@@ -23,7 +23,7 @@ from ampere.meters import DEFAULT_WATTS_PER_CORE, METER_FAILED, counters
 from ampere.runtimes import Description
 from ampere.worker.machine import hello
 
-from .answers import abilities_in
+from .answers import capabilities_in
 from .device import Worker, fingerprint
 from .environment import METER
 from .local import LocalWorker
@@ -142,7 +142,7 @@ def _describe_local(_: str, watts_per_core: float) -> Described:
         here = hello({"watts_per_core": watts_per_core, "meter": log.for_worker if log else None})
     except WorkerError as problem:
         raise (MeterError if problem.type == METER_FAILED else UsageError)(str(problem)) from None
-    return _as_it_says(fingerprint(here), log.told(here) if log else here)
+    return _as_it_says(fingerprint(here), log.completed(here) if log else here)
 
 
 def _open_local(_: str, watts_per_core: float, seed: int) -> Workers:
@@ -176,7 +176,7 @@ def _over_ssh(name: str, allocator: str, watts_per_core: float) -> ProcessWorker
 def _describe_tcp(name: str, watts_per_core: float) -> Described:
     with _open_tcp(name, watts_per_core, 0)["tuned"] as device:
         there = device.hello()
-        return replace(_as_it_says(device.identity(), there), abilities=abilities_in(there))
+        return replace(_as_it_says(device.identity(), there), abilities=capabilities_in(there))
 
 
 def _open_tcp(name: str, watts_per_core: float, seed: int) -> Workers:

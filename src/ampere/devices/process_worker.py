@@ -16,7 +16,7 @@ from ampere.devices.external_meters import logged_meter
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.runtimes import description_of
 
-from .answers import as_error, check_version, compiled_too_long, greeting, impossible, read_answer
+from .answers import as_error, check_version, compiled_too_long, handshake, impossible, read_answer
 from .device import VariantDied, VariantFailed, Yardstick, fingerprint
 from .environment import METER, compile_limit
 from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerGone
@@ -58,7 +58,7 @@ class ProcessWorker(ABC):
         return time.monotonic()
 
     def hello(self) -> dict[str, Any]:
-        return self._result(greeting(self.watts_per_core, self.beat_seconds), self._grace)
+        return self._result(handshake(self.watts_per_core, self.beat_seconds), self._grace)
 
     def identity(self) -> dict[str, Any]:
         return fingerprint(self.hello())
@@ -201,7 +201,7 @@ class ProcessWorker(ABC):
     def _greet(self, worker: Transport) -> None:
         """A worker that cannot even say hello is no fault of the variant that it was started for."""
         self._greeted = False
-        said, kind, message = read_answer(worker.ask(greeting(self.watts_per_core, self.beat_seconds), START_SECONDS))
+        said, kind, message = read_answer(worker.ask(handshake(self.watts_per_core, self.beat_seconds), START_SECONDS))
         if said is None:
             raise as_error(kind, message)
         check_version(said)

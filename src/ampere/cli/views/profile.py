@@ -10,7 +10,7 @@ from typing import Any
 
 from ampere.cli.console import headline, print_facts
 from ampere.core import units
-from ampere.devices.external_meters import LATER
+from ampere.devices.external_meters import DEFERRED
 from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
@@ -74,7 +74,7 @@ def _next(made: ProfilingResult, model: str, options: Namespace) -> str:
     from ampere.estimation.fitting import BY_LAYER
 
     model = model if options.model else "MODEL"
-    if made.profile.meter.name == LATER:
+    if made.profile.meter.name == DEFERRED:
         return shlex.join(["ampere", "attach", "FILE", "--to", str(made.path), "--time", "COLUMN", "--power", "COLUMN"])
     if made.profile.method not in BY_LAYER:
         return shlex.join(["ampere", "validate", model, "--methods", "all", *(which or ()), *(batch or ())])
