@@ -3,7 +3,7 @@
     python benchmarks/slow_meters.py [--meters battery board] [--ways power energy] [--seeds 0 1 2] [--networks 60]
                                      [--out benchmarks/results/slow_meters.json]
 
-Everything is simulated: two devices of docs/SIMULATED-DEVICES.md with slower gauges than they have there.
+Everything is simulated: two devices of docs/explanation/simulated-devices.md with slower gauges than they have there.
 
     battery    the Android phone by a gauge that tells its power once a second, in steps of 5 mW
     board      Jetson TX2 by a sensor that tells its power ten times a second, in steps of 40 mW

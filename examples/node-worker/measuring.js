@@ -10,7 +10,7 @@ const YARDSTICKS = 5;
 const WINDOW_SECONDS = 0.04;
 const LEAST_IN_WINDOW = 4;
 
-const pause = () => new Promise(setImmediate); // so that signs of life go out, and a host that hung up is noticed
+const pause = () => new Promise(setImmediate); // so that heartbeats are sent, and a closed connection is noticed
 
 function timed(step, iterations, watts = 5) {
   const faults = process.resourceUsage().minorPageFault;
@@ -35,11 +35,11 @@ const row = (w) => [w.iterations, w.seconds, w.busy, w.joules, w.faults];
 
 // How many iterations each window of the target has, and how many steps each of the yardstick.
 function plan({ pairing, iterations }, stepSeconds) {
-  if (pairing === "plain") return { targets: [iterations], beside: 0 };
-  if (pairing === "step") return { targets: Array(iterations).fill(1), beside: 1 };
+  if (pairing === "plain") return { targets: [iterations], yardsticks: 0 };
+  if (pairing === "step") return { targets: Array(iterations).fill(1), yardsticks: 1 };
   const length = Math.max(LEAST_IN_WINDOW, Math.ceil(WINDOW_SECONDS / Math.max(stepSeconds, 1e-6)));
   const count = Math.max(1, Math.floor(iterations / length));
-  return { targets: Array.from({ length: count }, (_, i) => Math.floor((iterations + i) / count)), beside: YARDSTICKS };
+  return { targets: Array.from({ length: count }, (_, i) => Math.floor((iterations + i) / count)), yardsticks: YARDSTICKS };
 }
 
 async function block(request, host) {
@@ -52,15 +52,15 @@ async function block(request, host) {
   target.step();
   const firstLoss = target.loss;
   const warm = Array.from({ length: request.warmup }, () => timed(target.step, 1).seconds);
-  const { targets: lengths, beside } = plan(request, Math.min(...warm));
+  const { targets: lengths, yardsticks: steps } = plan(request, Math.min(...warm));
   const targets = [];
   const watts = request.watts_per_core;
-  const yardsticks = beside ? [timed(reference.step, beside, watts)] : [];
+  const yardsticks = steps ? [timed(reference.step, steps, watts)] : [];
   for (const length of lengths) {
     targets.push(timed(target.step, length, watts));
-    if (beside) yardsticks.push(timed(reference.step, beside, watts));
+    if (steps) yardsticks.push(timed(reference.step, steps, watts));
     await pause();
-    if (host.gone) throw new Refusal("variant_died", "the host hung up");
+    if (host.gone) throw new Refusal("variant_died", "the host closed the connection");
     if (elapsed() > request.seconds_limit) break;
   }
   const losses = [finite(firstLoss), finite(target.loss)];
@@ -81,7 +81,7 @@ async function block(request, host) {
 
 async function yardstickAlone({ seconds }) {
   const { step } = yardstick(seeded(SEED));
-  timed(step, 20); // the compiler of this runtime looks at what runs often
+  timed(step, 20); // the just-in-time compiler optimizes what runs often
   const until = process.hrtime.bigint() + BigInt(Math.round(seconds * 1e9));
   const windows = [];
   while (process.hrtime.bigint() < until || windows.length < 20) {

@@ -1,4 +1,4 @@
-// A perceptron that is trained for real: linear layers with rectifiers between them, in float32, by gradient descent.
+// Training a perceptron: linear layers with ReLU between them, in float32, by gradient descent.
 "use strict";
 
 const LEARNING_RATE = 1e-3;
@@ -10,7 +10,7 @@ class Refusal extends Error {
   }
 }
 
-// A layer as a request describes it -> weights, gradients, and room for what flows through.
+// Weights, gradients and buffers of a layer that a request describes.
 function linear(described, random) {
   const { kind, config = {}, channels, tail = [], trainable = true, input_grad: inputGrad = true } = described;
   if (kind !== "linear") throw new Refusal("variant_failed", `this worker has no layer kind ${kind}`);
@@ -24,7 +24,7 @@ function linear(described, random) {
     weights: drawn(inputs * outputs, scale),
     rectifiers: tail.filter(([op]) => op === "elementwise").length,
     tail: tail.map(([op]) => op),
-    read: drawn(rows * inputs, 1), // what it reads where nothing before it fits
+    read: drawn(rows * inputs, 1), // its input where the output of the layer before does not fit
     wrote: new Float32Array(rows * outputs),
     errors: new Float32Array(rows * outputs),
     passedOn: new Float32Array(rows * inputs),
@@ -93,17 +93,17 @@ function crossEntropy({ wrote, errors, rows, outputs }, classes) {
   return sum / rows;
 }
 
-// {step, loss, parameters}: a network of described layers, ready to be trained on data of its own.
+// {step, loss, parameters}: a network of described layers with its own random data, ready to train.
 function build(network, random) {
   const layers = network.layers.map((described) => linear(described, random));
   if (!layers.length) throw new Refusal("variant_failed", "the network has no layers");
   const last = layers[layers.length - 1];
   const classifies = last.tail.filter((op) => op === "reduce").length > 1; // a softmax, and the mean of its logarithms
   layers.forEach(({ tail }, index) => {
-    const strange = tail.find((op) => op !== "elementwise" && !(op === "reduce" && layers[index] === last));
-    if (strange) throw new Refusal("variant_failed", `this worker has no ${strange} after a linear layer`);
+    const unsupported = tail.find((op) => op !== "elementwise" && !(op === "reduce" && layers[index] === last));
+    if (unsupported) throw new Refusal("variant_failed", `this worker has no ${unsupported} after a linear layer`);
   });
-  if (last.tail.includes("reduce")) last.rectifiers = 0; // what is before the loss is part of it
+  if (last.tail.includes("reduce")) last.rectifiers = 0; // an activation before the loss is part of the loss
   const classes = Uint32Array.from({ length: last.rows }, () => Math.floor(random() * last.outputs));
   const fits = (i) => i > 0 && layers[i - 1].wrote.length === layers[i].read.length;
   const training = { loss: NaN };
@@ -122,14 +122,14 @@ function build(network, random) {
   return training;
 }
 
-// The reference step, of about 2 ms. Changing it makes every stored ratio worthless.
+// The yardstick (reference step), of about 2 ms. Changing it invalidates every stored ratio.
 function yardstick(random) {
   const layer = (inputs, outputs, tail, inputGrad) =>
     ({ kind: "linear", config: { lead: [32], bias: true }, channels: [inputs, outputs], tail, input_grad: inputGrad });
   return build({ layers: [layer(128, 96, [["elementwise"]], false), layer(96, 10, [], true)] }, random);
 }
 
-// Numbers that look random and are the same in every run.
+// Pseudorandom numbers, the same in every run.
 function seeded(seed) {
   let state = seed;
   return () => {

@@ -1,4 +1,4 @@
-// Requests, read strictly: what does not make sense is refused before anything is built.
+// Requests, checked strictly: one that does not make sense is refused before anything is built.
 "use strict";
 
 const { Refusal } = require("./perceptron");
@@ -42,7 +42,7 @@ function blockRequest(request) {
   if (!isObject(workload) || "layers" in workload === "factory" in workload) {
     throw bad("the workload needs either layers or a factory");
   }
-  if ("factory" in workload) throw new Refusal("variant_failed", "this worker runs no code of others: describe layers");
+  if ("factory" in workload) throw new Refusal("variant_failed", "this worker cannot import factories: describe layers");
   if (!isObject(setup)) throw bad("setup is not a JSON object");
   for (const [field, choices] of Object.entries(SETUP)) oneOf(setup, field, choices);
   const chosen = Object.entries(CHOICES).map(([field, choices]) => [field, oneOf(request, field, choices)]);
@@ -61,7 +61,7 @@ function yardstickRequest(request) {
   return { seconds: positive(request, "seconds", 1, false) };
 }
 
-// The newest version that both sides speak.
+// The newest protocol version that both sides speak.
 function agreedVersion({ protocols = [2] }, spoken) {
   if (!Array.isArray(protocols)) throw bad("protocols is not a list");
   const shared = protocols.filter((version) => spoken.includes(version));

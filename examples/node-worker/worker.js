@@ -20,7 +20,7 @@ const ACTIONS = {
 
 function hello(request, host) {
   const watts = positive(request, "watts_per_core", 5, false);
-  const said = {
+  const described = {
     protocol: agreedVersion(request, PROTOCOLS),
     worker: "perceptron.js",
     system: os.type(),
@@ -37,8 +37,8 @@ function hello(request, host) {
     beat_seconds: beatSeconds(request),
   };
   clearInterval(host.beating);
-  if (said.beat_seconds) host.beating = setInterval(() => host.busy && host.write("\n"), said.beat_seconds * 1000);
-  return said;
+  if (described.beat_seconds) host.beating = setInterval(() => host.busy && host.write("\n"), described.beat_seconds * 1000);
+  return described;
 }
 
 async function answer(line, host) {
@@ -51,7 +51,7 @@ async function answer(line, host) {
     return { id, result: await action(request, host) };
   } catch (problem) {
     const type = problem instanceof Refusal ? problem.type : "variant_failed";
-    return { id, error: { type, message: String(problem.message).split("\n")[0] || "no reason given" } };
+    return { id, error: { type, message: String(problem.message).split("\n")[0] || "no message" } };
   }
 }
 
@@ -60,18 +60,18 @@ function serve(input, output, gone) {
   const host = { busy: false, gone: false, write: (text) => host.gone || output.write(text) };
   let last = Promise.resolve();
   readline.createInterface({ input }).on("line", (line) => {
-    if (!line.trim()) return; // the host is still there
+    if (!line.trim()) return; // a heartbeat of the host
     last = last.then(async () => {
       host.busy = true;
-      const said = JSON.stringify(await answer(line, host));
+      const answered = JSON.stringify(await answer(line, host));
       host.busy = false;
-      host.write(said + "\n");
+      host.write(answered + "\n");
     });
   });
   const leave = async () => {
     if (host.ending) return;
     host.ending = true;
-    const grace = setTimeout(() => { host.gone = true; }, 2000); // what was asked for before may still be answered
+    const grace = setTimeout(() => { host.gone = true; }, 2000); // earlier requests may still be answered
     await last;
     clearTimeout(grace);
     clearInterval(host.beating);
@@ -82,7 +82,7 @@ function serve(input, output, gone) {
   output.on("error", leave);
 }
 
-// One host at a time; a second one is told so.
+// One host at a time; a second one gets the error `busy`.
 function listen(place) {
   const [port, address = "127.0.0.1"] = place.split(":").reverse();
   const busy = { id: null, error: { type: "busy", message: "another host is using this worker" } };

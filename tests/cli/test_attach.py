@@ -21,7 +21,7 @@ COLUMNS = ("--time", "Time (s)", "--power", "Main power (mW):mW")
 def a_run_beside_a_recording(tmp_path_factory):
     place = tmp_path_factory.mktemp("recorded")
     command = Ampere(place / "home", place)
-    words = ("profile", "lenet5", "--meter", "log:later", "--seconds", 28, "--out", "made.json")
+    words = ("profile", "lenet5", "--meter", "log:deferred", "--seconds", 28, "--out", "made.json")
     process = command.start(*words)
     bench = ImitatedBench(process.pid)
     bench.start()
@@ -44,9 +44,9 @@ def a_copy(recorded, tmp_path):
 def test_until_then_joules_are_modelled_and_say_so(there):
     path, _, said = there
     profile = Profile.load(path)
-    assert (profile.meter.name, profile.meter.measured, profile.joules_fit) == ("log:later", False, {})
+    assert (profile.meter.name, profile.meter.measured, profile.joules_fit) == ("log:deferred", False, {})
     words = " ".join(said.split())
-    assert "modelled by log:later, not measured: 5 W per busy core, until a log is attached" in words
+    assert "modelled by log:deferred, not measured: 5 W per busy core, until a log is attached" in words
     assert "ampere attach FILE --to made.json" in words
     for o in profile.observations:
         assert o.measurement.joules == pytest.approx(5.0 * o.measurement.cpu_seconds)
@@ -102,7 +102,7 @@ def test_a_second_log_needs_insisting(there, here, refused):
         assert now.measurement.joules == pytest.approx(before.measurement.joules)
         assert now.measurement.joules_rounds == pytest.approx(before.measurement.joules_rounds)
         assert now.measurement.meter == before.measurement.meter
-    refused(here("profile", "lenet5", "--meter", "log:later", "--out", path), 4, "belongs to a recording", "--out")
+    refused(here("profile", "lenet5", "--meter", "log:deferred", "--out", path), 4, "belongs to a recording", "--out")
 
 
 def test_what_is_no_log_of_this_run_is_refused(there, here, refused):
@@ -110,7 +110,7 @@ def test_what_is_no_log_of_this_run_is_refused(there, here, refused):
     before = path.read_bytes()
     log = path.with_name("bench.csv")
     refused(here("attach", log, "--to", path, *COLUMNS), 9, "bench.csv is not there", "export")
-    refused(here("attach", bench.export(log, deaf=True), "--to", path, *COLUMNS), 9, "is not seen in", "columns")
+    refused(here("attach", bench.export(log, deaf=True), "--to", path, *COLUMNS), 9, "does not show in", "columns")
     refused(here("attach", bench.export(log, last=0.05), "--to", path, *COLUMNS), 9, "bench.csv")
     bench.export(log)
     refused(here("attach", log, "--to", path, "--time", "Time (s)", "--power", "P"), 9, "has no column P", "Main power")
@@ -140,7 +140,7 @@ def test_a_log_with_too_few_rows_is_refused_with_what_can_be_done(there, here, r
     log = bench.export(path.with_name("bench.csv"))
     rows = log.read_text().splitlines(keepends=True)
     log.write_text("".join(rows[:1] + rows[1::2]))
-    refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.02 s", "--meter log:later,every=0.02")
+    refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.02 s", "--meter log:deferred,every=0.02")
     log.write_text("".join(rows[:1] + rows[1::50]))
     refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.5 s", "--meter log:FILE,time=COLUMN")
 
@@ -154,5 +154,5 @@ def test_other_profiles_are_refused(there, here, refused):
 
 def test_meters_that_are_too_slow_are_refused(here, refused):
     asked = ("profile", "lenet5", "--meter")
-    refused(here(*asked, "log:later,every=1"), 2, "a row every 1 s is too slow", "log:FILE")
-    refused(here(*asked, "log:later,every=soon"), 2, "every=soon is no time between rows")
+    refused(here(*asked, "log:deferred,every=1"), 2, "a row every 1 s is too slow", "log:FILE")
+    refused(here(*asked, "log:deferred,every=soon"), 2, "every=soon is not a time between rows")

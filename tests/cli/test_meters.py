@@ -61,7 +61,7 @@ def test_what_cannot_be_used_is_said_with_its_remedy(ampere_there, tree):
     add_battery(tree, "Charging", power_now=5_000_000)
     ran = ampere_there("devices")
     assert ran.returncode == 0
-    assert "battery: cannot be used: the battery BAT0 says Charging" in " ".join(ran.stdout.split())
+    assert "battery: cannot be used: the status of battery BAT0 is Charging" in " ".join(ran.stdout.split())
 
 
 @pytest.mark.parametrize(

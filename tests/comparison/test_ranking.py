@@ -46,9 +46,7 @@ def test_a_profile_made_while_the_device_was_slower_is_expressed_cheaper(torch, 
     assert slower["jax"].estimate.joules == pytest.approx(slower["torch"].estimate.joules / 1.1)
     assert slower["jax"].estimate.seconds == pytest.approx(slower["torch"].estimate.seconds / 1.1)
     assert slower["jax"].normalized.factor == pytest.approx(1 / 1.1)
-    assert sum(share.joules for share in slower["jax"].estimate.layers) == pytest.approx(
-        slower["jax"].estimate.joules
-    )
+    assert sum(share.joules for share in slower["jax"].estimate.layers) == pytest.approx(slower["jax"].estimate.joules)
 
 
 def test_which_profile_comes_first_changes_no_ratio(torch, jax):

@@ -46,15 +46,15 @@ def test_workers_that_keep_to_it(target):
     # What a wire may change, and all of it over a pipe; ours takes 10 s to leave a block in the middle.
     every = [check.name for check in CHECKS if check.name != "leaves-work" or "node" in target]
     names = ("version", "order", "long", "pieces", "figures", "leaves") if "tcp:" in target else every
-    assert [(o.name, o.told) for o in check_worker(target, names) if o.verdict != "kept"] == []
+    assert [(o.name, o.reason) for o in check_worker(target, names) if o.verdict != "kept"] == []
 
 
 @pytest.mark.parametrize("habit", FOUND_BY)
 def test_a_broken_habit_is_found(habit):
     [outcome] = check_worker(f"{MUTANT} {habit}", [FOUND_BY[habit]], patience_seconds=20)
     assert outcome.broken
-    assert outcome.told
-    assert "\n" not in outcome.told
+    assert outcome.reason
+    assert "\n" not in outcome.reason
 
 
 def test_one_broken_check_does_not_spoil_the_next():
@@ -100,6 +100,6 @@ def test_the_command_has_a_table_json_and_an_exit_code(capsys):
     said = capsys.readouterr()
     record = json.loads(said.out)
     assert record["keeps"] is False
-    assert {"name", "title", "verdict", "told", "seconds"} == set(record["checks"][0])
+    assert {"name", "title", "verdict", "reason", "seconds"} == set(record["checks"][0])
     assert "2 of 2 checks are broken" in said.err
     assert said.err.count("\n") == 1

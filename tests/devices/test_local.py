@@ -101,7 +101,7 @@ def test_a_python_that_has_no_worker(tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho No module named ampere >&2\nexit 1\n")
     python.chmod(0o755)
-    with pytest.raises(DeviceError, match="died twice: exit code 1; last words: No module named ampere"):
+    with pytest.raises(DeviceError, match="died twice: exit code 1; its last output: No module named ampere"):
         LocalWorker(python=str(python)).block(workload("mlp"))
 
 

@@ -50,7 +50,7 @@ def test_a_block_is_what_was_recorded_and_says_that_it_is_replayed(recorded, dev
 
 
 def test_what_was_not_recorded_is_refused(device):
-    with pytest.raises(VariantFailed, match="only what was recorded can be replayed"):
+    with pytest.raises(VariantFailed, match="only recorded networks can be replayed"):
         device.block({"layers": chain(3, 5, 5, 5).to_json()})
 
 

@@ -50,7 +50,7 @@ def test_a_second_host_is_told_that_it_is_busy():
         address = process.stderr.readline().rpartition(" ")[2].strip()
         with device(address) as first, device(address) as second:
             first.hello()
-            with pytest.raises(DeviceError, match="has no time"):
+            with pytest.raises(DeviceError, match="the worker is busy"):
                 second.hello()
     finally:
         process.kill()

@@ -46,7 +46,7 @@ def test_a_suspend_of_more_than_a_second_is_no_measurement(monkeypatch, slept, m
     if measured:
         assert block.block(request) == {"flags": []}
         return
-    with pytest.raises(WorkerError, match="the machine slept"):
+    with pytest.raises(WorkerError, match="the machine went to sleep"):
         block.block(request)
 
 

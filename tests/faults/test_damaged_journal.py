@@ -63,6 +63,6 @@ def test_a_last_line_without_its_end_is_completed(tmp_path, raw):
 def test_a_file_that_is_no_journal_is_left_alone(tmp_path, text):
     path = tmp_path / "model.py"
     path.write_bytes(text)
-    with pytest.raises(ProfileError, match="not a journal"):
+    with pytest.raises(ProfileError, match="not an Ampere journal"):
         Journal(path)
     assert path.read_bytes() == text

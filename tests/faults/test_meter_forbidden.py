@@ -43,7 +43,7 @@ def test_asked_for_it_is_refused_in_one_line(there):
     ran = without_privileges(root, "devices", "--meter", "powercap")
     assert (ran.returncode, ran.stdout) == (9, "")
     assert len(ran.stderr.strip().splitlines()) == 1
-    for words in (str(counter), "may be read by the system's owner only", "sudo chmod o+r", "--meter cpu-time"):
+    for words in (str(counter), "may be read by root only", "sudo chmod o+r", "--meter cpu-time"):
         assert words in ran.stderr
 
 

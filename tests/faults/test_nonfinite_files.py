@@ -72,7 +72,7 @@ def test_files_take_finite_values_and_nothing_else(tmp_path_factory, value):
         replace(PROFILE, fit={"value": value}).save(path)
         assert Profile.load(path).fit == {"value": value}
     else:
-        with pytest.raises(ProfileError, match="JSON cannot say"):
+        with pytest.raises(ProfileError, match="JSON cannot express"):
             replace(PROFILE, fit={"value": value}).save(path)
         assert path.read_bytes() == before
 

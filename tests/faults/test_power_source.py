@@ -8,8 +8,7 @@ from tests.sysfs_tree import add_battery, put
 
 from ampere.core.errors import WorkerError
 from ampere.devices.device import fingerprint
-from ampere.meters import battery
-from ampere.meters import system_state as surroundings
+from ampere.meters import battery, system_state
 from ampere.worker import block
 from ampere.worker.machine import hello
 
@@ -23,7 +22,7 @@ def test_a_plug_in_the_middle_of_a_window_spoils_it(tmp_path):
     put(tmp_path / "class/power_supply/AC/online", 1)
     time.sleep(0.4)
     put(tmp_path / "class/power_supply/AC/online", 0)
-    with pytest.raises(WorkerError, match="AC feeds the device"):
+    with pytest.raises(WorkerError, match="AC powers the device"):
         meter.stop()
 
 
@@ -67,14 +66,14 @@ def test_with_another_meter_the_block_is_flagged(plug, monkeypatch, before):
 
 def test_what_is_around_is_told_where_it_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setenv("AMPERE_SYSFS", str(tmp_path))
-    assert not {"celsius", "clock_mhz", "battery_percent"} & set(surroundings.conditions())
+    assert not {"celsius", "clock_mhz", "battery_percent"} & set(system_state.conditions())
     put(tmp_path / "class/thermal/thermal_zone0/temp", 41500)
     put(tmp_path / "class/thermal/thermal_zone1/temp", 55000)
     put(tmp_path / "class/thermal/cooling_device0/temp", 99000)
     put(tmp_path / "devices/system/cpu/cpufreq/policy0/scaling_cur_freq", 1_800_000)
     put(tmp_path / "devices/system/cpu/cpufreq/policy0/scaling_governor", "schedutil")
     put(tmp_path / "class/power_supply/BAT0/capacity", 83)
-    found = surroundings.conditions()
+    found = system_state.conditions()
     assert (found["celsius"], found["clock_mhz"], found["battery_percent"]) == (55.0, 1800.0, 83.0)
-    assert surroundings.governor() == "schedutil"
+    assert system_state.governor() == "schedutil"
     assert found["load_1min"] == pytest.approx(os.getloadavg()[0], abs=1.0)

@@ -39,7 +39,7 @@ def test_a_reset_is_neither_negative_nor_a_run_over(sockets):
     put(counters[0][0], 5_000_000)
     meter.start()
     put(counters[0][0], 12_000)
-    with pytest.raises(WorkerError, match="was set from 5000000 to 12000 uJ"):
+    with pytest.raises(WorkerError, match="was reset from 5000000 to 12000 uJ"):
         meter.stop()
 
 
@@ -47,7 +47,7 @@ def test_a_window_that_could_hide_two_runs_over_is_invalid(sockets, monkeypatch)
     meter, _ = sockets
     meter.start()
     meter._began -= 66.0  # the smaller counter runs over in 65.5 s at 1 kW
-    with pytest.raises(WorkerError, match="may have run over twice"):
+    with pytest.raises(WorkerError, match="may have overflowed twice"):
         meter.stop()
 
 

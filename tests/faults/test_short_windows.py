@@ -14,7 +14,7 @@ from ampere.worker.block import _refuse_nothing
 
 
 def test_0_joules_are_never_a_result():
-    with pytest.raises(WorkerError, match=r"reported 0 J of 0\.5 s of training"):
+    with pytest.raises(WorkerError, match=r"reported 0 J for 0\.5 s of training"):
         _refuse_nothing(CpuTimeMeter(), [Window(10, 0.5, 0.5, 0.0, 0)])
 
 

@@ -37,14 +37,14 @@ def test_a_supply_is_online_also_where_its_voltage_can_be_set(tmp_path, online):
     add_battery(tmp_path, power_now=7_000_000)
     put(tmp_path / "class/power_supply/ucsi/type", "USB")
     put(tmp_path / "class/power_supply/ucsi/online", online)
-    with pytest.raises(WorkerError, match="ucsi feeds the device"):
+    with pytest.raises(WorkerError, match="ucsi powers the device"):
         battery.find(str(tmp_path))
 
 
 @pytest.mark.parametrize("status", ["Charging", "Full", "Not charging", "Unknown"])
 def test_a_battery_that_does_not_discharge_is_refused(tmp_path, status):
     add_battery(tmp_path, status, power_now=7_000_000)
-    with pytest.raises(WorkerError, match=f"says {status} instead of Discharging"):
+    with pytest.raises(WorkerError, match=f"is {status}, not Discharging"):
         battery.find(str(tmp_path))
 
 
@@ -57,11 +57,11 @@ def test_where_only_the_energy_left_is_told_it_is_counted(tmp_path):
     put(folder / "energy_now", 49_995_000)
     meter.start()
     put(folder / "energy_now", 50_000_000)
-    with pytest.raises(WorkerError, match="holds more than before"):
+    with pytest.raises(WorkerError, match="holds more energy than before"):
         meter.stop()
 
 
 def test_a_battery_that_tells_nothing_is_refused(tmp_path):
     add_battery(tmp_path, capacity=80)
-    with pytest.raises(WorkerError, match="tells neither"):
+    with pytest.raises(WorkerError, match="reports neither"):
         battery.find(str(tmp_path))

@@ -100,7 +100,7 @@ def test_the_power_at_rest_is_read_before_the_yardstick(metered):
 def test_a_stage_is_too_short_for_a_counter(metered, layers_workload, examples):
     error = metered.block(layers_workload(*examples["linear"][:1]), stage="forward")["error"]
     assert error["type"] == "bad_request"
-    assert "too slow for the forward stage" in error["message"]
+    assert "too slow to measure the forward stage" in error["message"]
 
 
 def test_without_a_counter_a_block_is_as_it_was(worker, workload_of):

@@ -51,7 +51,7 @@ def test_a_counter_that_was_set_back_or_jumped_is_no_energy(tmp_path, before, af
     meter = powercap.find(str(tmp_path))
     meter.start()
     put(counter, after)
-    with pytest.raises(WorkerError, match="was set from"):
+    with pytest.raises(WorkerError, match="was reset from"):
         meter.stop()
     meter.start()
     put(counter, after + 1_000_000)
@@ -61,7 +61,7 @@ def test_a_counter_that_was_set_back_or_jumped_is_no_energy(tmp_path, before, af
 def test_a_window_that_could_hide_two_runs_over_is_refused():
     zone = powercap.Zone("package-0", Path(), 65_532_610_987)
     assert powercap.spent_uj(zone, 1, 2, 60.0) == 1
-    with pytest.raises(WorkerError, match="run over twice"):
+    with pytest.raises(WorkerError, match="overflowed twice"):
         powercap.spent_uj(zone, 1, 2, 66.0)
 
 

@@ -103,7 +103,7 @@ def test_a_counter_that_is_set_back_is_no_energy(install):
     meter = zeus.find("")
     meter.start()
     card.extra = -1e9
-    with pytest.raises(WorkerError, match="gpu 0, its whole board was set back"):
+    with pytest.raises(WorkerError, match="gpu 0, its whole board was reset"):
         meter.stop()
 
 

@@ -132,10 +132,10 @@ def test_a_file_from_before_there_was_a_common_yardstick(tmp_path):
 @pytest.mark.parametrize(
     ("how", "says"),
     [
-        ({"method": ""}, "no method is called"),
-        ({"method": "../x"}, "no method is called"),
-        ({"method": 3}, "no method is called"),
-        ({"method": ["additive"]}, "no method is called"),
+        ({"method": ""}, "there is no method"),
+        ({"method": "../x"}, "there is no method"),
+        ({"method": 3}, "there is no method"),
+        ({"method": ["additive"]}, "there is no method"),
         ({"protocol": "sundial"}, "none of yardstick, wallclock"),
         ({"protocol": None}, "none of yardstick, wallclock"),
     ],
@@ -185,5 +185,5 @@ def test_stages_are_kept_and_are_of_parts_only(tmp_path):
     of_stage = replace(first, purpose="stage", stage="backward")
     assert Observation.from_json(of_stage.to_json()) == of_stage
     for purpose, stage in [("network", "backward"), ("stage", "step"), ("kernel", "lunch")]:
-        with pytest.raises(ProfileError, match="was not timed for the stage"):
+        with pytest.raises(ProfileError, match="cannot have the stage"):
             replace(first, purpose=purpose, stage=stage)

@@ -114,7 +114,7 @@ def test_a_loss_that_is_not_finite_is_a_flag(worker, workload_of):
 
 def test_a_child_that_dies_is_told_and_the_worker_lives(worker, workload_of):
     error = worker.block(workload_of("segfault"), isolation="fork")["error"]
-    assert error == {"type": "variant_died", "message": "training the variant was ended by SIGSEGV"}
+    assert error == {"type": "variant_died", "message": "the process that trained the variant was ended by SIGSEGV"}
     assert "exit code 3" in worker.block(workload_of("quitting"), isolation="fork")["error"]["message"]
     assert "result" in worker.block(workload_of("mlp"), isolation="fork")
 

@@ -41,7 +41,7 @@ def test_a_counter_of_joules_tells_no_power(tmp_path, start_worker, workload_of)
         error = worker.block(workload_of("mlp"), power=True)["error"]
         worker.end()
     assert error["type"] == "bad_request"
-    assert "tells no power" in error["message"]
+    assert "does not report power" in error["message"]
 
 
 def test_a_simulated_reading_is_a_sixth_of_a_window_and_closer():

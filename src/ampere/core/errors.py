@@ -1,12 +1,14 @@
-"""Every error that Ampere raises. A message says what happened, where, and what to do; each class has its exit code."""
+"""Every error that Ampere raises.
+
+A message says what happened, where, and what to do. Each class has its exit code. A worker reports its errors to the
+host as a type and one line.
+"""
 
 from typing import ClassVar, Dict
 
-# One small tree of errors. Each message says what, where and what to do; each class has its exit code.
-
 
 class AmpereError(Exception):
-    """Something the user can act on. Shown as one line, never as a traceback."""
+    """An error that the user can act on, shown as one line and never as a traceback."""
 
     exit_code: ClassVar[int] = 1
 
@@ -24,13 +26,13 @@ class ModelError(AmpereError):
 
 
 class ProfileError(AmpereError):
-    """A profile, journal or network file that is missing, damaged, foreign or too new."""
+    """A profile, journal or network file that is missing, damaged, of another device or too new."""
 
     exit_code = 4
 
 
 class DeviceError(AmpereError):
-    """A device or its worker that does not do its part."""
+    """A device or worker that cannot be reached, or does not answer as it should."""
 
     exit_code = 5
 
@@ -42,42 +44,40 @@ class RuntimeMissingError(AmpereError):
 
 
 class StorageError(AmpereError):
-    """A disk that is full or may not be written."""
+    """A file that cannot be written: the disk is full, or permission is missing."""
 
     exit_code = 7
 
 
 class BusyError(AmpereError):
-    """Another process holds what is needed."""
+    """A file or worker that another process is using."""
 
     exit_code = 8
 
 
 class MeterError(AmpereError):
-    """A meter that is not there, may not be read, or does not tell joules for sure."""
+    """A meter that is missing, may not be read, or reads no reliable joules."""
 
     exit_code = 9
 
 
 class ConformanceError(AmpereError):
-    """A worker that does not keep to the protocol."""
+    """A worker that does not follow the protocol."""
 
     exit_code = 10
 
 
 class Interrupted(AmpereError):
-    """The user stopped the run; what was measured is kept."""
+    """A run that the user stopped; what was measured is kept."""
 
     exit_code = 130
 
-
-# What can go wrong in a worker, as the host will read it: a type and one line.
 
 OUT_OF_MEMORY_SIGNS = ("can't allocate memory", "out of memory", "not enough memory", "cannot allocate memory")
 
 
 class WorkerError(Exception):
-    """`type` is one of those in docs/PROTOCOL.md."""
+    """An error in a worker; docs/reference/protocol.md lists its types."""
 
     def __init__(self, type: str, message: str) -> None:
         super().__init__(message)
@@ -92,7 +92,7 @@ def bad_request(message: str) -> WorkerError:
 
 
 def as_worker_error(problem: BaseException) -> WorkerError:
-    """An exception from building or training a variant, told in one line."""
+    """An exception from building or training a variant, as a type and one line."""
     if isinstance(problem, WorkerError):
         return problem
     line = first_line(problem)
@@ -102,6 +102,7 @@ def as_worker_error(problem: BaseException) -> WorkerError:
 
 
 def first_line(problem: BaseException) -> str:
+    """The class of an exception and the first line of its message."""
     lines = str(problem).strip().splitlines()
     name = type(problem).__name__
     return f"{name}: {lines[0]}" if lines else name

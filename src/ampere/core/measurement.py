@@ -12,33 +12,33 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-LOG = "log"  # the name of meters that are read by what they write
+LOG = "log"  # the name of every meter that is read from its log file
 WALL, BUSY = "wall_seconds", "busy_seconds"  # the two clocks of a window
 TINY_SECONDS = 1e-9
 
 
 @dataclass(frozen=True)
 class Meter:
-    """Where joules come from. `measured` is False where they are computed from something else."""
+    """Where joules come from; `measured` is False where they are computed from something else."""
 
     name: str
     measured: bool
     scope: str = ""
-    simulated: bool = False  # a device that does not exist has a counter that does not either
+    simulated: bool = False  # of a simulated device
     replayed: bool = False  # read from a recording, not from the device
-    window_seconds: float = 0.0  # how long a counter must be watched before its joules say something
-    update_seconds: float = 0.0  # how often a gauge shows its power; 0 of a counter of joules
+    window_seconds: float = 0.0  # how long a counter must be read before its joules are precise enough
+    update_seconds: float = 0.0  # how often a gauge updates its power; 0 for a counter of joules
 
     def counts_as(self, other: "Meter") -> bool:
-        """Whether joules of both may be compared: how long each must be watched does not matter."""
-        return self._what() == other._what()
+        """Whether joules of both meters may be compared, however long each must be read."""
+        return self._identity() == other._identity()
 
-    def _what(self) -> Tuple[Any, ...]:
+    def _identity(self) -> Tuple[Any, ...]:
         return self.name, self.measured, self._covered, self.simulated, self.replayed
 
     @property
     def _covered(self) -> str:
-        """The scope of a log goes on with its file and the distance of its rows, which differ from run to run."""
+        """What the joules cover: a log's scope without its file and row interval, which differ from run to run."""
         return self.scope.partition(",")[0] if self.name == LOG else self.scope
 
     def to_json(self) -> Dict[str, Any]:
@@ -46,17 +46,17 @@ class Meter:
 
     @classmethod
     def reported(cls, record: Mapping[str, Any]) -> "Meter":
-        """As a worker describes it, which may say more than is known here."""
+        """A meter as a worker describes it; fields that are not known here are ignored."""
         return cls(**{name: value for name, value in record.items() if name in cls.__dataclass_fields__})
 
 
 class Window(NamedTuple):
-    """One measured span of steps."""
+    """One measured span of training steps."""
 
     iterations: int
     wall_seconds: float
     busy_seconds: float  # CPU time of the process, or device time of an accelerator
-    joules: Optional[float]  # None where nobody read them
+    joules: Optional[float]  # None where no meter was read
     page_faults: int = 0
     began: Optional[float] = None  # by the device's own clock, where a log that is read elsewhere needs it
 
@@ -81,10 +81,10 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Measurement:
-    """One block, as the device reported it."""
+    """The windows of one block, as the device reported them."""
 
     target: Tuple[Window, ...]
-    yardstick: Tuple[Window, ...]  # one more than of the target; none of a plain loop
+    yardstick: Tuple[Window, ...]  # one more than of the target; none for a plain loop
     meter: Meter
     allocator: str = "tuned"
     parameters: int = 0  # that were updated
@@ -93,7 +93,7 @@ class Measurement:
     compile_seconds: float = 0.0  # before the first step: in no window
     conditions: Mapping[str, float] = field(default_factory=dict)
     flags: Tuple[str, ...] = ()
-    pattern: Tuple[float, ...] = ()  # of load, given just before: when it began, and the end of each part
+    pattern: Tuple[float, ...] = ()  # the load pattern run just before: when it began, and the end of each part
 
     @property
     def iterations(self) -> int:
@@ -101,26 +101,26 @@ class Measurement:
 
     @property
     def wall_seconds(self) -> float:
-        """Of one iteration: the median over windows."""
+        """Wall-clock seconds of one iteration: the median over windows."""
         return seconds_per_iteration(self.target, WALL)
 
     @property
     def busy_seconds(self) -> float:
-        """Of one iteration: the median over windows."""
+        """Busy seconds of one iteration: the median over windows."""
         return seconds_per_iteration(self.target, BUSY)
 
     @property
     def joules(self) -> Optional[float]:
-        """Of one iteration; None where nobody read them."""
+        """Joules of one iteration; None where no meter was read."""
         return joules_per_iteration(self.target)
 
     @property
     def page_faults(self) -> float:
-        """Of one iteration."""
+        """Page faults of one iteration."""
         return sum(window.page_faults for window in self.target) / self.iterations
 
     def ratio(self, clock: str = BUSY) -> Optional[float]:
-        """The cost of an iteration in yardstick steps: the median over windows; None of a plain loop."""
+        """The cost of an iteration in yardstick steps, the median over windows; None for a plain loop."""
         found = ratios(self.target, self.yardstick, clock)
         return median(found) if found else None
 
@@ -170,7 +170,7 @@ def ratios(target: Sequence[Window], yardstick: Sequence[Window], clock: str = B
 
 
 def joules_per_iteration(windows: Sequence[Window]) -> Optional[float]:
-    """The power of all windows at the cost of the median one, or a single slow window would count in joules only."""
+    """Joules of the median iteration at the power of all windows, so that a slow window counts no more in joules."""
     read = [window.joules for window in windows if window.joules is not None]
     if len(read) < len(windows) or not windows:
         return None
@@ -179,7 +179,7 @@ def joules_per_iteration(windows: Sequence[Window]) -> Optional[float]:
 
 
 def robust_spread(values: Sequence[float]) -> Optional[float]:
-    """Robust standard deviation over the median; None of a single value, not 0."""
+    """Robust standard deviation over the median; None for a single value, not 0."""
     if len(values) < 2:
         return None
     middle = median(values)
@@ -187,7 +187,7 @@ def robust_spread(values: Sequence[float]) -> Optional[float]:
 
 
 def relative_spread(values: Sequence[float]) -> Optional[float]:
-    """Standard deviation over the mean; None of a single value, not 0."""
+    """Standard deviation over the mean; None for a single value, not 0."""
     n = len(values)
     if n < 2:
         return None

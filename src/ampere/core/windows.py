@@ -1,4 +1,4 @@
-"""How long the windows of a measurement are. Host and worker plan with the same figures."""
+"""How long the windows of a measurement are. Host and worker plan with the same numbers."""
 
 import math
 from typing import NamedTuple, Tuple
@@ -14,12 +14,15 @@ LEAST_SECONDS = 1.5  # a fast gauge is watched for longer than its samples take:
 
 
 class Plan(NamedTuple):
+    """The windows of one block."""
+
     targets: Tuple[int, ...]  # iterations of each window
     yardsticks: int  # steps of each yardstick window
     settling: int = 0  # yardstick steps before it that do not count
 
 
 def plan_steps(iterations: int, settling: int = 0) -> Plan:
+    """A window for every iteration."""
     return Plan((1,) * iterations, 1, settling)
 
 
@@ -31,10 +34,10 @@ def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:
 
 
 def plan_for_counter(iterations: int, step_seconds: float, yardstick_seconds: float, counter_seconds: float) -> Plan:
-    """The seconds that a counter needs, of the target and of the yardstick, in a few windows of each."""
+    """A few windows of target and yardstick, together as long as a counter needs for each."""
     target = _steps_in(counter_seconds / PAIRS_FOR_COUNTER, step_seconds, math.ceil(iterations / PAIRS_FOR_COUNTER))
-    beside = _steps_in(counter_seconds / PAIRS_FOR_COUNTER, yardstick_seconds, YARDSTICKS_IN_WINDOW)
-    return Plan((target,) * PAIRS_FOR_COUNTER, beside)
+    yardstick = _steps_in(counter_seconds / PAIRS_FOR_COUNTER, yardstick_seconds, YARDSTICKS_IN_WINDOW)
+    return Plan((target,) * PAIRS_FOR_COUNTER, yardstick)
 
 
 def _steps_in(seconds: float, step_seconds: float, least: int) -> int:
@@ -42,6 +45,8 @@ def _steps_in(seconds: float, step_seconds: float, least: int) -> int:
 
 
 class Reading(NamedTuple):
+    """How long a gauge is read once the load is steady."""
+
     settling_seconds: float
     seconds: float
 
@@ -51,4 +56,5 @@ class Reading(NamedTuple):
 
 
 def reading_by(update_seconds: float) -> Reading:
+    """The reading that a gauge needs which updates so often."""
     return Reading(SETTLING_UPDATES * update_seconds, max(LEAST_SECONDS, SAMPLES * update_seconds))

@@ -1,4 +1,4 @@
-"""What a worker's answers mean: errors, versions, physical limits, and what a worker of another make can build."""
+"""What a worker's answers mean: errors, versions, physical limits, and what another project's worker can build."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from ampere.runtimes.table import EVERY_KIND
 from .device import VariantDied, VariantFailed
 
 
-def greeting(watts_per_core: float, beat_seconds: float) -> dict[str, Any]:
+def handshake(watts_per_core: float, beat_seconds: float) -> dict[str, Any]:
+    """The first request to a worker."""
     return {
         "do": "hello",
         "protocols": list(PROTOCOLS),
@@ -26,25 +27,27 @@ def greeting(watts_per_core: float, beat_seconds: float) -> dict[str, Any]:
     }
 
 
-def check_version(said: Mapping[str, Any]) -> None:
-    if said.get("protocol") not in PROTOCOLS:
+def check_version(hello: Mapping[str, Any]) -> None:
+    """Raise where a worker's answer to `hello` names another protocol than ours."""
+    if hello.get("protocol") not in PROTOCOLS:
         ours = " and ".join(map(str, PROTOCOLS))
         raise DeviceError(
-            f"the worker speaks protocol {said.get('protocol')!r}, and this program {ours}: update the older of the two"
+            f"the worker speaks protocol {hello.get('protocol')!r}, this program {ours}: update the older of the two"
         )
 
 
 def read_answer(answer: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str, str]:
-    """Its result; or None, and the type and the message of its error."""
+    """The result of an answer; or None, with the type and message of its error."""
     result, error = answer.get("result"), answer.get("error")
     if isinstance(result, dict):
         return result, "", ""
     if isinstance(error, dict):
         return None, str(error.get("type")), str(error.get("message"))
-    return None, "", "neither a result nor an error came back; ampere conformance tells more"
+    return None, "", "the answer has neither a result nor an error; check the worker with `ampere conformance`"
 
 
 def compiled_too_long(seconds: float) -> VariantDied:
+    """The error for a variant that takes too long to compile."""
     return VariantDied(
         f"compiling a variant took longer than {seconds:g} s: give it longer with --compile-limit, leave it out, "
         "or train with --runtime torch"
@@ -52,27 +55,28 @@ def compiled_too_long(seconds: float) -> VariantDied:
 
 
 def as_error(kind: str, message: str) -> Exception:
+    """The exception for an error that a worker reported."""
     if kind == "runtime_missing":
         return RuntimeMissingError(message)
     if kind == "meter_failed":
         return MeterError(message)
     if kind == "out_of_memory":
-        return VariantDied(f"out of memory ({message}); smaller channels or batches fit", out_of_memory=True)
+        return VariantDied(f"out of memory ({message}); use fewer channels or a smaller batch", out_of_memory=True)
     if kind == "variant_failed":
         return VariantFailed(f"a variant cannot be trained: {message}")
     if kind == "protocol":
         return DeviceError(f"{message}: update the older of worker and program")
     if kind == "busy":
-        return DeviceError(f"the worker has no time ({message}): wait until it is free")
+        return DeviceError(f"the worker is busy ({message}): wait until it is free")
     return DeviceError(f"the worker refused a request: {message}")
 
 
 MOST_WATTS = 20e3  # of a machine with eight large accelerators
-SLACK_SECONDS = 0.1  # two clocks
+SLACK_SECONDS = 0.1  # between the clocks of host and worker
 
 
 def impossible(found: Measurement, cores: int, waited_seconds: float) -> str | None:
-    """Why this cannot have happened on so many cores while the host waited so long; None where it can."""
+    """Why a measurement is impossible on so many cores in the time that the host waited; None where it is possible."""
     if not found.target:
         return "a block without a window"
     for window in (*found.target, *found.yardstick):
@@ -98,14 +102,14 @@ def _impossible_window(window: Window, cores: int) -> str | None:
         return f"{iterations} iterations in {wall:g} s"
     if not 0 <= busy <= cores * wall * 1.5 + SLACK_SECONDS:
         return f"{busy:g} CPU seconds in {wall:g} s on {cores} cores"
-    # Without joules the host reads the meter itself, or only time was asked for.
+    # Without joules the host reads the meter itself, or requested time only.
     if joules is not None and not 0 <= joules <= MOST_WATTS * wall:
         return f"{joules:g} J in {wall:g} s"
     return f"{faults} page faults" if faults < 0 else None
 
 
-def abilities_in(hello: Mapping[str, Any]) -> Description | None:
-    """None where the worker is ours: its runtimes are in our own table. What is left out is said block by block."""
+def capabilities_in(hello: Mapping[str, Any]) -> Description | None:
+    """What another project's worker says it can build; None for Ampere's own, whose runtimes are in our table."""
     if "worker" not in hello:
         return None
     usual = Description("", (), f"{hello['worker']} trains with {', '.join(hello['runtimes'])} only")

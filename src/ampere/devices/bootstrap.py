@@ -1,4 +1,8 @@
-"""The program that runs first on a device with nothing installed: `python3 -c THIS ORDER`."""
+"""The program that runs first on a device without Ampere: `python3 -c THIS ORDER`.
+
+It receives the bundle on standard input, runs the worker from a temporary folder, passes requests on to it, and removes
+the folder in the end. ORDER is JSON: size, silence_seconds, environment, without.
+"""
 
 import contextlib
 import json
@@ -13,30 +17,31 @@ from typing import Any, BinaryIO, Dict, cast
 
 OLDEST = (3, 8)
 TOO_OLD, NO_FOLDER, CUT_SHORT = 91, 92, 93  # exit codes
-LAST_BREATH_SECONDS = 1.0
-ENDING = ("SIGTERM", "SIGHUP", "SIGINT")
+ENDING_SECONDS = 1.0
+END_SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
 
 
 def main() -> int:
     if sys.version_info < OLDEST:
-        return said(TOO_OLD, "Python " + sys.version.split()[0])
-    for name in ENDING:
+        return failed(TOO_OLD, "Python " + sys.version.split()[0])
+    for name in END_SIGNALS:
         signal.signal(getattr(signal, name), lambda number, _: sys.exit(128 + number))
     try:
         folder = tempfile.mkdtemp(prefix="ampere-")
     except OSError as problem:
-        return said(NO_FOLDER, str(problem))
+        return failed(NO_FOLDER, str(problem))
     try:
-        return arrive(folder, json.loads(sys.argv[1]))
+        return run_worker(folder, json.loads(sys.argv[1]))
     except OSError as problem:
-        return said(NO_FOLDER, str(problem))
+        return failed(NO_FOLDER, str(problem))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def arrive(folder: str, order: Dict[str, Any]) -> int:
-    parcel = folder + "/ampere.zip"
-    with open(parcel, "wb") as file:
+def run_worker(folder: str, order: Dict[str, Any]) -> int:
+    """The exit code of a worker that is received into the folder and served until it ends or the host is gone."""
+    bundle = folder + "/ampere.zip"
+    with open(bundle, "wb") as file:
         if not receive(file, order["size"], order["silence_seconds"]):
             return CUT_SHORT
     woken, wake = os.pipe()
@@ -44,21 +49,22 @@ def arrive(folder: str, order: Dict[str, Any]) -> int:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)  # so that the worker's end is noticed while waiting for the host
     kept = {name: value for name, value in os.environ.items() if name not in order["without"]}
-    # Libraries keep what they write to the folder, and leave no compiled files behind elsewhere.
+    # Libraries write to the folder only, and leave no compiled files elsewhere.
     kept.update(order["environment"], TMPDIR=folder, PYTHONDONTWRITEBYTECODE="1")
     worker = subprocess.Popen(
-        [sys.executable, parcel], stdin=subprocess.PIPE, cwd=folder, env=kept, start_new_session=True
+        [sys.executable, bundle], stdin=subprocess.PIPE, cwd=folder, env=kept, start_new_session=True
     )
     try:
         relay(worker, woken, order["silence_seconds"])
     finally:
         end(worker)
     if worker.returncode < 0:
-        return said(128 - worker.returncode, "ended by " + signal.Signals(-worker.returncode).name)
-    return min(worker.returncode, 254)  # 255 is what ssh itself says
+        return failed(128 - worker.returncode, "ended by " + signal.Signals(-worker.returncode).name)
+    return min(worker.returncode, 254)  # 255 is the exit code of ssh itself
 
 
 def receive(file: BinaryIO, size: int, silence_seconds: float) -> bool:
+    """Copy so many bytes from standard input to the file; False where they do not all come."""
     while size:
         there = select.select([0], [], [], silence_seconds)[0]
         piece = os.read(0, min(size, 65536)) if there else b""
@@ -69,12 +75,12 @@ def receive(file: BinaryIO, size: int, silence_seconds: float) -> bool:
 
 
 def relay(worker: "subprocess.Popen[bytes]", woken: int, silence_seconds: float) -> None:
-    """Passes requests on until the worker ends, the host hangs up, or says nothing for too long."""
+    """Pass requests on until the worker ends, or the host closes the connection or is silent for too long."""
     stdin, begun = cast(BinaryIO, worker.stdin), b""
     while True:
         there = select.select([0, woken], [], [], silence_seconds)[0]
         if woken in there and os.read(woken, 64) and worker.poll() is None:
-            continue  # it was only stopped, or goes on again
+            continue  # it was only paused or resumed
         piece = os.read(0, 65536) if 0 in there else b""
         if woken in there or not piece:
             return
@@ -82,22 +88,24 @@ def relay(worker: "subprocess.Popen[bytes]", woken: int, silence_seconds: float)
         begun = lines.pop()
         requests = b"".join(line + b"\n" for line in lines if line)
         if requests:
-            with contextlib.suppress(OSError):  # it ended just now: the next turn sees that
+            with contextlib.suppress(OSError):  # it ended just now: the next turn notices
                 stdin.write(requests)
                 stdin.flush()
 
 
 def end(worker: "subprocess.Popen[bytes]") -> None:
+    """End a worker and its children, by force where it does not end by itself."""
     with contextlib.suppress(OSError):
         cast(BinaryIO, worker.stdin).close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        worker.wait(LAST_BREATH_SECONDS)
+        worker.wait(ENDING_SECONDS)
     with contextlib.suppress(OSError):
         os.killpg(worker.pid, signal.SIGKILL)
     worker.wait()
 
 
-def said(code: int, words: str) -> int:
+def failed(code: int, words: str) -> int:
+    """The exit code, after writing the cause to standard error."""
     with contextlib.suppress(OSError):
         os.write(2, words.encode() + b"\n")
     return code

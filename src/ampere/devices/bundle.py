@@ -1,4 +1,4 @@
-"""What travels to a device with nothing installed, as one zip."""
+"""The zip that is sent to a device on which Ampere is not installed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from functools import lru_cache
 from pathlib import Path
 
 PACKAGES = ("core", "meters", "runtimes", "worker", "models")
-EMPTY = ("ampere/__init__.py", "ampere/models/__init__.py")  # ours import what stays here
+EMPTY = ("ampere/__init__.py", "ampere/models/__init__.py")  # the real ones import what is not sent
 MAIN = "from ampere.worker.__main__ import main\n\nmain()\n"
 SOURCE = Path(__file__).parents[1]
 
 
 @lru_cache(maxsize=1)
 def bundle() -> bytes:
+    """The worker and all it imports, as a zip that Python can run."""
     files = {"__main__.py": MAIN.encode()}
     for package in PACKAGES:
         for path in sorted((SOURCE / package).rglob("*.py")):
@@ -28,5 +29,5 @@ def bundle() -> bytes:
 
 
 def bootstrap_program() -> str:
-    """The program that receives it, as text."""
+    """The source of the program that receives the bundle and runs it."""
     return (SOURCE / "devices" / "bootstrap.py").read_text()

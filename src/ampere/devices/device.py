@@ -1,4 +1,4 @@
-"""What the workers of a device do, the records that they answer with, and which device it is."""
+"""The interface of a device's worker, the records that it returns, and the device's fingerprint."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ampere.core.errors import DeviceError, ModelError
 
 @dataclass(frozen=True)
 class Yardstick:
-    """What a step of the yardstick costs, run alone in a plain loop."""
+    """What a yardstick step costs, run alone in a plain loop."""
 
     busy_seconds: float
     wall_seconds: float
@@ -28,11 +28,13 @@ class Yardstick:
         try:
             return cls(**{f.name: record[f.name] for f in fields(cls) if f.name in record})
         except (TypeError, ValueError) as problem:
-            raise DeviceError(f"the worker answered something else than its yardstick ({problem}); update it") from None
+            raise DeviceError(
+                f"the worker's answer about its yardstick is malformed ({problem}): update the worker"
+            ) from None
 
 
 class VariantDied(DeviceError):
-    """Training a variant ended the worker (twice), hung, or ran out of memory: skip it, and larger ones."""
+    """A variant that killed the worker twice, hung, or ran out of memory: skip it, and larger ones."""
 
     def __init__(self, message: str, out_of_memory: bool = False) -> None:
         super().__init__(message)
@@ -44,13 +46,13 @@ class VariantFailed(ModelError):
 
 
 class Worker(Protocol):
-    """A process on a device that trains and measures, or what stands in for one."""
+    """A process on a device that trains and measures, or a simulation or recording of one."""
 
     def clock(self) -> float:
-        """Seconds that go by while it works: the host's, or a simulated device's own."""
+        """Seconds on the clock of its work: the host's, or a simulated device's own."""
 
     def hello(self) -> dict[str, Any]:
-        """What it says of itself, its meter and its vector width among others."""
+        """Its description of itself, with its meter and vector width."""
 
     def identity(self) -> dict[str, Any]:
         """The device's fingerprint: the same before and after a restart, and without its host name."""
@@ -69,10 +71,10 @@ class Worker(Protocol):
         count: bool = True,
         power: bool = False,
     ) -> Measurement:
-        """Trains the workload paired with the yardstick, and returns the windows of both.
+        """Train the workload paired with the yardstick, and return the windows of both.
 
-        Without `count` windows are only timed, and as short as time needs: a slow counter is not read. With `power`
-        a gauge is read for a few samples once the load is steady, and the yardstick is only timed.
+        Without `count` windows are only timed, and short: a slow counter is not read. With `power` a gauge is read
+        for a few samples once the load is steady, and the yardstick is only timed.
         """
 
     def yardstick(
@@ -83,7 +85,7 @@ class Worker(Protocol):
         power: bool = False,
         count: bool = True,
     ) -> Yardstick:
-        """The nominal cost of that runtime's own reference step; of its time alone where nothing is to be counted."""
+        """Nominal cost of the runtime's reference step; without `count` only its time."""
 
     def close(self) -> None: ...
 
@@ -96,13 +98,13 @@ class Worker(Protocol):
 
 HARDWARE = ("cpu", "cores", "system", "machine")
 SOFTWARE = ("release", "python", "torch", "runtimes")
-SETTINGS = ("governor", "power_source")  # may change while it is the same device
+SETTINGS = ("governor", "power_source")  # these may change on the same device
 
 
 def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
-    """Which device this is: what decides its costs, nothing that names its owner; `id` survives software updates."""
+    """What decides the costs of a device, and nothing that names its owner; `id` survives software updates."""
     hardware = {field: hello.get(field) for field in HARDWARE}
-    if "worker" in hello:  # not ours: what it says of a machine is not comparable with what ours says
+    if "worker" in hello:  # another project's: it describes a machine differently
         hardware["worker"] = hello["worker"]
     digest = hashlib.sha256(json.dumps(hardware, sort_keys=True).encode()).hexdigest()
     stated = {field: hello.get(field) for field in (*SOFTWARE, *SETTINGS) if field in SOFTWARE or hello.get(field)}

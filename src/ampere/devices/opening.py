@@ -27,7 +27,7 @@ from ampere.devices.external_meters import PHONE, asked_as
 from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from ampere.runtimes import Description, description_of
 
-from .answers import abilities_in
+from .answers import capabilities_in
 from .device import Worker
 from .environment import compile_limit, meter_name
 from .local import LocalWorker
@@ -49,7 +49,7 @@ class Described:
     meter: Meter
     vector_width: int
     runtimes: tuple[str, ...]  # that can train there
-    abilities: Description | None = None  # of a worker that is not ours: what it says that it can build
+    capabilities: Description | None = None  # of a worker that is not ours: what it says that it can build
 
 
 class Device:
@@ -88,7 +88,7 @@ class Device:
         said = worker.hello()
         meter = {name: value for name, value in said["meter"].items() if name in Meter.__dataclass_fields__}
         width = said.get("vector_width", USUAL_WIDTH)
-        return Described(worker.identity(), Meter(**meter), width, tuple(said["runtimes"]), abilities_in(said))
+        return Described(worker.identity(), Meter(**meter), width, tuple(said["runtimes"]), capabilities_in(said))
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -137,8 +137,8 @@ class Device:
 
     def capabilities(self, runtime: str) -> Description:
         """What a runtime can train there."""
-        if self.described.abilities is not None:
-            return self.described.abilities
+        if self.described.capabilities is not None:
+            return self.described.capabilities
         try:
             return description_of(runtime)
         except WorkerError as problem:

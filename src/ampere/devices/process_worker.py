@@ -16,7 +16,7 @@ from ampere.devices.external_meters import logged_meter
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.runtimes import description_of
 
-from .answers import as_error, check_version, compiled_too_long, greeting, impossible, read_answer
+from .answers import as_error, check_version, compiled_too_long, handshake, impossible, read_answer
 from .device import VariantDied, VariantFailed, Yardstick, fingerprint
 from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerGone
 
@@ -66,7 +66,7 @@ class ProcessWorker(ABC):
         return time.monotonic()
 
     def hello(self) -> dict[str, Any]:
-        return self._result(self._greeting(), self._grace)
+        return self._result(self._handshake(), self._grace)
 
     def identity(self) -> dict[str, Any]:
         return fingerprint(self.hello())
@@ -157,10 +157,10 @@ class ProcessWorker(ABC):
             return self._answered(request, seconds)
         return self._outside.around(request, lambda asked: self._answered(asked, seconds))
 
-    def _greeting(self) -> dict[str, Any]:
+    def _handshake(self) -> dict[str, Any]:
         """The handshake: with the name of a meter, which the worker then uses for all its blocks."""
         meter = self._outside.for_worker if self._outside else self.options.meter
-        return {**greeting(self.options.watts_per_core, self.beat_seconds), **({"meter": meter} if meter else {})}
+        return {**handshake(self.options.watts_per_core, self.beat_seconds), **({"meter": meter} if meter else {})}
 
     def _answered(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         request = {**request, "watts_per_core": self.options.watts_per_core}
@@ -211,7 +211,7 @@ class ProcessWorker(ABC):
     def _greet(self, worker: Transport) -> None:
         """A worker that cannot even say hello is no fault of the variant that it was started for."""
         self._greeted = False
-        said, kind, message = read_answer(worker.ask(self._greeting(), START_SECONDS))
+        said, kind, message = read_answer(worker.ask(self._handshake(), START_SECONDS))
         if said is None:
             raise UsageError(message) if kind == "bad_request" and self.options.meter else as_error(kind, message)
         check_version(said)

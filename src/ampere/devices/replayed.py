@@ -1,7 +1,7 @@
-"""A device that answers from recorded measurements: a result can be reproduced where the device is not.
+"""A device that answers from recorded measurements, to reproduce results without the device.
 
-A block of a network that was recorded gives its recorded measurements in turn, and then from the first again; anything
-else is refused. Time is the recording's: the clock moves by what a block took.
+A recorded network returns its recorded measurements in turn, and starts again after the last; any other network is
+refused. The clock is the recording's: it advances by what each block took.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ Key = tuple[object, ...]
 
 
 def recording(path: Path) -> Profile:
-    """A profile, or the journal that one is made from."""
+    """The recorded profile in a file, which may also be a journal."""
     found = profile_from(path) if path.name.endswith(".journal") else Profile.load(path)
     if not found.observations:
-        raise ProfileError(f"{path} holds no measurement, so there is nothing to replay: name another")
+        raise ProfileError(f"{path} holds no measurements, so there is nothing to replay: use another recording")
     return found
 
 
 class ReplayedWorker:
+    """A worker that returns the measurements of a recording."""
+
     def __init__(self, path: Path, allocator: str = "tuned", known: Profile | None = None) -> None:
         self.path, self.recorded = path, known or recording(path)
         self._measurements: dict[Key, list[Measurement]] = {}
         for o in self.recorded.observations:
             if o.measurement.allocator == allocator:
                 self._measurements.setdefault(_key(o.network, o.stage), []).append(o.measurement)
-        self._given: Counter[Key] = Counter()
+        self._returned: Counter[Key] = Counter()
         self._now = 0.0
 
     def clock(self) -> float:
@@ -59,14 +61,14 @@ class ReplayedWorker:
         }
 
     def identity(self) -> dict[str, Any]:
-        said, device = self.hello(), self.recorded.device
-        there = sorted({o.measurement.allocator for o in self.recorded.observations}, reverse=True)
-        return {**device, "id": f"replayed-{device['id']}", "cpu": said["cpu"], "allocators": there}
+        hello, device = self.hello(), self.recorded.device
+        allocators = sorted({o.measurement.allocator for o in self.recorded.observations}, reverse=True)
+        return {**device, "id": f"replayed-{device['id']}", "cpu": hello["cpu"], "allocators": allocators}
 
     def left(self, network: Network, stage: str = "step") -> int:
-        """How many measurements of it were recorded and not given yet."""
+        """How many recorded measurements of a network were not returned yet."""
         key = _key(network, stage)
-        return max(0, len(self._measurements.get(key, ())) - self._given[key])
+        return max(0, len(self._measurements.get(key, ())) - self._returned[key])
 
     def block(
         self,
@@ -84,14 +86,16 @@ class ReplayedWorker:
     ) -> Measurement:
         network = self._recorded_network(workload, stage)
         if setup is not None and setup != self.recorded.setup:
-            raise VariantFailed(f"{self.path} was recorded with {self.recorded.setup.name}, not {setup.name}")
+            raise VariantFailed(
+                f"{self.path} was recorded with {self.recorded.setup.name}, not {setup.name}: use another recording"
+            )
         key = _key(network, stage)
         recorded = self._measurements.get(key)
         if not recorded:
             what = network.name or f"a network of {len(network.layers)} layers"
-            raise VariantFailed(f"{what} is not recorded in {self.path}: only what was recorded can be replayed")
-        found = recorded[self._given[key] % len(recorded)]
-        self._given[key] += 1
+            raise VariantFailed(f"{what} is not in {self.path}: only recorded networks can be replayed")
+        found = recorded[self._returned[key] % len(recorded)]
+        self._returned[key] += 1
         self._now += found.elapsed_seconds
         return replace(found, meter=replace(found.meter, replayed=True))
 
@@ -107,7 +111,7 @@ class ReplayedWorker:
         return Yardstick(nominal, nominal, 1, self.recorded.yardstick_joules if count else None)
 
     def close(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no process runs."""
 
     def __enter__(self) -> ReplayedWorker:
         return self
@@ -118,7 +122,7 @@ class ReplayedWorker:
         self.close()
 
     def _recorded_network(self, workload: Mapping[str, Any], stage: str) -> Network:
-        """Described layers may be a recorded network itself, or one to which a worker would have added a loss."""
+        """The network of a workload: described layers as they are if recorded so, else with the loss a worker adds."""
         if "layers" in workload and _key(as_it_is := described(workload["layers"]), stage) in self._measurements:
             return as_it_is
         return network_of(workload)

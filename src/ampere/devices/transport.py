@@ -1,4 +1,8 @@
-"""Talking to a worker process: one line out, one line back, with a deadline, ended for good."""
+"""Sending requests to a worker and waiting for its answers: one line out, one line back, with a deadline.
+
+ask -->  requests, written by a thread, so that a blocked connection does not block the caller
+    <--  answers, read by another; an empty line is a heartbeat of a busy worker
+"""
 
 from __future__ import annotations
 
@@ -16,17 +20,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
-# Asking a worker over any wire: one line out, one line back, no longer than a deadline and no longer than it is alive.
-#
-# ask ----> lines, by a thread of their own, so that a wire that is stuck holds up nobody
-# <-------- answers; an empty line is a sign of life while the worker is busy
-
 BEAT_SECONDS = 5.0
-MISSED_BEATS = 3  # after which the other end counts as gone
+MISSED_BEATS = 3  # after which the other end is taken for dead
 
 
 class WorkerGone(Exception):
-    """The worker ended, hung, or did not answer in time and was given up; `code` is what its process ended with."""
+    """The worker ended, hung, or did not answer in time; `code` is the exit code of its process, if it has one."""
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)
@@ -34,15 +33,17 @@ class WorkerGone(Exception):
 
 
 class ConnectionLost(WorkerGone):
-    """The connection ended, or there never was one; the worker is not to blame."""
+    """The connection ended or could not be made; the worker itself may be fine."""
 
 
 class Transport(ABC):
-    we_beat = False  # whether the other end is told that we are still here
+    """A connection to one worker, over any kind of stream."""
+
+    we_beat = False  # whether the host sends heartbeats too
 
     def __init__(self, first: bytes = b"") -> None:
-        """`first` goes out before everything else."""
-        self.silence_seconds: float | None = None  # in which a busy worker must give a sign of life
+        """Start reading and writing; `first` is sent before any request."""
+        self.silence_seconds: float | None = None  # in which a busy worker must send a heartbeat
         self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._outgoing: queue.Queue[bytes | None] = queue.Queue()
         self._numbers = itertools.count(1)
@@ -52,7 +53,7 @@ class Transport(ABC):
         self._threads = [self._start(self._write_all), self._start(self._read_all)]
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer to this request. Raises WorkerGone, after which the conversation is over."""
+        """The answer to this request. After a WorkerGone the transport is closed."""
         number = next(self._numbers)
         try:
             self._heard = time.monotonic()
@@ -68,7 +69,7 @@ class Transport(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Hang up; a worker leaves by itself when nobody is left to ask."""
+        """Close the connection; a worker ends when its host has gone."""
 
     @abstractmethod
     def kill(self) -> None: ...
@@ -84,7 +85,7 @@ class Transport(ABC):
 
     @abstractmethod
     def _gone(self) -> Exception:
-        """Why no answer will come any more."""
+        """The error that says why no answer will come."""
 
     def _hang_up(self) -> None:
         self._outgoing.put(None)
@@ -98,11 +99,11 @@ class Transport(ABC):
                 if time.monotonic() >= deadline:
                     raise WorkerGone("it did not answer in time") from None
                 if self.silence_seconds and time.monotonic() >= self._heard + self.silence_seconds:
-                    raise WorkerGone(f"it hangs: no sign of life for {self.silence_seconds:g} s") from None
+                    raise WorkerGone(f"it hangs: no heartbeat for {self.silence_seconds:g} s") from None
                 continue
             if answer is None:
                 raise self._gone()
-            if answer.get("id") == number or _unasked(answer):
+            if answer.get("id") == number or _is_busy(answer):
                 return answer
 
     def _write_all(self) -> None:
@@ -123,7 +124,7 @@ class Transport(ABC):
                 self._heard = time.monotonic()
                 with contextlib.suppress(ValueError, RecursionError):
                     answer = json.loads(line)
-                    if isinstance(answer, dict):  # else a sign of life, or something that a shell says at login
+                    if isinstance(answer, dict):  # else a heartbeat, or something that a shell prints at login
                         self._answers.put(answer)
         self._answers.put(None)
 
@@ -133,19 +134,19 @@ class Transport(ABC):
         return thread
 
 
-def _unasked(answer: Mapping[str, Any]) -> bool:
-    """A worker that has no time for us says so before it is asked."""
+def _is_busy(answer: Mapping[str, Any]) -> bool:
+    """Whether a worker serves another host: it says so before any request."""
     error = answer.get("error")
     return answer.get("id") is None and isinstance(error, dict) and error.get("type") == "busy"
 
-
-# A worker process as the host sees it: spoken to over its standard input and output, ended for good.
 
 LAST_LINES = 20
 
 
 class WorkerProcess(Transport):
-    patience_seconds = 1.0  # for a worker that is told to end
+    """A worker process started here, with its standard input and output as the connection."""
+
+    patience_seconds = 1.0  # for a worker to end by itself
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], first: bytes = b"") -> None:
         self._process = subprocess.Popen(
@@ -169,14 +170,14 @@ class WorkerProcess(Transport):
         return self._process.poll() is None
 
     def close(self) -> None:
-        """One that does not end by itself is ended."""
+        """Close the connection, and kill a worker that does not end by itself."""
         self._hang_up()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(self.patience_seconds)
         self.kill()
 
     def kill(self) -> None:
-        """The whole group, even when its leader is dead: its children may not be."""
+        """Kill the whole process group, even when its leader is dead: its children may not be."""
         self._hang_up()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -203,10 +204,10 @@ class WorkerProcess(Transport):
     def _epitaph(self) -> str:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
-        self._threads[-1].join(0.5)  # it may still be listening to the last words
+        self._threads[-1].join(0.5)  # it may still be reading the last lines
         code = self._process.returncode
         how = f"ended by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
-        return f"{how}; last words: {self._said[-1]}" if self._said else how
+        return f"{how}; its last output: {self._said[-1]}" if self._said else how
 
     def _read_errors(self) -> None:
         with contextlib.suppress(OSError, ValueError):

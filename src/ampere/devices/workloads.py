@@ -1,4 +1,4 @@
-"""The network that a workload stands for, traced without training it."""
+"""The network that a workload describes, found without training it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .device import VariantFailed
 
 
 def network_of(workload: Mapping[str, Any]) -> Network:
-    """As a worker would build it: described layers get a loss, a factory is called and traced."""
+    """The network as a worker would build it: described layers get a loss, a factory is called and traced."""
     if "layers" in workload:
         network = described(workload["layers"])
         return Network(with_loss(network.layers), network.batch, network.name)
@@ -28,26 +28,27 @@ def network_of(workload: Mapping[str, Any]) -> Network:
 
 
 def described(record: Mapping[str, Any]) -> Network:
+    """The network of described layers, after checking them."""
     try:
         network = Network.from_json(dict(record))
     except (KeyError, TypeError, ValueError) as problem:
-        raise VariantFailed(f"these are no layers of Ampere's ({problem})") from None
+        raise VariantFailed(f"the layers of the workload are malformed ({problem})") from None
     unknown = sorted({layer.kind for layer in network.layers} - set(KINDS))
     if unknown or not network.layers:
-        raise VariantFailed(f"no layer kind is called {', '.join(unknown)}" if unknown else "the network has no layers")
+        raise VariantFailed(f"there is no layer kind {', '.join(unknown)}" if unknown else "the network has no layers")
     return network
 
 
 @lru_cache(maxsize=4096)
-def _made(subject_as_json: str) -> Network:
-    workload = json.loads(subject_as_json)
+def _made(workload_as_json: str) -> Network:
+    workload = json.loads(workload_as_json)
     if "inputs" not in workload and not workload["factory"].rpartition(":")[0].endswith(".py"):
         return traced(workload["factory"], workload.get("arguments") or {})
     return _traced_from_users_code(workload)
 
 
 def traced(factory: str, arguments: Mapping[str, Any]) -> Network:
-    """The network that a factory of ours builds, without its weights."""
+    """The network that one of Ampere's own factories builds, without its weights."""
     return _traced(factory, json.dumps(dict(arguments), sort_keys=True))
 
 
@@ -64,7 +65,7 @@ def _traced(factory: str, arguments: str) -> Network:
 
 
 def _traced_from_users_code(workload: Mapping[str, Any]) -> Network:
-    """The model, or the part of it at `path`, on the inputs of the workload or of the factory."""
+    """The network of a user's model, or of its part at `path`, on inputs of the workload or the factory."""
     from ampere.core.network import InputSpec
     from ampere.runtimes.torch_model import tensors_of
     from ampere.runtimes.user_code import find_factory

@@ -1,4 +1,4 @@
-"""Meters: each reads, or models, the joules of a span of time. A new one is a file here, and a line in `choosing`."""
+"""Meters: each reads, or models, the joules of a span of time. A new one is a file here and a line in `selection`."""
 
 from typing import Any, Dict
 
@@ -12,12 +12,13 @@ from .selection import choose_meter, counters, use_meter
 
 
 def watts_of(request: Dict[str, Any]) -> float:
+    """The watts of a busy core that a request asks for, or the default."""
     try:
         watts = float(request.get("watts_per_core", DEFAULT_WATTS_PER_CORE))
     except (TypeError, ValueError):
         raise bad_request("watts_per_core is not a number") from None
     if not 0 < watts < 1e6:
-        raise bad_request(f"watts_per_core is {watts}, but must be positive")
+        raise bad_request(f"watts_per_core is {watts:g}, but must be greater than 0")
     return watts
 
 

@@ -1,7 +1,7 @@
-"""A battery as the meter of the whole device, as long as nothing charges it.
+"""The battery as the meter of the whole device, as long as nothing charges it.
 
 class/power_supply/BAT0   type Battery   status Discharging
-    power_now uW                                  taken first
+    power_now uW                                  used first
     current_now uA or mA x voltage_now uV or mV   else; drivers disagree on units, and on the sign of discharging
     energy_now uWh                                else: a counter, in coarse steps
 class/power_supply/AC     type Mains     online 1, or 2 of a programmable supply: the battery does not feed the device
@@ -15,16 +15,16 @@ from .sensors import SampledMeter, folders_in, number_in, text_if_there, text_in
 
 NAME = "battery"
 WINDOW_SECONDS = 60.0
-LEAST_UA = 20000  # no device trains on less than 20 mA, and none on more than 20 A: this number tells uA from mA
+LEAST_UA = 20000  # no device trains on less than 20 mA, and none on more than 20 A: so this tells uA from mA
 LEAST_UV = 100000  # likewise between 100 V in mV and 0.1 V in uV
 JOULES_PER_UWH = 3.6e-3
 
 
 class Driver:
-    """What one driver tells, in watts."""
+    """Converts what one battery driver reports to watts; drivers use uA or mA."""
 
     def __init__(self) -> None:
-        self._in_microamperes = False  # as soon as one reading proves it
+        self._in_microamperes = False  # True as soon as one reading proves it
 
     def watts(self, current: int, voltage: int) -> float:
         self._in_microamperes = self._in_microamperes or current >= LEAST_UA
@@ -33,7 +33,7 @@ class Driver:
 
 
 class Cell:
-    """One battery, told in watts."""
+    """One battery of this device."""
 
     def __init__(self, path: Path) -> None:
         self.path, self._driver = path, Driver()
@@ -51,6 +51,8 @@ class Cell:
 
 
 class BatteryMeter(SampledMeter):
+    """Samples the power that batteries deliver."""
+
     update_seconds = 1.0
 
     def __init__(self, root: str, cells: List[Cell]) -> None:
@@ -67,7 +69,7 @@ class BatteryMeter(SampledMeter):
 
 
 class CoarseBatteryMeter:
-    """Where only the energy left is told: what a window took from it."""
+    """Reads the energy left in batteries that do not report power: a window is the difference."""
 
     update_seconds = 4.0  # 10 mWh at 9 W
     reading_unit = "J"
@@ -85,16 +87,19 @@ class CoarseBatteryMeter:
     def stop(self) -> float:
         joules = self.reading() - self._before
         if joules < 0:
-            raise meter_failed("the battery holds more than before: it was charged, or calibrated; measure again")
+            raise meter_failed(
+                "the battery holds more energy than before: it was charged or calibrated; unplug the device and measure again"
+            )
         return joules
 
     def reading(self) -> float:
-        """Negative, and growing towards 0."""
+        """The energy left, as a negative number that grows towards 0."""
         refuse_unless_discharging(self._root, self._cells)
         return -sum(cell.number("energy_now") for cell in self._cells) * JOULES_PER_UWH
 
 
 def find(root: str) -> "Optional[BatteryMeter | CoarseBatteryMeter]":
+    """The meter of this device's batteries; None where there are none."""
     cells = [Cell(path) for path in _supplies(root, "Battery")]
     if not cells:
         return None
@@ -102,25 +107,25 @@ def find(root: str) -> "Optional[BatteryMeter | CoarseBatteryMeter]":
         return BatteryMeter(root, cells)
     if all(cell.has("energy_now") for cell in cells):
         return CoarseBatteryMeter(root, cells)
-    raise meter_failed(f"{cells[0].path} tells neither power nor current nor energy: take another meter")
+    raise meter_failed(f"{cells[0].path} reports neither power nor current nor energy: use another meter")
 
 
 def refuse_unless_discharging(root: str, cells: List[Cell]) -> None:
-    """Asked at every sample: a plug that goes in during a window spoils it."""
+    """Raise unless batteries alone feed the device. Checked at every sample: a plug may go in during a window."""
     for path in folders_in(Path(root) / "class" / "power_supply"):
         if text_if_there(path / "online") not in (None, "0") and text_in(path / "type") != "Battery":
-            raise meter_failed(f"{path.name} feeds the device, not the battery: unplug it")
+            raise meter_failed(f"{path.name} powers the device instead of the battery: unplug it")
     for cell in cells:
         status = text_if_there(cell.path / "status")
         if status != "Discharging":
             name = cell.path.name
             raise meter_failed(
-                f"the battery {name} says {status or 'nothing'} instead of Discharging: unplug the device"
+                f"the status of battery {name} is {status or 'missing'}, not Discharging: unplug the device"
             )
 
 
 def _supplies(root: str, kind: str) -> List[Path]:
-    """Not those of a mouse or a headset, whose scope is Device."""
+    """Power supplies of this device, without those of a mouse or headset, whose scope is Device."""
     paths = folders_in(Path(root) / "class" / "power_supply")
     own = [path for path in paths if text_if_there(path / "scope") != "Device"]
     return [path for path in own if text_if_there(path / "type") == kind]

@@ -1,6 +1,6 @@
-"""A meter put to the test: it must advance, and it must rise under a load that is known to be there.
+"""Checking a meter: it must advance, and it must read more under a load than at rest.
 
-load | rest | load | rest | load | rest      windows of a busy core and of a sleeping process, then a look at the steps
+load | rest | load | rest | load | rest      windows of a busy core and of a sleeping process, then its steps
 """
 
 import hashlib
@@ -13,31 +13,17 @@ from ampere.core.errors import WorkerError
 from .meter import Meter
 
 PAIRS = 3
-
-
 LEAST_WINDOW_SECONDS = 0.2
-
-
 UPDATES_IN_WINDOW = 5
-
-
 WATCHED_UPDATES = 20
-
-
 WATCH_SECONDS_AT_LEAST, WATCH_SECONDS_AT_MOST = 0.1, 5.0
-
-
 LEAST_RISE = 1.02
-
-
 LEAST_REST_SECONDS, REST_UPDATES = 0.1, 10
-
-
 HASHED = bytes(200000)
 
 
 def check(meter: Meter) -> Dict[str, Any]:
-    """Watts at rest and under load, noise, resolution, update rate; and why it is no meter, or None."""
+    """Watts at rest and under load, noise, resolution and update rate; `problem` says why it is not usable, or None."""
     try:
         loads, rests = _watts(meter)
         resolution, update_seconds = _steps(meter)
@@ -57,7 +43,7 @@ def check(meter: Meter) -> Dict[str, Any]:
 
 
 def advances(meter: Meter) -> bool:
-    """The quick look: whether a busy moment costs anything at all."""
+    """Whether the meter reads any joules in a short busy moment."""
     meter.start()
     busy(max(0.02, min(0.1, UPDATES_IN_WINDOW * meter.update_seconds)))
     return meter.stop() > 0
@@ -74,7 +60,7 @@ def at_rest(meter: Meter) -> Tuple[float, Tuple[float, float]]:
 
 
 def busy(seconds: float) -> None:
-    """Hashing leaves other threads of Python alone, such as one that samples power."""
+    """Keep a core busy. Hashing releases the GIL, so that a thread that samples power can run."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         hashlib.sha256(HASHED).digest()
@@ -111,10 +97,10 @@ def _steps(meter: Meter) -> Tuple[Optional[float], Optional[float]]:
 
 def _problem(rest: float, load: float, noise: float) -> Optional[str]:
     if load <= 0:
-        return "it does not advance under load: it is no meter"
+        return "it does not advance under load, so it cannot be used as a meter"
     if load <= LEAST_RISE * rest or load - rest <= noise:
         return (
             f"it does not rise under load ({rest:.3g} W at rest, {load:.3g} W under load, noise {noise:.2g} W): "
-            "close other programs and check again, or take another meter"
+            "close other programs and check again, or use another meter"
         )
     return None

@@ -1,4 +1,4 @@
-"""What every meter keeps to, as tests that other packages can run on a meter of their own.
+"""Tests that every meter must pass; other packages can run them on a meter of their own.
 
 from ampere.meters.conformance import MeterConformance
 
@@ -20,16 +20,16 @@ SAMPLES = 6
 
 
 class MeterConformance:
-    """With a fixture `meter`, on a machine that draws more the more this process works."""
+    """Tests of a fixture `meter`, on a machine that draws more power when this process works."""
 
     def test_it_says_what_it_is(self, meter: Meter) -> None:
-        said = meter.describe()
-        assert set(said) - {"window_seconds", "update_seconds"} == FIELDS
-        assert bool(said.get("update_seconds")) <= (meter.reading_unit == "W")
-        assert isinstance(said["measured"], bool)
-        assert said["measured"] == (said.get("window_seconds", 0) > 0)
-        assert said["scope"]
-        assert json.loads(json.dumps(said)) == said
+        described = meter.describe()
+        assert set(described) - {"window_seconds", "update_seconds"} == FIELDS
+        assert bool(described.get("update_seconds")) <= (meter.reading_unit == "W")
+        assert isinstance(described["measured"], bool)
+        assert described["measured"] == (described.get("window_seconds", 0) > 0)
+        assert described["scope"]
+        assert json.loads(json.dumps(described)) == described
 
     def test_it_rises_under_load(self, meter: Meter) -> None:
         meter.start()
@@ -74,13 +74,13 @@ class MeterConformance:
 
 
 def work(cpu_seconds: float) -> None:
-    """Hashing leaves other threads of Python alone, such as one that samples power."""
+    """Use so many CPU seconds. Hashing releases the GIL, so that a thread that samples power can run."""
     until = time.process_time() + cpu_seconds
     while time.process_time() < until:
         hashlib.sha256(bytes(200000)).digest()
 
 
 def load_of(meter: Meter) -> float:
-    """A sensor needs several samples before the ends of a window matter little."""
+    """CPU seconds of a load that is long enough for the meter: the ends of a window must matter little."""
     least = 0.1 if meter.reading_unit == "J" else 0.3
     return max(least, min(SAMPLES * meter.update_seconds, 1.0))

@@ -9,6 +9,8 @@ SCOPE = " W per busy core"
 
 
 class CpuTimeMeter:
+    """Models joules: CPU seconds of this process times the watts of a busy core."""
+
     update_seconds = 1e-6
     reading_unit = "J"
 
@@ -30,7 +32,7 @@ class CpuTimeMeter:
 
 
 def watts_in(scope: str) -> Optional[float]:
-    """The watts that a scope written by `describe` speaks of."""
+    """The watts in a scope that `describe` wrote; None in any other scope."""
     try:
         return float(scope[: -len(SCOPE)]) if scope.endswith(SCOPE) else None
     except ValueError:

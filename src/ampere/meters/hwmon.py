@@ -2,12 +2,12 @@
 
     class/hwmon/hwmon3                          name: ina3221
       in1_label VDD_GPU_SOC   in1_input mV      curr1_input mA      (mainline drivers; JetPack 5 and later)
-      in4..in6_input uV of the shunts, curr4_input mA of all three: no rails
+      in4..in6_input uV of the shunts, curr4_input mA of all three: not rails
       power1_input uW         power1_label
     bus/i2c/drivers/ina3221x/1-0040/iio:device0
       rail_name_0 VDD_IN      in_power0_input mW                    (JetPack 4)
 
-One rail that feeds the whole board is read alone; where there is none, all rails are added.
+A rail that feeds the whole board is read alone; without one, all rails are added.
 """
 
 import re
@@ -29,6 +29,8 @@ class Rail(NamedTuple):
 
 
 class HwmonMeter(SampledMeter):
+    """Samples the power of a board's rails."""
+
     update_seconds = 0.05
 
     def __init__(self, rails: List[Rail]) -> None:
@@ -39,14 +41,15 @@ class HwmonMeter(SampledMeter):
     def describe(self) -> Dict[str, Any]:
         scope = " + ".join(rail.label for rail in self._rails)
         seconds = SAMPLES_IN_WINDOW * self.update_seconds
-        said = {"name": NAME, "measured": True, "scope": scope, "window_seconds": seconds}
-        return {**said, "update_seconds": self.update_seconds}
+        described = {"name": NAME, "measured": True, "scope": scope, "window_seconds": seconds}
+        return {**described, "update_seconds": self.update_seconds}
 
     def reading(self) -> float:
         return sum(rail.watts() for rail in self._rails)
 
 
 def find(root: str) -> Optional[HwmonMeter]:
+    """The meter of this board's power rails; None where it has no known sensor."""
     rails: List[Rail] = []
     for chip in folders_in(Path(root) / "class" / "hwmon"):
         if CHIPS.match(text_if_there(chip / "name") or ""):
@@ -58,7 +61,7 @@ def find(root: str) -> Optional[HwmonMeter]:
 
 
 def _rails_of(chip: Path) -> Iterator[Rail]:
-    """Channels that tell power, and else those with a voltage and a current."""
+    """Rails of a chip: channels that report power, or else those with a voltage and a current."""
     named, three = chip.name, text_if_there(chip / "name") == "ina3221"
     powers = _channels(chip, r"power(\d+)_(input|average)$")
     for number, path in powers.items():

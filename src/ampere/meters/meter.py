@@ -1,4 +1,4 @@
-"""What a meter does. Others can bring one: `tests/conformance/test_meters.py` tells when it counts."""
+"""The interface of a meter. Other packages can add one; it must pass the tests of `ampere.meters.conformance`."""
 
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Protocol
@@ -9,24 +9,27 @@ METER_FAILED = "meter_failed"
 
 
 class Meter(Protocol):
-    update_seconds: float  # how often it has something new to say
-    reading_unit: str  # J of a counter, W of a sensor
+    """Reads, or models, the joules between `start` and `stop`."""
+
+    update_seconds: float  # how often its reading changes
+    reading_unit: str  # "J" for a counter, "W" for a sensor
 
     def describe(self) -> Dict[str, Any]:
-        """name, whether its joules are measured, what they cover (scope); of a counter also window_seconds,
-        of a gauge of power update_seconds too.
+        """Its name, whether joules are `measured`, and what they cover (`scope`).
+
+        A meter that measures adds window_seconds; one that reads power adds update_seconds too.
         """
 
     def start(self) -> None: ...
 
     def stop(self) -> float:
-        """Joules since start. What cannot be told for sure is an error, never a number."""
+        """Joules since start. An unreliable reading is an error, never a number."""
 
     def reading(self) -> float:
-        """What it shows just now: joules that only grow, or watts."""
+        """The current reading: joules that only grow, or watts."""
 
 
-Finder = Callable[[str], Optional[Meter]]  # given where sysfs is; None where there is no such meter
+Finder = Callable[[str], Optional[Meter]]  # from the path of sysfs to the meter; None where there is none
 
 
 def meter_failed(message: str) -> WorkerError:
@@ -34,13 +37,13 @@ def meter_failed(message: str) -> WorkerError:
 
 
 @contextmanager
-def told_in_a_line(name: str) -> Iterator[None]:
-    """Libraries and packages of others fail in ways of their own: each is this meter's failure, and no other's."""
+def as_meter_failure(name: str) -> Iterator[None]:
+    """Turn any exception in this block, also one of another package, into the failure of this meter."""
     try:
         yield
     except WorkerError:
         raise
     except Exception as problem:
         raise meter_failed(
-            f"{name} cannot be read ({first_line(problem)}): mend what brings it, or take another meter"
+            f"{name} cannot be read ({first_line(problem)}): repair the package it comes from, or use another meter"
         ) from None

@@ -1,8 +1,8 @@
-"""RAPL through powercap: a processor's own count of its joules, package by package, and of the memory beside it.
+"""RAPL through powercap: a processor's own count of its joules, package by package, and of its memory.
 
 class/powercap/intel-rapl:0      name: package-0    energy_uj, counted up to max_energy_range_uj
                intel-rapl:0:0    name: core         a part of the package: not added
-               intel-rapl:0:1    name: dram         beside the package: added
+               intel-rapl:0:1    name: dram         not part of the package: added
                intel-rapl:1      name: psys         the platform around the packages: not added
 """
 
@@ -16,7 +16,7 @@ from .sensors import folders_in, number_in, text_in
 
 NAME = "powercap"
 UPDATES_IN_WINDOW = 100
-MOST_WATTS = 1000.0  # of one zone; a counter that seems to tell more was set back
+MOST_WATTS = 1000.0  # of one zone; a counter that seems to show more was reset
 ZONE = re.compile(r"intel-rapl:\d+(:\d+)?$")  # also AMD's; intel-rapl-mmio counts the same joules again
 
 
@@ -27,6 +27,8 @@ class Zone(NamedTuple):
 
 
 class PowercapMeter:
+    """Reads the energy counters of packages and their memory."""
+
     update_seconds = 0.001
     reading_unit = "J"
 
@@ -54,17 +56,20 @@ class PowercapMeter:
 
 
 def spent_uj(zone: Zone, before: int, now: int, seconds: float) -> int:
-    """A counter that fell ran over once, or was set back; which of them, its power tells."""
+    """Microjoules between two readings. A counter that fell either overflowed once or was reset: its power decides."""
     if seconds * MOST_WATTS * 1e6 >= zone.range_uj:
-        raise meter_failed(f"{zone.label} was not read for {seconds:.0f} s and may have run over twice: measure less")
+        raise meter_failed(
+            f"{zone.label} was not read for {seconds:.0f} s and may have overflowed twice: measure for less time"
+        )
     spent = now - before if now >= before else now - before + zone.range_uj
-    # The clock is read beside the counter, which may be a few updates late.
+    # The counter may be a few updates behind the clock.
     if not 0 <= spent <= MOST_WATTS * 1e6 * (seconds + 0.1):
-        raise meter_failed(f"the counter of {zone.label} was set from {before} to {now} uJ: measure again")
+        raise meter_failed(f"the counter of {zone.label} was reset from {before} to {now} uJ: measure again")
     return spent
 
 
 def find(root: str) -> Optional[PowercapMeter]:
+    """The meter of this machine's processor packages; None where powercap has none."""
     zones = [_zone(path) for path in folders_in(Path(root) / "class" / "powercap") if ZONE.match(path.name)]
     counted = [zone for zone in zones if zone]
     return PowercapMeter(counted) if counted else None

@@ -14,18 +14,18 @@ from ampere.meters import battery, hwmon, powercap, zeus
 from .checking import advances, check
 from .cpu_time import NAME as MODELLED
 from .cpu_time import CpuTimeMeter
-from .external import outside
-from .meter import Finder, Meter, meter_failed, told_in_a_line
+from .external import external_meter
+from .meter import Finder, Meter, as_meter_failure, meter_failed
 
 BUILT_IN: Dict[str, Finder] = {m.NAME: m.find for m in (powercap, hwmon, battery, zeus)}
-# Windows of a battery take a minute each; what zeus finds may be a graphics card that nothing is trained on.
+# Windows of a battery take a minute each; zeus may find a graphics card on which nothing is trained.
 ONLY_WHEN_ASKED = (battery.NAME, zeus.NAME)
-QUICK_SECONDS = 1.0  # a slower one shows nothing in a moment; 0 J of a block are refused anyway
+QUICK_SECONDS = 1.0  # a slower one shows nothing in a short check; a block of 0 J is refused anyway
 GROUP = "ampere.meters"
 
 
 class Found(NamedTuple):
-    """A meter that is here, or why one that is here cannot be read."""
+    """A meter of this device, or why it cannot be read."""
 
     name: str
     meter: Optional[Meter]
@@ -48,13 +48,14 @@ def choose_meter(watts_per_core: float, name: Optional[str] = None) -> Meter:
 
 
 def found_meters() -> List[Found]:
+    """Every meter of this device, readable or not."""
     looked = [_look(name, find) for name, find in finders().items()]
     return [found for found in looked if found.meter or found.problem]
 
 
 def finders() -> Dict[str, Finder]:
-    """Those of others first: whoever installs one wants it."""
-    return {**_brought(), **BUILT_IN}
+    """Finders by name, those of other packages first: whoever installs one wants to use it."""
+    return {**_from_other_packages(), **BUILT_IN}
 
 
 def sysfs() -> str:
@@ -66,8 +67,8 @@ def _counter(name: str, root: str) -> Optional[Meter]:
     if name == MODELLED:
         return None
     known = finders()
-    if outside(name):
-        return outside(name)
+    if external_meter(name):
+        return external_meter(name)
     if name:
         return _asked(name, known, root)
     usable = (_usable(name, known[name], root) for name in known if name not in ONLY_WHEN_ASKED)
@@ -76,7 +77,7 @@ def _counter(name: str, root: str) -> Optional[Meter]:
 
 def _usable(name: str, find: Finder, root: str) -> Optional[Meter]:
     try:
-        with told_in_a_line(name):
+        with as_meter_failure(name):
             meter = find(root)
             return meter if meter and advances(meter) else None
     except WorkerError:
@@ -85,49 +86,47 @@ def _usable(name: str, find: Finder, root: str) -> Optional[Meter]:
 
 def _asked(name: str, known: Dict[str, Finder], root: str) -> Meter:
     if name not in known:
-        raise bad_request("there is no meter {!r}: it is one of {}".format(name, ", ".join([*known, MODELLED])))
-    with told_in_a_line(name):
+        raise bad_request("there is no meter {!r}: use one of {}".format(name, ", ".join([*known, MODELLED])))
+    with as_meter_failure(name):
         meter = known[name](root)
         if meter is None:
-            raise meter_failed(f"there is no {name} on this device: `ampere devices` lists what is")
+            raise meter_failed(f"there is no {name} on this device: `ampere devices` lists its meters")
         if meter.update_seconds <= QUICK_SECONDS and not advances(meter):
-            raise meter_failed(f"{name} does not advance under load: it is no meter; take --meter {MODELLED}")
+            raise meter_failed(f"{name} does not advance under load, so it cannot be used: use --meter {MODELLED}")
         return meter
 
 
 def _look(name: str, find: Finder) -> Found:
     try:
-        with told_in_a_line(name):
+        with as_meter_failure(name):
             return Found(name, find(sysfs()))
     except WorkerError as problem:
         return Found(name, None, str(problem))
 
 
-def _brought() -> Dict[str, Finder]:
+def _from_other_packages() -> Dict[str, Finder]:
     from importlib import metadata
 
     entries = metadata.entry_points()
     group = entries.select(group=GROUP) if hasattr(entries, "select") else entries.get(GROUP, ())
-    return {entry.name: _loaded_when_sought(entry) for entry in group}
+    return {entry.name: _loaded_when_called(entry) for entry in group}
 
 
-def _loaded_when_sought(entry: Any) -> Finder:
-    """A package that cannot be imported is a meter that cannot be read."""
+def _loaded_when_called(entry: Any) -> Finder:
+    """A finder that imports its package when called, so that a failing import is a failing meter."""
     return lambda root: entry.load()(root)
 
 
-# Every counter of this device, read or not, and put to the test where that is asked for.
-
-
 def counters(request: Dict[str, Any]) -> Dict[str, Any]:
-    return {"counters": [_told(found, bool(request.get("check"))) for found in found_meters()]}
+    """Answer to a `counters` request: every meter of this device, checked under load if `check` is set."""
+    return {"counters": [_report(found, bool(request.get("check"))) for found in found_meters()]}
 
 
-def _told(found: Found, put_to_the_test: bool) -> Dict[str, Any]:
+def _report(found: Found, under_load: bool) -> Dict[str, Any]:
     try:
-        with told_in_a_line(found.name):
-            said = found.meter.describe() if found.meter else {}
-            checked = check(found.meter) if found.meter and put_to_the_test else None
+        with as_meter_failure(found.name):
+            described = found.meter.describe() if found.meter else {}
+            checked = check(found.meter) if found.meter and under_load else None
     except WorkerError as problem:
         return {"name": found.name, "problem": str(problem), "check": None}
-    return {"name": found.name, **said, "problem": found.problem, "check": checked}
+    return {"name": found.name, **described, "problem": found.problem, "check": checked}

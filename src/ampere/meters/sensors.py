@@ -1,4 +1,4 @@
-"""Reading the kernel's sensor files, and joules from samples of power."""
+"""Reading the kernel's sensor files, and joules from samples of power. A file that cannot be read is never 0."""
 
 import errno
 import threading
@@ -10,36 +10,41 @@ from ampere.core.errors import WorkerError
 
 from .meter import meter_failed
 
-# The kernel's small files, read with care: what cannot be read is an error, never 0.
-
 
 def number_in(path: Path) -> int:
+    """The whole number that a file holds."""
     text = text_in(path)
     try:
         return int(text)
     except ValueError:
-        raise meter_failed(f"{path} holds {text[:20]!r} instead of a number: the driver is at fault") from None
+        raise meter_failed(
+            f"{path} holds {text[:20]!r} instead of a number: update its driver, or use another meter"
+        ) from None
 
 
 def text_in(path: Path) -> str:
+    """The text of a file, stripped."""
     try:
         return path.read_text().strip()
     except PermissionError:
         raise meter_failed(
-            f"{path} may be read by the system's owner only: `sudo chmod o+r {path}` until the next start "
-            "(docs/how-to/meters.md: for good), or take --meter cpu-time"
+            f"{path} may be read by root only: run `sudo chmod o+r {path}`, which lasts until the next start "
+            "(docs/how-to/meters.md shows how to keep it), or use --meter cpu-time"
         ) from None
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise meter_failed(f"{path} cannot be read ({reason}): the meter is gone, or its driver failed") from None
+        raise meter_failed(
+            f"{path} cannot be read ({reason}): the meter is gone or its driver failed; use another meter"
+        ) from None
 
 
 def text_if_there(path: Path) -> Optional[str]:
+    """The text of a file; None where there is no such file."""
     return text_in(path) if path.exists() else None
 
 
 def has_data(path: Path) -> bool:
-    """False of a channel that is switched off; what else is wrong is told by reading it."""
+    """Whether a channel has data; False if it is switched off. Other faults show when it is read."""
     try:
         path.read_text()
     except OSError as problem:
@@ -50,20 +55,20 @@ def has_data(path: Path) -> bool:
 
 
 def folders_in(path: Path) -> List[Path]:
-    """In the order of their names; none where the folder itself is missing."""
+    """Paths in a folder, sorted by name; empty where the folder is missing."""
     try:
         return sorted(path.iterdir())
     except OSError:
         return []
 
 
-# Joules from a sensor that tells watts: samples of a thread, and one at each end, under a trapezoid.
-#
-# start  s----s----s----s--s  stop
-
-
 class SampledMeter:
-    """The thread lives between start and stop only, so that a process can be forked in between."""
+    """Joules from a sensor of watts: samples by a thread, and one at each end, integrated by trapezoids.
+
+    start  s----s----s----s--s  stop
+
+    The thread lives between start and stop only, so that the process can be forked in between.
+    """
 
     update_seconds: float
     reading_unit = "W"
@@ -90,7 +95,7 @@ class SampledMeter:
         return joules_under(self._samples)
 
     def reading(self) -> float:
-        """Watts just now."""
+        """The watts that the sensor shows now."""
         raise NotImplementedError
 
     def _watch(self, done: threading.Event) -> None:
@@ -112,5 +117,5 @@ class SampledMeter:
 
 
 def joules_under(samples: List[Tuple[float, float]]) -> float:
-    """Of seconds and watts."""
+    """Joules under samples of seconds and watts."""
     return sum((t1 - t0) * (w0 + w1) / 2 for (t0, w0), (t1, w1) in zip(samples, samples[1:]))

@@ -8,10 +8,11 @@ from typing import Dict, List, Optional
 from .selection import sysfs
 from .sensors import folders_in, text_if_there
 
-SLEPT_SECONDS = 1.0  # that much of a block makes it no measurement
+SLEPT_SECONDS = 1.0  # a block during which the machine slept longer is not a measurement
 
 
 def conditions() -> Dict[str, float]:
+    """What can be read of load, cores, temperature, clock and battery."""
     found: Dict[str, Optional[float]] = {
         "load_1min": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
         "cores": float(os.cpu_count() or 1),
@@ -23,14 +24,14 @@ def conditions() -> Dict[str, float]:
 
 
 def governor() -> Optional[str]:
-    """How the clock is chosen; several where the kinds of cores differ."""
+    """The governor that chooses the clock; several where kinds of cores differ, None where unknown."""
     policies = folders_in(Path(sysfs()) / "devices" / "system" / "cpu" / "cpufreq")
     named = {_text(policy / "scaling_governor") for policy in policies}
     return " + ".join(sorted(name for name in named if name)) or None
 
 
 def power_source() -> Optional[str]:
-    """`mains` or `battery`; None where the system does not say."""
+    """`mains` or `battery`; None where the system does not report it."""
     supplies = folders_in(Path(sysfs()) / "class" / "power_supply")
     own = [path for path in supplies if _text(path / "scope") != "Device"]
     if any(_text(path / "online") not in (None, "0") and _text(path / "type") != "Battery" for path in own):
@@ -39,7 +40,7 @@ def power_source() -> Optional[str]:
 
 
 def slept_seconds() -> float:
-    """Since the machine was started; 0 where the system does not tell."""
+    """Seconds asleep since the machine was started; 0 where the system does not report it."""
     if not hasattr(time, "CLOCK_BOOTTIME"):
         return 0.0
     return time.clock_gettime(time.CLOCK_BOOTTIME) - time.clock_gettime(time.CLOCK_MONOTONIC)
@@ -52,7 +53,7 @@ def _numbers(place: str, prefix: str, file: str, scale: float = 1.0) -> List[flo
 
 
 def _text(path: Path) -> Optional[str]:
-    """None also where it may not be read: nothing here is worth stopping for."""
+    """The text of a file; None also where it may not be read, since nothing here is worth an error."""
     try:
         return text_if_there(path)
     except Exception:

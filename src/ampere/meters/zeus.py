@@ -1,12 +1,12 @@
-"""Counters that the library zeus can read: NVIDIA and AMD graphics cards, Apple silicon, Jetson, RAPL.
+"""Counters that the zeus library can read: NVIDIA and AMD graphics cards, Apple silicon, Jetson, RAPL.
 
-Each is looked at by itself, since zeus gives an empty reading, not an error, where it finds nothing:
+Each is checked on its own, since zeus gives an empty reading, not an error, where it finds nothing:
 
     gpu 0              the whole board of the card
-    package 0, dram 0  as RAPL tells them
+    package 0, dram 0  as RAPL reports them
     soc                Jetson: the total, or else CPU and GPU rails; Apple: CPU, GPU, memory and neural engine
 
-Whatever does not advance under load is left out. `scope` names what is included.
+A counter that does not advance under load is left out. `scope` names what is included.
 """
 
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
@@ -28,6 +28,8 @@ class Source(NamedTuple):
 
 
 class ZeusMeter:
+    """Adds the counters that zeus reads."""
+
     update_seconds = 0.1
     reading_unit = "J"
 
@@ -47,18 +49,18 @@ class ZeusMeter:
         spent = [now - before for now, before in zip(self._read(), self._before)]
         for source, millijoules in zip(self._sources, spent):
             if millijoules < 0:
-                raise meter_failed(f"the counter of {source.label} was set back: measure again")
+                raise meter_failed(f"the counter of {source.label} was reset: measure again")
         return sum(spent) * JOULES_PER_MJ
 
     def reading(self) -> float:
         return sum(self._read()) * JOULES_PER_MJ
 
     def _read(self) -> List[float]:
-        return [_told(source) for source in self._sources]
+        return [_read(source) for source in self._sources]
 
 
 def find(root: str) -> Optional[ZeusMeter]:
-    """None where zeus is not installed, or finds nothing."""
+    """The meter of all counters that advance; None where zeus is not installed or finds nothing."""
     try:
         from zeus import device  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
@@ -66,12 +68,12 @@ def find(root: str) -> Optional[ZeusMeter]:
     sources = [*_graphics(device), *_processors(device), *_chip(device)]
     if not sources:
         return None
-    before = [_told(source) for source in sources]
+    before = [_read(source) for source in sources]
     busy(LOOK_SECONDS)
-    alive = [source for source, was in zip(sources, before) if _told(source) > was]
+    alive = [source for source, was in zip(sources, before) if _read(source) > was]
     if not alive:
         labels = ", ".join(source.label for source in sources)
-        raise meter_failed(f"zeus reads {labels}, but none of them advances under load: take another meter")
+        raise meter_failed(f"zeus reads {labels}, but none of them advances under load: use another meter")
     return ZeusMeter(alive)
 
 
@@ -95,31 +97,33 @@ def _chip(device: Any) -> List[Source]:
     chip = _there(device.get_soc)
     if chip is None:
         return []
-    told = chip.get_total_energy_consumption()
-    there = [field for field in SOC_TOTALS if getattr(told, field, None) is not None]
-    there = there or [field for field in SOC_PARTS if getattr(told, field, None) is not None]
+    reported = chip.get_total_energy_consumption()
+    there = [field for field in SOC_TOTALS if getattr(reported, field, None) is not None]
+    there = there or [field for field in SOC_PARTS if getattr(reported, field, None) is not None]
     return [Source(f"soc {field[:-3]}", _of(chip.get_total_energy_consumption, field=field)) for field in there]
 
 
 def _of(read: Callable[..., Any], index: Optional[int] = None, field: str = "") -> Callable[[], float]:
     def millijoules() -> float:
-        told = read() if index is None else read(index)
-        return float(getattr(told, field) if field else told)
+        reported = read() if index is None else read(index)
+        return float(getattr(reported, field) if field else reported)
 
     return millijoules
 
 
 def _there(get: Callable[[], Any]) -> Any:
-    """What zeus has of a sort, or None: it says so by errors of many classes."""
+    """What zeus finds, or None: it reports nothing found by errors of many classes."""
     try:
         return get()
     except Exception:
         return None
 
 
-def _told(source: Source) -> float:
+def _read(source: Source) -> float:
     try:
         return source.millijoules()
     except Exception as problem:
         line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-        raise meter_failed(f"zeus cannot read {source.label} ({line}): ampere devices --check") from None
+        raise meter_failed(
+            f"zeus cannot read {source.label} ({line}): check the meter with `ampere devices --check`"
+        ) from None

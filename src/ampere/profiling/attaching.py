@@ -14,7 +14,7 @@ from statistics import median
 from ampere.core import Measurement, Meter
 from ampere.core.errors import MeterError, ProfileError
 from ampere.core.measurement import LOG, Window, joules_per_iteration, seconds_per_iteration
-from ampere.devices.external_meters import LATER, meter_for
+from ampere.devices.external_meters import DEFERRED, meter_for
 from ampere.devices.external_meters.alignment import Alignment, aligned, watts_at_rest
 from ampere.devices.external_meters.log import Log, LogSpec, busy_watts, span
 from ampere.estimation.hyperparameters import Hyperparameters
@@ -51,7 +51,7 @@ def attach(spec: LogSpec, path: Path, again: bool = False) -> Attached:
         every = [o.measurement for o in profile.observations if deferred(o.measurement)]
         patterns = sorted(m.pattern for m in every if m.pattern)
         if not patterns:
-            raise ProfileError(f"{path} has no pattern to look for: profile again with --meter {LATER}")
+            raise ProfileError(f"{path} has no pattern to look for: profile again with --meter {DEFERRED}")
         _check_rows(log, profile)
         alignment = aligned(log, patterns)
         covered = sum(_covered(log, alignment, m) for m in every)
@@ -74,8 +74,8 @@ def _journal_of(path: Path) -> Path:
 
 def _check(profile: Profile, path: Path, again: bool) -> None:
     if not any(deferred(o.measurement) for o in profile.observations):
-        raise ProfileError(f"{path} was not made for a log that comes later: profile with --meter {LATER}")
-    if profile.meter.name != LATER and not again:
+        raise ProfileError(f"{path} was not made for a log that comes later: profile with --meter {DEFERRED}")
+    if profile.meter.name != DEFERRED and not again:
         raise ProfileError(f"{path} has its log already ({profile.meter.scope}): insist with --again")
 
 

@@ -1,4 +1,4 @@
-"""What is known of a device, on disk: the journal is the truth, the profile is made from it."""
+"""What is known of a device, on disk: measurements are stored in a journal, and the profile is made from it."""
 
 from .files import read_document, write_document
 from .journal import Journal, read_records

@@ -1,4 +1,4 @@
-"""What must hold of a network or measurement before it is stored or believed. Failures are ValueError."""
+"""Checks of a network or measurement before it is stored or used. Failures are ValueError."""
 
 import math
 import re
@@ -18,12 +18,12 @@ LARGEST_SIZE = 10**15
 MOST_DIMENSIONS = 16
 DEEPEST_RECURRENT = 1_000
 LONGEST_TEXT = 10_000
-SMALLEST = 1e-300  # what is above it has a logarithm and an inverse
+SMALLEST = 1e-300  # every larger number has a finite logarithm and inverse
 MOST_WINDOWS = 100_000
 LONGEST_SECONDS = 1e9
 MOST_JOULES = 1e12
 
-# A kind's arithmetic multiplies these, and a text or list times a number is a way to fill the memory.
+# A kind's arithmetic multiplies these, and a text or list times a number could fill the memory.
 SHAPES = {"size", "size_in", "kernel", "stride", "padding", "dilation", "output_padding", "lead"}
 OPAQUE_NUMBERS = {"batch", "launches", "flops", "values", "parameters", "parameter_tensors"}
 
@@ -32,19 +32,19 @@ _MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, Type
 
 @contextmanager
 def checked(what: str) -> Iterator[None]:
-    """Whatever a malformed record makes of our code in this block is a ProfileError about `what`."""
+    """Turn every error that a malformed record causes in this block into a ProfileError about `what`."""
     try:
         yield
     except ProfileError as error:
         raise ProfileError(f"{what}: {error}") from error
     except _MALFORMED as error:
-        raise ProfileError(f"{what} is malformed ({_why(error)}): make it again, or name another") from error
+        raise ProfileError(f"{what} is malformed ({_why(error)}): create it again, or use another") from error
 
 
 def _why(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it lacks {error!s:.100}"
-    return f"{error!s:.200}" if isinstance(error, ValueError) else "a part of it is not shaped as it should be"
+    return f"{error!s:.200}" if isinstance(error, ValueError) else "a part of it has the wrong type or shape"
 
 
 def check_network(network: Network) -> None:
@@ -63,18 +63,18 @@ def check_extent(network: Network) -> None:
 
 
 def check_layer(layer: Layer) -> None:
-    """Known, of plain values, and of finite work at a place the surrogate can take logarithms of."""
+    """Raise unless a layer is of a known kind, has plain values, and does finite work in finite coordinates."""
     if layer.kind not in KINDS:
-        raise ValueError(f"no layer kind is called {layer.kind[:40]!r}; a newer Ampere may know it")
+        raise ValueError(f"there is no layer kind {layer.kind[:40]!r}; a newer Ampere may have it")
     for key, value in layer.config.items():
         if not _plain(layer.kind, key, value):
-            raise ValueError(f"a layer of kind {layer.kind} has a strange {key[:40]}")
+            raise ValueError(f"a layer of kind {layer.kind} has an invalid {key[:40]}")
     if not all(map(_size, _sizes(layer))) or any(tail.op not in TRAILING_CLASSES for tail in layer.trailing):
-        raise ValueError(f"a layer of kind {layer.kind} has strange channels or strange trailing operations")
+        raise ValueError(f"a layer of kind {layer.kind} has invalid channels or trailing operations")
     try:
         good = _within(work(layer), 0) and _within(KINDS[layer.kind].coordinates(layer, USUAL_WIDTH), 1e-12)
     except _MALFORMED as error:
-        raise ValueError(f"the work of a layer of kind {layer.kind} cannot be told: {error!r:.100}") from None
+        raise ValueError(f"the work of a layer of kind {layer.kind} cannot be computed: {error!r:.100}") from None
     if not good:
         raise ValueError(f"a layer of kind {layer.kind} would do negative or infinite work")
 
@@ -111,7 +111,7 @@ def check_meter(meter: Meter) -> None:
     texts, truths = (meter.name, meter.scope), (meter.measured, meter.simulated, meter.replayed)
     described = all(isinstance(t, str) for t in texts) and all(isinstance(t, bool) for t in truths)
     if not (described and _size(meter.window_seconds)):
-        raise ValueError("its meter is not described as meters are")
+        raise ValueError("the description of its meter is malformed")
 
 
 def check_positive(what: str, number: float) -> None:
@@ -120,9 +120,9 @@ def check_positive(what: str, number: float) -> None:
 
 
 def check_how(method: str, protocol: str) -> None:
-    """How a profile was made. A method of a newer Ampere is a name like any other; it is refused where it is used."""
+    """Check how a profile was made. A method of a newer Ampere is accepted here, and refused where it is used."""
     if not isinstance(method, str) or not re.fullmatch(r"[a-z][a-z_]{0,39}", method):
-        raise ValueError(f"no method is called {method!r:.60}")
+        raise ValueError(f"there is no method {method!r:.60}")
     if protocol not in PROTOCOLS:
         raise ValueError(f"protocol {protocol!r:.60} is none of {', '.join(PROTOCOLS)}")
 

@@ -1,4 +1,13 @@
-"""JSON files that are either whole or refused, and replaced at once or not at all."""
+"""JSON files that are either whole or refused, and replaced at once or not at all.
+
+    {"ampere":"profile","format":1,"sha256":"<of all the rest>","body":{...}}
+
+The spelling of the envelope is fixed, so the checksum is taken over the bytes as they are in the file, before anything
+is parsed: a flipped bit is noticed anywhere, also where JSON would read the same value.
+
+Files may come from strangers, so numbers must be finite, keys unique and sizes bounded. How many values a text holds
+is counted before the parser builds them, because a megabyte of `[],[],` becomes thirty megabytes of lists.
+"""
 
 import errno
 import json
@@ -18,27 +27,23 @@ from ampere.core.errors import ProfileError, StorageError
 
 from .places import home
 
-# JSON as Ampere reads and writes it: finite numbers, no repeated keys, bounded in size. Failures are ValueError.
-#
-# Files may come from strangers, so nothing here trusts the text: how many values it holds is counted before
-# the parser builds them, because a megabyte of `[],[],` becomes thirty megabytes of lists.
-
 MOST_VALUES = 1_500_000
 LONGEST_INTEGER = 30
 DEEPEST = 32
 
 
 def dumps(value: Any) -> str:
-    """One value, one text: keys sorted, no spaces, ASCII only. What could not be read again is not written."""
+    """A value as JSON: keys sorted, no spaces, ASCII only. ValueError where `loads` could not read it again."""
     try:
         text = json.dumps(value, allow_nan=False, sort_keys=True, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"it holds what JSON cannot say ({error})") from None
+        raise ValueError(f"it holds a value that JSON cannot express ({error})") from None
     loads(text)
     return text
 
 
 def loads(text: str) -> Any:
+    """The value of a JSON text; ValueError where it is too large, too deep, or not strict JSON."""
     if sum(map(text.count, ",:[{")) > MOST_VALUES:
         raise ValueError(f"it holds more than {MOST_VALUES:,} values")
     try:
@@ -54,7 +59,7 @@ def loads(text: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     record = dict(pairs)
     if len(record) != len(pairs):
-        raise ValueError("it says one key twice")
+        raise ValueError("it has the same key twice")
     return record
 
 
@@ -72,11 +77,11 @@ def _short(text: str) -> int:
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a number")
 
 
 def _refuse_depth(value: Any) -> None:
-    """Level by level, so that the depth of the value costs no stack."""
+    """Raise where a value is nested too deeply; level by level, so that depth costs no stack."""
     level = [[value]]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer) if type(inner) in (dict, list)]
@@ -88,8 +93,6 @@ def _refuse_depth(value: Any) -> None:
 def _inside(value: Any) -> Any:
     return value.values() if type(value) is dict else value
 
-
-# The file system's refusals in one clear line each, and opening a file that may be anything.
 
 CAUSES = {
     errno.ENOSPC: "the disk is full: free some space and run again",
@@ -109,7 +112,7 @@ CAUSES = {
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """What the system refuses in this block is a StorageError about `path`."""
+    """Turn an error of the operating system in this block into a StorageError about `path`, with what to do."""
     try:
         yield
     except OSError as error:
@@ -128,7 +131,7 @@ def _by_which_option(path: Path) -> str:
 
 
 def open_to_read(path: Path) -> BinaryIO:
-    """A regular file, opened. A pipe or device would block or never end, so it is refused unread."""
+    """A regular file, opened to read. A pipe or device is refused, because it could block or never end."""
     try:
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -137,11 +140,12 @@ def open_to_read(path: Path) -> BinaryIO:
         raise ProfileError(f"cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}") from error
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise ProfileError(f"{path} is not a regular file: name a file that Ampere wrote")
+        raise ProfileError(f"{path} is not a regular file: use a file that Ampere wrote")
     return os.fdopen(fd, "rb")
 
 
 def read_at_most(path: Path, limit: int) -> bytes:
+    """The bytes of a file; ProfileError where there are more than the limit."""
     with open_to_read(path) as file:
         size = os.fstat(file.fileno()).st_size
         raw = b"" if size > limit else file.read(limit + 1)
@@ -151,7 +155,7 @@ def read_at_most(path: Path, limit: int) -> bytes:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes a new name in a folder last through a power cut. Windows neither needs nor allows it."""
+    """Make a new name in a folder survive a power cut. Windows neither needs nor allows it."""
     if os.name == "nt":
         return
     fd = os.open(folder, os.O_RDONLY)
@@ -167,15 +171,8 @@ def _like(path: Path) -> str:
     except OSError:
         return f": there is no folder {path.parent}; check the path"
     near = get_close_matches(path.name, names, n=3, cutoff=0.5)
-    return f": did you mean {' or '.join(near)}?" if near else ": check the name, or make one with `ampere profile`"
+    return f": did you mean {' or '.join(near)}?" if near else ": check the name, or create one with `ampere profile`"
 
-
-# Documents: JSON files that are either whole or refused, and replaced at once or not at all.
-#
-#     {"ampere":"profile","format":1,"sha256":"<of all the rest>","body":{...}}
-#
-# The envelope's spelling is fixed, so the checksum is taken over the bytes as they lie in the file, before
-# anything is parsed: a flipped bit anywhere is noticed, also where JSON would read the same value.
 
 LARGEST = 32_000_000  # bytes; parsed, that stays well below half a gigabyte
 
@@ -185,6 +182,7 @@ _END = b"}\n"
 
 
 def write_document(path: Path, kind: str, version: int, body: Any) -> None:
+    """Write a file with a checksum; whatever was there before is replaced at once."""
     path = Path(path)
     raw = _sealed(path, kind, version, body)
     with storing(path):
@@ -194,6 +192,7 @@ def write_document(path: Path, kind: str, version: int, body: Any) -> None:
 
 
 def read_document(path: Path, kind: str, newest_version: int, oldest_version: int = 1) -> Any:
+    """The body of a file, after its kind, version and checksum are checked."""
     path = Path(path)
     raw = read_at_most(path, LARGEST)
     head = _checked_head(path, raw, kind, newest_version)
@@ -206,7 +205,7 @@ def read_document(path: Path, kind: str, newest_version: int, oldest_version: in
 
 
 def is_document(path: Path, kind: str) -> bool:
-    """Whether a file says that it is one, as far as its first bytes tell."""
+    """Whether the first bytes of a file say that it is a document of this kind."""
     try:
         with open(path, "rb") as file:
             head = _HEAD.match(file.read(100))
@@ -219,9 +218,11 @@ def _sealed(path: Path, kind: str, version: int, body: Any) -> bytes:
     try:
         text = dumps(body).encode("ascii")
     except ValueError as error:
-        raise ProfileError(f"{path} is not written: {error}") from None
+        raise ProfileError(f"{path} was not written: {error}") from None
     if len(text) > LARGEST - 200:
-        raise ProfileError(f"{path} is not written: it would be larger than {LARGEST / 1e6:.0f} MB; divide it")
+        raise ProfileError(
+            f"{path} was not written: it would be larger than {LARGEST / 1e6:.0f} MB; split it into several files"
+        )
     head = b'{"ampere":"%b","format":%d,' % (kind.encode(), version)
     return b'%b"sha256":"%b","body":%b}\n' % (head, _seal(head, text), text)
 
@@ -233,7 +234,7 @@ def _seal(head: bytes, body: bytes) -> bytes:
 
 
 def _replace(path: Path, raw: bytes) -> None:
-    """The new bytes are on the disk under another name before the old ones give up theirs."""
+    """Write under another name, and rename once the bytes are on the disk."""
     fresh = path.with_name(f".ampere-{token_hex(8)}.tmp")
     try:
         with open(fresh, "xb") as file:
@@ -249,7 +250,7 @@ def _replace(path: Path, raw: bytes) -> None:
 
 
 def older(name: str, version: int, oldest_version: int) -> str:
-    """What to say of a file that was written before its format changed."""
+    """The message about a file that was written before its format changed."""
     return (
         f"{name} was written by an older Ampere (format {version}, this one reads from {oldest_version}): "
         "move it away and profile again with `ampere profile`"
@@ -265,11 +266,11 @@ def _checked_head(path: Path, raw: bytes, kind: str, newest_version: int) -> byt
     head = _HEAD.match(raw)
     if not head:
         raise ProfileError(
-            f"{path} is not a {kind} of Ampere's, or its beginning is damaged: name another, or make it again"
+            f"{path} is not an Ampere {kind}, or its beginning is damaged: use another file, or create it again"
         )
     found, version = head[1].decode(), int(head[2])
     if found != kind:
-        raise ProfileError(f"{path} is a {found}, not a {kind}: name another file")
+        raise ProfileError(f"{path} is a {found}, not a {kind}: use another file")
     if version > newest_version:
         raise ProfileError(
             f"{path} was written by a newer Ampere (format {version}, this one reads up to {newest_version}): "
@@ -281,8 +282,8 @@ def _checked_head(path: Path, raw: bytes, kind: str, newest_version: int) -> byt
 def _unsealed(path: Path, raw: bytes, head: bytes) -> bytes:
     seal = _SEAL.match(raw, len(head))
     if not seal or not raw.endswith(_END):
-        raise ProfileError(f"{path} is cut short or damaged: restore a copy, or make it again")
+        raise ProfileError(f"{path} is cut short or damaged: restore a copy, or create it again")
     body = raw[seal.end() : -len(_END)]
     if _seal(head, body) != seal[1]:
-        raise ProfileError(f"{path} is damaged (its checksum is wrong): restore a copy, or make it again")
+        raise ProfileError(f"{path} is damaged (its checksum is wrong): restore a copy, or create it again")
     return body

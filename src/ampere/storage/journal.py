@@ -1,4 +1,12 @@
-"""The journal: an append-only file with one writer, in which a record counts once it is on the disk."""
+"""The journal: an append-only file with one writer, in which a record counts once it is on the disk.
+
+    cbf53a1c 12345                      the process id of whoever opened the journal to write
+    8d777f38 {"observation": ...}       a record
+
+A line is the CRC-32 of a JSON text, a space, and the text; it counts if its checksum is right. A killed writer leaves
+at most one torn line, at the end, which was never acknowledged; opening removes it. A damaged line elsewhere is counted
+and left in place, and all lines around it still count. The lock belongs to the open file, so it ends with its process.
+"""
 
 import errno
 import os
@@ -18,8 +26,6 @@ from ampere.storage import files as strict_json
 
 from .files import open_to_read, storing, sync_folder
 
-# The lines of a journal: CRC-32 of a JSON text, a space, the text. A line counts if its checksum is right.
-
 LONGEST = 32_000_000  # bytes
 
 
@@ -30,6 +36,7 @@ class Line(NamedTuple):
 
 
 def encoded(value: Any) -> bytes:
+    """A value as a line of a journal."""
     text = strict_json.dumps(value).encode("ascii")
     if len(text) + 10 > LONGEST:
         raise ValueError(f"it is longer than {LONGEST / 1e6:.0f} MB")
@@ -37,6 +44,7 @@ def encoded(value: Any) -> bytes:
 
 
 def decoded(raw: bytes) -> Any:
+    """The value of a line; None if it is damaged."""
     seal, _, text = raw.removesuffix(b"\n").partition(b" ")
     if seal != b"%08x" % zlib.crc32(text):
         return None
@@ -47,6 +55,7 @@ def decoded(raw: bytes) -> Any:
 
 
 def lines(file: BinaryIO) -> Iterator[Line]:
+    """Every line of a journal, damaged or not."""
     end = 0
     while raw := file.readline(LONGEST):
         end += len(raw)
@@ -54,20 +63,18 @@ def lines(file: BinaryIO) -> Iterator[Line]:
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """All records that count. Needs no lock: a line that is being written is not yet whole, and is left out."""
+    """All records that count. It needs no lock: a line that is still being written is left out."""
     with open_to_read(Path(path)) as file:
         for line in lines(file):
             if isinstance(line.value, dict):
                 yield line.value
 
 
-# One writer at a time. The lock belongs to the open file, so it ends with its process, however that ends.
-
 if sys.platform == "win32":
     import msvcrt
     import os
 
-    FAR_BEYOND_THE_END = 1 << 40  # Windows locks bytes against readers too; nobody reads these
+    FAR_BEYOND_THE_END = 1 << 40  # Windows locks bytes against readers too, and there are none here
 
     def try_lock(fd: int) -> bool:
         os.lseek(fd, FAR_BEYOND_THE_END, os.SEEK_SET)
@@ -92,7 +99,7 @@ else:
 
 
 def lock(fd: int, patience_seconds: float) -> bool:
-    """A killed holder needs a moment to be gone, so a refusal is asked again for a while."""
+    """Whether the lock was taken. It is tried for a while, since a killed holder needs a moment to end."""
     deadline = time.monotonic() + patience_seconds
     while not try_lock(fd):
         if time.monotonic() > deadline:
@@ -101,25 +108,17 @@ def lock(fd: int, patience_seconds: float) -> bool:
     return True
 
 
-# The journal: an append-only file in which a record counts once it is on the disk.
-#
-#     cbf53a1c 12345                      whoever opens the journal to write leaves its process id
-#     8d777f38 {"observation": ...}       a record
-#
-# A killed writer leaves at most one torn line, at the end, which was never acknowledged; opening cuts it.
-# A damaged line elsewhere is counted and left where it is, and all lines around it still count.
-
 PATIENCE_SECONDS = 0.5
 
 _TORN_BEGINNING = re.compile(rb"[0-9a-f]{0,8}( [0-9]*)?|\0*")
 
 
 class Journal:
-    """Open for appending, which only one process may have at a time."""
+    """A journal that is open for appending, by one process at a time."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self.damaged = 0  # lines that do not count any more, though good ones follow
+        self.damaged = 0  # lines that are lost, though good ones follow
         self.cut_bytes = 0  # length of the torn tail that opening removed
         self._writing = Lock()
         self._torn_at: int | None = None
@@ -132,11 +131,11 @@ class Journal:
             raise
 
     def append(self, record: dict[str, Any]) -> None:
-        """Returns once the record is on the disk; if it raises, the journal is as it was before."""
+        """Store a record; it is on the disk when this returns. If it raises, the journal is unchanged."""
         try:
             line = encoded(record)
         except ValueError as error:
-            raise ProfileError(f"a record is not stored in {self.path}: {error}") from None
+            raise ProfileError(f"a record was not stored in {self.path}: {error}") from None
         self._write(line)
 
     def records(self) -> Iterator[dict[str, Any]]:
@@ -163,11 +162,11 @@ class Journal:
             sync_folder(self.path.parent)
 
     def _repair(self) -> None:
-        """Cuts what follows the last good line."""
+        """Remove what follows the last good line."""
         size = os.fstat(self._fd).st_size
         good, self.damaged = _last_good(self.path)
         if not good.end and size:
-            _refuse_foreign(self.path)
+            _refuse_other_files(self.path)
         self.cut_bytes = size - good.end
         os.ftruncate(self._fd, good.end)
         if not good.terminated:
@@ -180,13 +179,13 @@ class Journal:
             try:
                 _write_whole(self._fd, line)
             except BaseException:
-                with suppress(OSError):  # then the next write takes it back first
+                with suppress(OSError):  # the next write tries again first
                     self._take_back()
                 raise
             self._torn_at = None
 
     def _take_back(self) -> None:
-        """Removes what a failed write left, or the next record would be glued to it and lost."""
+        """Remove what a failed write left; the next record would be appended to it and lost."""
         if self._torn_at is not None:
             os.ftruncate(self._fd, self._torn_at)
             self._torn_at = None
@@ -200,7 +199,7 @@ def _opened(path: Path) -> int:
 
 def _write_whole(fd: int, line: bytes) -> None:
     written = os.write(fd, line)
-    if written < len(line):  # there was no room; asking once more makes the system say why
+    if written < len(line):  # no room was left; writing again makes the system report why
         written += os.write(fd, line[written:])
     if written < len(line):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -208,7 +207,7 @@ def _write_whole(fd: int, line: bytes) -> None:
 
 
 def _last_good(path: Path) -> tuple[Line, int]:
-    """The last line that counts, and how many damaged ones lie before it."""
+    """The last line that counts, and the number of damaged lines before it."""
     last, damaged, bad = Line(0, None, True), 0, 0
     with open_to_read(path) as file:
         for line in lines(file):
@@ -219,15 +218,17 @@ def _last_good(path: Path) -> tuple[Line, int]:
     return last, damaged
 
 
-def _refuse_foreign(path: Path) -> None:
-    """Cutting is for journals: a file without one good line is somebody else's, unless it is a torn beginning."""
+def _refuse_other_files(path: Path) -> None:
+    """Raise for a file without a good line, unless it is the torn beginning of a journal: it is not ours to change."""
     with open_to_read(path) as file:
         if not _TORN_BEGINNING.fullmatch(file.read(64)):
-            raise ProfileError(f"{path} is not a journal of Ampere's, or wholly damaged: move it away, or name another")
+            raise ProfileError(
+                f"{path} is not an Ampere journal, or is damaged throughout: move it away, or use another"
+            )
 
 
 def _busy(path: Path) -> BusyError:
     with open_to_read(path) as file:
         pids = [line.value for line in lines(file) if isinstance(line.value, int)]
     holder = f"process {pids[-1]}" if pids else "another process"
-    return BusyError(f"{path} is in use by {holder}: wait until it ends, or stop it; what it measured is kept")
+    return BusyError(f"{path} is in use by {holder}: wait until it ends, or stop it; its measurements are kept")

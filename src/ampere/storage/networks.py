@@ -1,4 +1,4 @@
-"""Networks as files: traced on one machine, estimated on another."""
+"""Networks as files, so that one machine can trace and another estimate."""
 
 from pathlib import Path
 
@@ -12,12 +12,14 @@ FORMAT = 2
 
 
 def save_network(network: Network, path: Path) -> None:
+    """Write a network to a file, after checking it."""
     with checked(f"network {network.name}"):
         check_network(network)
     write_document(path, KIND, FORMAT, network.to_json())
 
 
 def load_network(path: Path) -> Network:
+    """The network in a file, after checking it."""
     record = read_document(path, KIND, FORMAT)
     with checked(str(path)):
         if len(record["layers"]) > MOST_LAYERS:

@@ -1,4 +1,4 @@
-"""Where profiles live unless told otherwise."""
+"""Where profiles are stored by default."""
 
 import os
 import re
@@ -13,19 +13,21 @@ from ampere.core.setup import DTYPES, OPTIMIZERS
 
 
 def home() -> Path:
+    """The folder of all that Ampere stores: AMPERE_HOME, or the user's data folder."""
     return Path(os.environ.get("AMPERE_HOME") or user_data_dir("ampere", appauthor=False))
 
 
 def default_path(
     fingerprint: Mapping[str, Any], setup: TrainingSetup, method: str = "additive", protocol: str = "yardstick"
 ) -> Path:
-    """One file a device and setup; what was gathered in another way than ours has a file of its own."""
+    """The profile's file: one for each device and setup, and for each method or timing that is not the default."""
     parts = [str(fingerprint["id"]), setup.name]
     parts += [how for how in (method, protocol) if how not in ("additive", "yardstick")]
     return home() / "profiles" / f"{'-'.join(map(_file_name, parts))}.json"
 
 
 def journal_path(profile_path: Path) -> Path:
+    """The journal that a profile is made from, next to it."""
     return profile_path.with_name(profile_path.name + ".journal")
 
 

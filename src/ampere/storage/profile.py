@@ -1,4 +1,13 @@
-"""A profile: what is known of training on one device with one setup."""
+"""A profile: what is known of training on one device with one setup.
+
+In a file each distinct layer is stored once, because observations share most of their layers, and layers most of their
+configs:
+
+    functions   [kind, config]                                                        one for each kind of layer
+    rows        [function, channels in, channels out, tail, trainable, input_grad]    one for each layer
+
+A network is the numbers of its layers' rows, with the names of its layers.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,16 +20,9 @@ from ampere.core.errors import ProfileError
 from .checks import check_extent, check_how, check_layer, check_measurement, check_meter, check_positive, checked
 from .files import read_document, write_document
 
-# Each different layer once. Observations share most of their layers, and layers most of their configs, so
-#
-#     functions   [kind, config]                                            one a kind of layer
-#     rows        [function, channels in, channels out, trailing, trainable, input_grad]    one a layer
-#
-# and a network is the numbers of its layers' rows, with the layers' names.
-
 
 class LayerTable:
-    """Filled layer by layer when written; read only when read."""
+    """The layers of a file, each stored once: filled while writing, complete after reading."""
 
     def __init__(self) -> None:
         self._functions: dict[Any, int] = {}
@@ -53,7 +55,7 @@ class LayerTable:
 
     def network_from_json(self, record: dict[str, Any]) -> Network:
         if len(record["layers"]) != len(record["names"]):
-            raise ValueError("a network has not as many layers as names")
+            raise ValueError("a network has more or fewer layers than names")
         layers = tuple(map(self._layer, record["layers"], map(str, record["names"])))
         network = Network(layers, int(record["batch"]), str(record["name"]), tuple(map(str, record["notes"])))
         check_extent(network)
@@ -66,7 +68,7 @@ class LayerTable:
         return self._numbers[layer]
 
     def _row(self, layer: Layer) -> list[Any]:
-        check_layer(layer)  # what could not be read again is not written
+        check_layer(layer)  # a layer that could not be read again is not written
         record = layer.to_json()
         function = (layer.kind, tuple(sorted(layer.config.items())))
         if function not in self._functions:
@@ -103,16 +105,16 @@ def _layer(row: list[Any], functions: list[list[Any]]) -> Layer:
     )
 
 
-# An observation: a network that was trained, and what that showed.
-
 PURPOSES = ("layer", "variant", "network", "opaque", "run", "stage", "kernel")
-IN_PART = ("stage", "kernel")  # purposes of which not the whole step was timed
+IN_PART = ("stage", "kernel")  # purposes for which only a part of the step was timed
 STEP = "step"
 STAGES = ("forward", "backward", "update")
 
 
 @dataclass(frozen=True)
 class Observation:
+    """A network that was trained, and its measurement."""
+
     network: Network
     measurement: Measurement
     purpose: str
@@ -123,7 +125,7 @@ class Observation:
             if self.purpose not in PURPOSES:
                 raise ValueError(f"purpose {self.purpose!r} is none of {', '.join(PURPOSES)}")
             if self.stage not in (STAGES if self.purpose in IN_PART else (STEP,)):
-                raise ValueError(f"a {self.purpose} was not timed for the stage {self.stage[:40]!r}")
+                raise ValueError(f"a {self.purpose} cannot have the stage {self.stage[:40]!r}")
             check_measurement(self.measurement)
 
     @property
@@ -131,7 +133,7 @@ class Observation:
         return f"an observation of {self.network.name or 'a network'}"
 
     def to_json(self) -> dict[str, Any]:
-        """With a table of its own, as in a line of a journal."""
+        """This observation as JSON with its own layer table, as in a line of a journal."""
         table = LayerTable()
         row = self.to_row(table)
         return {"layers": table.to_json(), **row}
@@ -141,7 +143,7 @@ class Observation:
         return cls.from_row(record, LayerTable.from_json(record["layers"]))
 
     def to_row(self, table: LayerTable) -> dict[str, Any]:
-        """With a table that is shared, as in a profile."""
+        """This observation as JSON with a shared layer table, as in a profile."""
         with checked(self._what):
             network = table.network_to_json(self.network)
         return {
@@ -158,8 +160,6 @@ class Observation:
         return cls(network, measurement, str(record["purpose"]), str(record.get("stage", STEP)))
 
 
-# A profile: what is known of training on one device with one setup.
-
 KIND = "profile"
 FORMAT = 2
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
@@ -169,21 +169,21 @@ __all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version"]
 
 @dataclass(frozen=True)
 class Profile:
-    """What is known of a device: what was observed there, with which setup and meter, and how that was fitted."""
+    """What is known of a device: its observations, with which setup and meter they were made, and their fit."""
 
-    device: Mapping[str, Any]  # the fingerprint; devices are the same if its "id" is
+    device: Mapping[str, Any]  # the fingerprint; two devices are the same if its "id" is
     setup: TrainingSetup
     meter: Meter
-    yardstick_seconds: float  # nominal cost of a yardstick step: the condition all measurements refer to
+    yardstick_seconds: float  # nominal cost of a yardstick step, to which all measurements are normalized
     observations: tuple[Observation, ...] = ()
     profiling_seconds: float = 0.0
-    spaces: tuple[str, ...] = ()  # what was profiled, for people
-    fit: Mapping[str, Any] = field(default_factory=dict)  # the surrogate's hyperparameters, as plain JSON
-    method: str = "additive"  # which campaign gathered the observations
-    protocol: str = "yardstick"  # how each of them was timed
-    yardstick_joules: float | None = None  # the same as its seconds, where a counter reads joules
-    joules_fit: Mapping[str, Any] = field(default_factory=dict)  # the same as `fit`, of joules that a counter read
-    runs: tuple[Observation, ...] = ()  # what users' own trainings cost, in the order in which they were recorded
+    spaces: tuple[str, ...] = ()  # what was profiled, as shown to people
+    fit: Mapping[str, Any] = field(default_factory=dict)  # the fitted hyperparameters, as plain JSON
+    method: str = "additive"  # which profiling strategy collected the observations
+    protocol: str = "yardstick"  # how each observation was timed
+    yardstick_joules: float | None = None  # joules of the same step, where a counter reads them
+    joules_fit: Mapping[str, Any] = field(default_factory=dict)  # like `fit`, for joules that a counter read
+    runs: tuple[Observation, ...] = ()  # recorded training runs of the user, in their order
     watts_idle: float | None = None  # what the counter read at rest
     common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
     common_yardstick_joules: float | None = None
@@ -196,7 +196,7 @@ class Profile:
             check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
             check_how(self.method, self.protocol)
             for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
-                check_positive("the yardstick's joules, and what is beside it,", 1.0 if read is None else read)
+                check_positive("the joules of the yardstick, and the common yardstick,", 1.0 if read is None else read)
             check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
 
     @property
@@ -258,7 +258,7 @@ class Profile:
 
 
 def optional_numbers(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What not every run could tell, and files of before lack."""
+    """The numbers that not every run could measure, and older files lack."""
     read = {name: record.get(name) for name in OPTIONAL}
     return {name: None if value is None else float(value) for name, value in read.items()}
 
@@ -269,27 +269,27 @@ def check_device_record(device: Mapping[str, Any]) -> None:
 
 
 def other_version(profile: Profile, fingerprint: Mapping[str, Any]) -> str:
-    """What to say where the same device has another version of the runtime by now; "" where it has not."""
+    """A warning where the device now has another version of the runtime; "" where it has not."""
     runtime, there, here = profile.setup.runtime, profile.device, fingerprint
     then, now = (device.get("runtimes", {}).get(runtime) for device in (there, here))
     if there["id"] != here["id"] or not then or not now or then == now:
         return ""
-    return f"the profile was made with {runtime} {then}, and here is {now}: profile again if estimates are off"
+    return f"the profile was made with {runtime} {then}, and {now} is installed now: profile again if estimates are off"
 
 
-class OfADevice(Protocol):
+class HasDevice(Protocol):
     @property
     def device(self) -> Mapping[str, Any]: ...
 
 
-def check_device(profile: OfADevice, fingerprint: Mapping[str, Any], insist: bool = False) -> None:
-    """Refuses what was measured elsewhere, unless the user insists."""
+def check_device(profile: HasDevice, fingerprint: Mapping[str, Any], insist: bool = False) -> None:
+    """Raise for a profile of another device, unless the user insists."""
     there, here = profile.device, fingerprint
     if insist or there["id"] == here["id"]:
         return
     keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
     shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in keys[:4])
     raise ProfileError(
-        f"the profile is of another device ({shown}): make one here with `ampere profile`, "
-        "or use it anyway with --allow-other-device"
+        f"the profile is of another device ({shown}): create one here with `ampere profile`, or use this one with "
+        "--allow-other-device"
     )

@@ -1,7 +1,7 @@
-"""What a profiling run leaves in its journal, so that a killed run can go on from there.
+"""What a profiling run writes to its journal, so that a killed run can continue from there.
 
-{"header": ...}  once: on which device, how, with which meter and yardstick
-{"observation": ..., "profiling_seconds": ...}  one a measurement; the seconds are those spent so far
+{"header": ...}                                   once: the device, setup, method, meter and yardstick
+{"observation": ..., "profiling_seconds": ...}    for each measurement, with the seconds spent so far
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +22,8 @@ FORMAT = 2
 
 @dataclass(frozen=True)
 class Header:
+    """How a profiling run measures: all of a profile but its observations and their fit."""
+
     device: Mapping[str, Any]
     setup: TrainingSetup
     meter: Meter
@@ -40,7 +42,7 @@ class Header:
             check_positive("the yardstick's seconds", self.yardstick_seconds)
             check_how(self.method, self.protocol)
             for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
-                check_positive("the yardstick's joules, and what is beside it,", 1.0 if read is None else read)
+                check_positive("the joules of the yardstick, and the common yardstick,", 1.0 if read is None else read)
             check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
 
     def to_json(self) -> dict[str, Any]:
@@ -59,12 +61,12 @@ class Header:
     def from_json(cls, record: dict[str, Any]) -> "Header":
         setup, meter = TrainingSetup.from_json(record["setup"]), Meter(**record["meter"])
         how = record.get("method", "additive"), record.get("protocol", "yardstick")
-        sure = cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how)
-        return replace(sure, **optional_numbers(record))
+        header = cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how)
+        return replace(header, **optional_numbers(record))
 
     @classmethod
     def of(cls, profile: Profile) -> "Header":
-        """What a profile that came without its journal stands for."""
+        """The header of a profile that came without its journal."""
         return cls(**{field.name: getattr(profile, field.name) for field in fields(cls)})
 
 
@@ -77,7 +79,7 @@ def record_observation(journal: Journal, observation: Observation, profiling_sec
 
 
 def header_from(journal: Journal | Path) -> Header | None:
-    """The last header: a run that changes its yardstick says so with a new one."""
+    """The last header, since a run that changes its yardstick writes a new one; None without a header."""
     found = None
     for record in _records(journal):
         _refuse_other_formats(_name(journal), record)
@@ -89,6 +91,7 @@ def header_from(journal: Journal | Path) -> Header | None:
 
 
 def observations_from(journal: Journal | Path) -> Iterator[Observation]:
+    """Every observation in a journal, in order."""
     for record in _records(journal):
         _refuse_other_formats(_name(journal), record)
         if "observation" in record:
@@ -98,15 +101,16 @@ def observations_from(journal: Journal | Path) -> Iterator[Observation]:
 
 
 def profiling_seconds_from(journal: Journal | Path) -> float:
+    """Seconds that were spent on profiling so far."""
     with checked(_name(journal)):
         return float(max((record.get("profiling_seconds", 0.0) for record in _records(journal)), default=0.0))
 
 
 def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mapping[str, Any] | None = None) -> Profile:
-    """All that a journal knows, as a profile."""
+    """The profile that a journal holds."""
     header = header_from(journal)
     if header is None:
-        raise ProfileError(f"{_name(journal)} does not say on which device it was made: profile again")
+        raise ProfileError(f"{_name(journal)} does not say on which device it was made: move it away and profile again")
     observations, runs = apart(observations_from(journal))
     seconds = profiling_seconds_from(journal)
     return Profile(
@@ -120,7 +124,7 @@ def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mappi
 
 
 def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], tuple[Observation, ...]]:
-    """What was measured beside a yardstick, and users' own runs, which were not."""
+    """Observations that were paired with a yardstick, and recorded runs of users, which were not."""
     every = tuple(observations)
     return tuple(o for o in every if o.purpose != "run"), tuple(o for o in every if o.purpose == "run")
 

@@ -1,4 +1,4 @@
-"""The process on the device: trains what it is asked to, measures it, answers in JSON lines.
+"""The process on the device: it trains what a request asks for, measures it, and answers in JSON lines.
 
-Standard library, `ampere.core` and the training runtime found on the device; Python 3.8 and later.
+It needs the standard library, `ampere.core` and the training runtime found on the device; Python 3.8 and later.
 """

@@ -13,7 +13,7 @@ def main() -> None:
         listen(sys.argv[1:])
     volunteer_for_the_oom_killer()
     serve(open_channel())
-    os._exit(0)  # at once: a training runtime takes its time to take leave
+    os._exit(0)  # at once: a training runtime may take seconds to shut down
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_met
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
 from ampere.runtimes import Runtime, Training, description_of, find_runtime
 
-from .guards import CAN_FORK, Tell, compiling_at_most, compiling_flags, in_child, limit_memory, nobody
+from .guards import CAN_FORK, Report, compiling_at_most, compiling_flags, in_child, limit_memory, no_report
 from .measuring import Target, measure, measure_plain, measure_steady, settle, unread, window
 from .requests import STEP, BlockRequest, seconds_of, threads_of
 
@@ -25,61 +25,61 @@ YARDSTICKS_AT_LEAST = 20
 METER_ATTEMPTS = 3
 
 
-def block(record: Dict[str, Any], tell: Tell = nobody) -> Dict[str, Any]:
-    """Once more where the meter failed: a counter that was set back is not set back every time.
+def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
+    """Answer to a block request. A meter that fails is tried again: a counter is not reset every time.
 
-    `tell` is for what must be said before the process ends.
+    `report` sends an error that must reach the host before the process ends.
     """
     for left in reversed(range(METER_ATTEMPTS)):
         try:
-            return _block(record, tell)
+            return _block(record, report)
         except WorkerError as problem:
             if problem.type != METER_FAILED or not left:
                 raise
     raise AssertionError
 
 
-def _block(record: Dict[str, Any], tell: Tell) -> Dict[str, Any]:
-    request, slept, fed = BlockRequest.from_json(record), slept_seconds(), power_source()
-    answer = _isolated(request, tell)
+def _block(record: Dict[str, Any], report: Report) -> Dict[str, Any]:
+    request, slept, source = BlockRequest.from_json(record), slept_seconds(), power_source()
+    answer = _isolated(request, report)
     if slept_seconds() - slept > SLEPT_SECONDS:
-        raise meter_failed("the machine slept while it was measured: keep it awake")
-    if power_source() != fed:
+        raise meter_failed("the machine went to sleep during a measurement: keep it awake and measure again")
+    if power_source() != source:
         answer["flags"].append("source_switched")
     return answer
 
 
-def _isolated(request: BlockRequest, tell: Tell) -> Dict[str, Any]:
+def _isolated(request: BlockRequest, report: Report) -> Dict[str, Any]:
     runtime = find_runtime(request.setup.runtime)
     if request.isolation == "inline":
-        return _run(request, runtime, (), tell)
+        return _run(request, runtime, (), report)
     if not CAN_FORK or not runtime.ready_to_fork(request.workload, request.setup.threads):
-        return _run(request, runtime, ("not_isolated",), tell)
+        return _run(request, runtime, ("not_isolated",), report)
     return in_child(lambda: _run(request, runtime, ()))
 
 
-def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: Tell = nobody) -> Dict[str, Any]:
+def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report: Report = no_report) -> Dict[str, Any]:
     began = time.monotonic()
     limit_memory()
     runtime.prepare(request.setup.threads)
     yardstick = runtime.yardstick()
     compiles = description_of(request.setup.runtime).compiles
-    with compiling_at_most(request.compile_limit, tell) if compiles else contextlib.nullcontext():
+    with compiling_at_most(request.compile_limit, report) if compiles else contextlib.nullcontext():
         target = runtime.build(request.workload, request.setup)
     built = time.monotonic()
     meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()
     counter_seconds = _counter_seconds(meter, request)
-    beside = 0.0
+    yardstick_seconds = 0.0
     if request.pairing != "plain":
         window(yardstick.step, YARDSTICK_WARMUP, meter)
-        beside = window(yardstick.step, 1, meter).wall_seconds if counter_seconds else 0.0
+        yardstick_seconds = window(yardstick.step, 1, meter).wall_seconds if counter_seconds else 0.0
     window(target.step, 1, meter)
     first_loss = target.last_loss()
     warm = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
     step_seconds, counted = min(warm, default=0.0), counter_seconds > 0
     if counted and not warm:
         step_seconds = window(target.step, 1, meter).wall_seconds
-    plan = _plan(request, step_seconds, beside, counter_seconds, target.settling)
+    plan = _plan(request, step_seconds, yardstick_seconds, counter_seconds, target.settling)
     if request.power:
         targets, yardsticks = measure_steady(target.step, yardstick.step, step_seconds, _reading(meter), meter)
     elif request.pairing == "plain":
@@ -88,7 +88,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: 
         deadline = built + max(request.seconds_limit, 3 * counter_seconds)
         targets, yardsticks = measure(plan, _timed(target, request.stage), yardstick.step, meter, deadline)
     if counted:
-        _refuse_nothing(meter, targets, yardsticks)
+        _refuse_zero_joules(meter, targets, yardsticks)
     if not request.counting:
         targets, yardsticks = unread(targets), unread(yardsticks)
     losses = first_loss, target.last_loss()
@@ -107,7 +107,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], tell: 
 
 
 def _rows(windows: List[Window]) -> List[List[Any]]:
-    """When a window was is only of use to a host that reads the meter itself."""
+    """Windows as JSON rows. Only a host that reads the meter itself needs to know when a window began."""
     return [(w if w.joules is None else w._replace(began=None)).to_json() for w in windows]
 
 
@@ -128,7 +128,7 @@ def _flags(
 
 
 def slowed_down(yardsticks: List[Window]) -> bool:
-    """Whether the same step costs clearly more CPU time in the second half than in the first: the clock fell."""
+    """Whether the yardstick costs clearly more CPU time in the second half than in the first: the clock fell."""
     if len(yardsticks) < YARDSTICKS_TO_COMPARE:
         return False
     half = len(yardsticks) // 2
@@ -140,17 +140,19 @@ def _finite(loss: float) -> Optional[float]:
 
 
 def _counter_seconds(meter: Meter, request: BlockRequest) -> float:
-    said = meter.describe()
-    if said["measured"] and request.stage != STEP:
-        raise bad_request(f"{said['name']} is too slow for the {request.stage} stage alone: take --meter cpu-time")
-    return float(said.get("window_seconds", 0.0))
+    described = meter.describe()
+    if described["measured"] and request.stage != STEP:
+        raise bad_request(
+            f"{described['name']} is too slow to measure the {request.stage} stage alone: use --meter cpu-time"
+        )
+    return float(described.get("window_seconds", 0.0))
 
 
 def _reading(meter: Meter) -> Reading:
-    said = meter.describe()
-    if not said.get("update_seconds"):
-        raise bad_request(f"{said['name']} counts joules and tells no power: ask for whole windows")
-    return reading_by(said["update_seconds"])
+    described = meter.describe()
+    if not described.get("update_seconds"):
+        raise bad_request(f"{described['name']} counts joules and does not report power: request whole windows")
+    return reading_by(described["update_seconds"])
 
 
 def _plan(
@@ -163,23 +165,24 @@ def _plan(
     return plan_steps(request.iterations, settling)
 
 
-def _refuse_nothing(meter: Meter, *kinds: List[Window]) -> None:
-    """0 J of training is no measurement."""
+def _refuse_zero_joules(meter: Meter, *kinds: List[Window]) -> None:
+    """Raise where a meter read 0 J during training: that is not a measurement."""
     for windows in kinds:
         seconds = sum(w.wall_seconds for w in windows)
         read = [w.joules for w in windows if w.joules is not None]
         if read and sum(read) <= 0:
             raise meter_failed(
-                f"{meter.describe()['name']} reported 0 J of {seconds:.2g} s of training: ampere devices --check"
+                f"{meter.describe()['name']} reported 0 J for {seconds:.2g} s of training: "
+                "check the meter with `ampere devices --check`"
             )
 
 
 def _timed(training: Training, stage: str) -> Target:
-    """The whole step, or one stage of it with the rest of the step around it."""
+    """What is timed: the whole step, or one stage with the rest of the step around it, untimed."""
     if stage == STEP:
         return Target(training.step)
     if training.parts is None:
-        raise bad_request(f"this runtime cannot time the {stage} stage by itself")
+        raise bad_request(f"this runtime cannot time the {stage} stage on its own")
     names = [name for name, _ in training.parts]
     actions = [action for _, action in training.parts]
     place = names.index(stage)
@@ -187,7 +190,7 @@ def _timed(training: Training, stage: str) -> Target:
 
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
-    """The yardstick in a plain loop: its nominal cost."""
+    """Nominal cost of the yardstick: its step in a plain loop."""
     seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
     runtime = find_runtime(str(record.get("runtime", "torch")))
     runtime.prepare(threads)
@@ -206,15 +209,17 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     total = meter.stop()
     busy, wall = [w.busy_seconds for w in windows], [w.wall_seconds for w in windows]
     if counter_seconds and total <= 0:
-        raise meter_failed(f"{meter.describe()['name']} reported 0 J of training: ampere devices --check")
+        raise meter_failed(
+            f"{meter.describe()['name']} reported 0 J during training: check the meter with `ampere devices --check`"
+        )
     joules = total / max(sum(busy), 1e-9) * median(busy)  # at the cost of the median step, as its seconds are
-    elsewhere = math.isnan(joules)
+    read_by_host = math.isnan(joules)
     return {
         "busy_seconds": median(busy),
         "wall_seconds": median(wall),
         "steps": len(windows),
-        "joules": None if not counter_seconds or elsewhere else joules,
+        "joules": None if not counter_seconds or read_by_host else joules,
         "watts_idle": None if math.isnan(rest) else rest,
-        "windows": [w._replace(joules=None).to_json() for w in windows] if elsewhere else None,
-        "rest": rested if elsewhere else None,
+        "windows": [w._replace(joules=None).to_json() for w in windows] if read_by_host else None,
+        "rest": rested if read_by_host else None,
     }

@@ -1,4 +1,9 @@
-"""What keeps one block from harming the next: a forked child, a memory limit, a time limit on compiling."""
+"""What keeps one block from harming the next: a forked child, a memory limit, a time limit on compiling.
+
+A block may run in a forked child, so that every block starts from the same state of the allocator. A variant that is
+too large should fail alone, without taking the machine or the host's process with it. A compiler that takes too long is
+ended with its process, after a last answer from a thread of its own, because nothing less stops native code.
+"""
 
 import contextlib
 import json
@@ -10,14 +15,13 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 from ampere.core.errors import WorkerError, as_worker_error
 from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 
-# One block in a forked child, so that every block starts from the same state of the allocator.
-
 CAN_FORK = hasattr(os, "fork")
 
 Task = Callable[[], Dict[str, Any]]
 
 
 def in_child(task: Task) -> Dict[str, Any]:
+    """Result of a task that runs in a forked child; WorkerError where the child fails or dies."""
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
@@ -28,7 +32,7 @@ def in_child(task: Task) -> Dict[str, Any]:
 
 
 def _work_and_exit(task: Task, write_end: int) -> None:
-    """Never returns: the child must not run what the parent would run next."""
+    """Run the task and exit: the child must never run what the parent would run next."""
     try:
         answer: Dict[str, Any] = {"result": task()}
     except BaseException as problem:
@@ -48,7 +52,7 @@ def _collect(child: int, read_end: int) -> Dict[str, Any]:
     if not line.endswith(b"\n"):
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == COMPILE_TIMEOUT_EXIT_CODE:
             raise WorkerError(COMPILE_TIMEOUT, "compiling took too long")
-        raise WorkerError("variant_died", "training the variant " + _cause(status))
+        raise WorkerError("variant_died", "the process that trained the variant " + _cause(status))
     answer = json.loads(line.decode())
     if "error" in answer:
         raise WorkerError(answer["error"]["type"], answer["error"]["message"])
@@ -59,21 +63,20 @@ def _collect(child: int, read_end: int) -> Dict[str, Any]:
 def _cause(status: int) -> str:
     if os.WIFSIGNALED(status):
         return "was ended by " + signal.Signals(os.WTERMSIG(status)).name
-    return f"ended the process with exit code {os.WEXITSTATUS(status)}"
+    return f"ended with exit code {os.WEXITSTATUS(status)}"
 
-
-# A variant that is too large should fail alone: not take the machine, nor the host's process, with it.
 
 KEEP_FREE = 0.1  # share of the memory now available that a variant may not take
 
 
 def volunteer_for_the_oom_killer() -> None:
+    """Ask Linux to end this process first when the machine runs out of memory."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write("1000")
 
 
 def limit_memory() -> None:
-    """Let an allocation beyond what is available fail, rather than succeed and be killed for it later."""
+    """Limit this process to the memory now available: a larger allocation then fails at once, not by a later kill."""
     used, available = _kibibytes("/proc/self/status", "VmData"), _kibibytes("/proc/meminfo", "MemAvailable")
     if used is None or available is None:
         return
@@ -93,30 +96,27 @@ def _kibibytes(path: str, field: str) -> Optional[int]:
         return None
 
 
-# A compiler that takes too long is ended with its process, after a last answer: nothing less stops native code.
-#
-# build ......... limit ---> compile_timeout, by a thread of its own ---> the process ends
-
 SLOW_SECONDS = 30.0  # beyond it a measurement is flagged: it took longer to compile than most do to measure
 ANSWERING_SECONDS = 5.0  # a host that does not listen keeps nothing alive
 
-Tell = Callable[[WorkerError], None]
+Report = Callable[[WorkerError], None]
 
 
-def nobody(error: WorkerError) -> None:
-    """The exit code says it too."""
+def no_report(error: WorkerError) -> None:
+    """Send nothing; the exit code carries the error too."""
 
 
 @contextlib.contextmanager
-def compiling_at_most(seconds: float, tell: Tell = nobody) -> Iterator[None]:
-    timer = threading.Timer(seconds, _end, (seconds, tell))
+def compiling_at_most(seconds: float, report: Report = no_report) -> Iterator[None]:
+    """End the process, after reporting why, if the block takes longer than this."""
+    timer = threading.Timer(seconds, _end, (seconds, report))
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
-        timer.join()  # one that has rung ends the process: there is no second answer
+        timer.join()  # a timer that fired ends the process: there must be no second answer
 
 
 def too_long(seconds: float) -> WorkerError:
@@ -127,8 +127,8 @@ def compiling_flags(seconds: float) -> Tuple[str, ...]:
     return ("slow_compile",) if seconds > SLOW_SECONDS else ()
 
 
-def _end(seconds: float, tell: Tell) -> None:
-    telling = threading.Thread(target=tell, args=(too_long(seconds),), daemon=True)
-    telling.start()
-    telling.join(ANSWERING_SECONDS)
+def _end(seconds: float, report: Report) -> None:
+    reporting = threading.Thread(target=report, args=(too_long(seconds),), daemon=True)
+    reporting.start()
+    reporting.join(ANSWERING_SECONDS)
     os._exit(COMPILE_TIMEOUT_EXIT_CODE)

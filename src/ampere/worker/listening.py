@@ -1,6 +1,6 @@
 """A worker behind a TCP port: each host that connects gets a process of its own, one at a time.
 
-    host  <--- lines over TCP --->  worker process        a second host is told that the worker is busy
+    host  <--- lines over TCP --->  worker process        a second host gets the error `busy`
                                        ^ started by
                                     listener, which only waits
 
@@ -24,6 +24,7 @@ Worker = Optional["subprocess.Popen[bytes]"]
 
 
 def listen(arguments: List[str]) -> NoReturn:
+    """Serve hosts on a TCP port until this process is ended."""
     host, port = _place(arguments)
     try:
         server = socket.create_server((host, port))
@@ -50,7 +51,7 @@ def _place(arguments: List[str]) -> Tuple[str, int]:
 
 
 def _busy(worker: Worker, connection: socket.socket) -> Worker:
-    """The worker, where it still has a host after it had time to take leave of it."""
+    """The worker, if it still serves a host after the time it needs to leave one; the new host is then refused."""
     if worker is None:
         return None
     try:

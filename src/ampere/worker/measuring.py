@@ -10,6 +10,14 @@
 A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
 does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not count: after a
 larger network the first ones find their memory out of the caches, and cost up to a half more.
+
+The power of a steady load is what a gauge shows once it has settled, without the ends of a window:
+
+    y | T T T T T T T T T T T T T T T | y
+        settling      samples, read         y: a few yardstick steps, only timed
+
+A sample shows the power of the update before it, and may be one update old when it is read. From two updates after
+the load began, every sample belongs to this load. The energy of a window is off by up to a sample at both ends.
 """
 
 import math
@@ -40,7 +48,7 @@ class Target(NamedTuple):
 def measure(
     plan: Plan, target: Target, yardstick: Step, meter: Meter, deadline: float
 ) -> Tuple[List[Window], List[Window]]:
-    """Target windows and the yardstick windows around them: always one more of these. Past the deadline it stops."""
+    """Target windows and the yardstick windows around them, one more of these; it stops past the deadline."""
     targets: List[Window] = []
     yardsticks = [_settled(yardstick, plan, meter)]
     for iterations in plan.targets:
@@ -62,11 +70,12 @@ def _settled(yardstick: Step, plan: Plan, meter: Meter) -> Window:
 
 
 def measure_plain(iterations: int, target: Step, meter: Meter) -> Tuple[List[Window], List[Window]]:
-    """One window, and no yardstick."""
+    """One window of the target, and no yardstick."""
     return [window(target, iterations, meter)], []
 
 
 def window(step: Step, iterations: int, meter: Meter) -> Window:
+    """One measured window of so many steps."""
     faults = page_faults()
     meter.start()
     began, cpu = time.perf_counter_ns(), time.process_time_ns()
@@ -85,7 +94,7 @@ def window(step: Step, iterations: int, meter: Meter) -> Window:
 
 
 def unread(windows: List[Window]) -> List[Window]:
-    """The same windows, only timed."""
+    """The same windows without joules: only timed."""
     return [window._replace(joules=None, began=None) for window in windows]
 
 
@@ -93,19 +102,10 @@ def page_faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if resource else 0
 
 
-# The power of a steady load: what a gauge shows once it has settled, without the ends of a window.
-#
-# y | T T T T T T T T T T T T T T T | y
-#     settling      samples, read         y: a few yardstick steps, only timed
-#
-# A sample shows the power of the update before it, and may be an update old when it is read: from two updates after
-# the load began, all that is read is of this load. The energy of a window is off by up to a sample at both ends.
-
-
 def measure_steady(
     target: Step, yardstick: Step, step_seconds: float, reading: Reading, meter: Meter
 ) -> Tuple[List[Window], List[Window]]:
-    """One window of the target, between yardsticks that are only timed: these tell whether the clock is as usual."""
+    """One window of the target, between yardsticks that are only timed, to see whether the clock is as usual."""
     clock = CpuTimeMeter()
     before = window(yardstick, YARDSTICKS_IN_WINDOW, clock)
     settle(target, reading)
@@ -114,6 +114,7 @@ def measure_steady(
 
 
 def settle(step: Callable[[], object], reading: Reading) -> None:
+    """Repeat the step until a gauge shows nothing of the load before."""
     until = time.monotonic() + reading.settling_seconds
     while time.monotonic() < until:
         step()

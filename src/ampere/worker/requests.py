@@ -1,4 +1,4 @@
-"""Requests, read strictly: what does not make sense is refused before anything is built."""
+"""Requests, checked strictly: one that does not make sense is refused before anything is built."""
 
 from typing import Any, Dict, NamedTuple, Sequence
 
@@ -14,6 +14,8 @@ STAGES = (STEP, "forward", "backward", "update")
 
 
 class BlockRequest(NamedTuple):
+    """One block: what to train, how, and what to measure."""
+
     workload: Dict[str, Any]
     setup: TrainingSetup
     iterations: int
@@ -24,8 +26,8 @@ class BlockRequest(NamedTuple):
     watts_per_core: float
     compile_limit: float = COMPILE_LIMIT_SECONDS
     stage: str = STEP  # what is timed: the whole step, or one stage of it
-    counting: bool = True  # else a slow counter is not asked, and only time is told
-    power: bool = False  # of a gauge: the power of the steady load, in a few samples
+    counting: bool = True  # else a slow counter is not read, and only time is measured
+    power: bool = False  # read a gauge for a few samples of the steady load
 
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> "BlockRequest":
@@ -64,12 +66,12 @@ def _workload(record: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _stage(record: Dict[str, Any]) -> str:
-    """Stages are short, so each is timed beside a yardstick of its own; and only described layers have them."""
+    """The stage to time. Stages are short, so each is paired with a yardstick; only described layers have them."""
     stage = _one_of(record, "stage", STAGES)
     if stage != STEP and _one_of(record, "pairing", PAIRINGS) != "step":
         raise bad_request(f"the {stage} stage is timed step by step: leave out the pairing")
     if stage != STEP and "layers" not in _workload(record):
-        raise bad_request(f"the {stage} stage is timed of described layers: the workload needs layers")
+        raise bad_request(f"the {stage} stage can be timed for described layers only: the workload needs layers")
     return stage
 
 

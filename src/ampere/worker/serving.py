@@ -1,4 +1,10 @@
-"""Serving a host: one JSON line in, one out, heartbeats in between, whatever a model prints kept apart."""
+"""Serving a host: one JSON line in, one JSON line out, heartbeats in between.
+
+    fd 0 --dup--> requests      fd 0 becomes /dev/null
+    fd 1 --dup--> answers       fd 1 becomes standard error
+
+So whatever a model prints or reads stays apart from the protocol. Every request gets one answer.
+"""
 
 import contextlib
 import json
@@ -16,17 +22,17 @@ from ampere.meters import counters, load
 from .block import block, yardstick_alone
 from .machine import hello
 
-# Signs of life: while a request is worked on, something is called every so often; at rest nothing wakes up.
 
+class Heartbeat:
+    """Calls `beat` at regular intervals while a request is worked on; at rest no thread wakes up."""
 
-class Heart:
     def __init__(self, beat: Callable[[], None]) -> None:
         self._beat, self._seconds = beat, 0.0
         self._working = threading.Event()
         self._thread: Optional[threading.Thread] = None
 
     def every(self, seconds: Optional[float]) -> None:
-        """From now on; None for never again."""
+        """Set the interval from now on; None stops the heartbeat."""
         self._seconds = seconds or 0.0
         if seconds and self._thread is None:
             self._thread = threading.Thread(target=self._run, daemon=True)
@@ -39,7 +45,7 @@ class Heart:
         self._working.clear()
 
     def _run(self) -> None:
-        with contextlib.suppress(OSError, ValueError):  # nobody is left to hear it
+        with contextlib.suppress(OSError, ValueError):  # the host is gone
             while self._working.wait() and self._seconds:
                 time.sleep(self._seconds)
                 if self._working.is_set():
@@ -47,30 +53,27 @@ class Heart:
         self._thread = None
 
 
-# The pipe to the host: one JSON object a line, kept apart from whatever a model prints or reads.
-#
-# fd 0 --dup--> requests      fd 0 becomes /dev/null
-# fd 1 --dup--> answers       fd 1 becomes standard error
-
 ORPHAN_GRACE_SECONDS = 10.0
 
 
 class Channel:
+    """The pipe to the host: one JSON object a line."""
+
     def __init__(self, requests: BinaryIO, answers: BinaryIO) -> None:
         self._requests, self._answers = requests, answers
         self._writing = threading.Lock()
-        self.heart = Heart(lambda: self._write(b"\n"))
+        self.heartbeat = Heartbeat(lambda: self._write(b"\n"))
         self._lines: queue.Queue[Optional[bytes]] = queue.Queue()
         # A thread, so that a closed pipe is noticed even while a variant hangs.
         threading.Thread(target=self._listen, daemon=True).start()
 
     def receive(self) -> Optional[bytes]:
         """The next request, or None when the host is gone; an empty line only says that it is still there."""
-        self.heart.rest()
+        self.heartbeat.rest()
         line = self._lines.get()
         while line is not None and not line.strip():
             line = self._lines.get()
-        self.heart.work()
+        self.heartbeat.work()
         return line
 
     def send(self, answer: Dict[str, Any]) -> None:
@@ -90,6 +93,7 @@ class Channel:
 
 
 def open_channel() -> Channel:
+    """The channel over standard input and output, which are replaced for everything else."""
     requests, answers = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -99,22 +103,21 @@ def open_channel() -> Channel:
 
 
 def _end_everything() -> None:
-    """Nobody is left to answer: end this process, and children still busy with a variant."""
+    """End this process and its children that still train a variant: the host is gone."""
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(0)
 
 
-# The first request of a conversation: which version is spoken, how often the worker says that it is alive.
-
 QUICKEST_BEAT, SLOWEST_BEAT = 0.05, 3600.0  # seconds
 
 
-def greeting(request: Dict[str, Any], beat_every: Callable[[Optional[float]], None]) -> Dict[str, Any]:
+def handshake(request: Dict[str, Any], beat_every: Callable[[Optional[float]], None]) -> Dict[str, Any]:
+    """Answer to `hello`: what this worker is, which protocol is used, and how often it sends a heartbeat."""
     version, beat_seconds = agreed(request.get("protocols", [PROTOCOL])), _beat_seconds(request)
-    said = {**hello(request), "protocol": version, "factories": True, "beat_seconds": beat_seconds}
+    described = {**hello(request), "protocol": version, "factories": True, "beat_seconds": beat_seconds}
     beat_every(beat_seconds)
-    return said
+    return described
 
 
 def agreed(offered: Any) -> int:
@@ -140,15 +143,14 @@ def _beat_seconds(request: Dict[str, Any]) -> Optional[float]:
     return float(seconds)
 
 
-# A line in, a line out: whatever happens in between, every request gets one answer.
-
 Request = Dict[str, Any]
 Actions = Dict[str, Callable[[Request], Dict[str, Any]]]
 
 
 def serve(channel: Channel) -> None:
+    """Answer requests until the host is gone."""
     actions: Actions = {
-        "hello": lambda request: greeting(request, channel.heart.every),
+        "hello": lambda request: handshake(request, channel.heartbeat.every),
         "ping": lambda request: {},
         "block": lambda request: block(request, lambda error: channel.send(_refusal(request.get("id"), error))),
         "yardstick": yardstick_alone,
@@ -162,6 +164,7 @@ def serve(channel: Channel) -> None:
 
 
 def answer(line: bytes, actions: Actions) -> Dict[str, Any]:
+    """The answer to one line: its result, or its error."""
     name = None
     try:
         request = _parse(line)

@@ -32,7 +32,7 @@ def test_an_offset_is_found_within_a_fifth_of_a_row(interval, offset):
         began = 17.3 + seed
         times, watts = a_log(interval, offset, 1.0, began, seed=seed)
         place = place_of(times, watts, ends(began), began)
-        assert place.sure
+        assert place.certain
         assert place.began - offset == pytest.approx(began, abs=max(0.2 * interval, 0.005))
 
 
@@ -68,7 +68,7 @@ def test_what_cannot_be_drift_is_another_clock():
 def test_a_load_that_is_not_in_the_log_is_not_found(load):
     for seed in range(20):
         times, watts = a_log(0.1, 5.0, 1.0, 20.0, noise=1.0, seed=seed, load=load)
-        assert not place_of(times, watts, ends(20.0), 20.0).sure
+        assert not place_of(times, watts, ends(20.0), 20.0).certain
 
 
 def test_a_log_shorter_than_the_pattern_is_waited_for():

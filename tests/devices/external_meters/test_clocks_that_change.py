@@ -10,7 +10,7 @@ import pytest
 
 from ampere.core import Meter
 from ampere.core.errors import MeterError
-from ampere.devices.external_meters import bench as outside
+from ampere.devices.external_meters import bench
 from ampere.devices.external_meters.bench import LoggedMeter
 from ampere.devices.external_meters.log import LogSpec
 
@@ -72,8 +72,8 @@ class Board:
 
 @pytest.fixture(name="board")
 def a_board(tmp_path, monkeypatch):
-    monkeypatch.setattr(outside, "LEAST_PART_SECONDS", 0.05)
-    monkeypatch.setattr(outside, "PATIENCE_SECONDS", 0.3)
+    monkeypatch.setattr(bench, "LEAST_PART_SECONDS", 0.05)
+    monkeypatch.setattr(bench, "PATIENCE_SECONDS", 0.3)
     return Board(tmp_path / "bench.csv")
 
 
@@ -137,7 +137,7 @@ def test_another_device_on_the_same_meter_has_another_clock(board, meter):
 
 def test_a_pattern_that_is_not_seen_once_is_given_again(board, meter):
     joules(meter, board)
-    board.draw(outside.ALIGNED_FOR_SECONDS, IDLE)
+    board.draw(bench.ALIGNED_FOR_SECONDS, IDLE)
     board.deaf = True
     threading.Timer(0.5, lambda: setattr(board, "deaf", False)).start()
     assert joules(meter, board) == pytest.approx(BLOCK * 0.5, rel=0.02)
@@ -146,7 +146,7 @@ def test_a_pattern_that_is_not_seen_once_is_given_again(board, meter):
 
 def test_one_that_was_never_seen_is_refused_at_once(board, meter):
     board.deaf = True
-    with pytest.raises(MeterError, match="is not seen in"):
+    with pytest.raises(MeterError, match="does not show in"):
         joules(meter, board)
     assert board.patterns == 1
 

@@ -52,7 +52,7 @@ def test_a_recording_that_began_late_or_ended_early(written):
 
 
 def test_one_of_several_could_be_any_of_them(written):
-    with pytest.raises(MeterError, match="not seen"):
+    with pytest.raises(MeterError, match="does not show"):
         aligned(written(first=45.0, last=55.0), PATTERNS)
 
 
@@ -62,11 +62,11 @@ def test_one_that_was_given_alone_is_found(written):
 
 
 def test_a_log_of_something_else_or_of_too_little(written):
-    with pytest.raises(MeterError, match="is not seen in"):
+    with pytest.raises(MeterError, match="does not show in"):
         aligned(written(patterns=()), PATTERNS)
-    with pytest.raises(MeterError, match="shorter than the pattern"):
+    with pytest.raises(MeterError, match="shorter than the load pattern"):
         aligned(written(last=2.0), PATTERNS)
-    with pytest.raises(MeterError, match=r"is not seen in|shorter than the pattern"):
+    with pytest.raises(MeterError, match=r"does not show in|shorter than the load pattern"):
         aligned(written(unit="ms"), PATTERNS)
 
 

@@ -79,9 +79,9 @@ def test_rows_that_are_missing_are_not_made_up(tmp_path):
         ("0.0,1\n0.1\n", "line 2"),
         ("0.5,1\n0.4,1\n", "line 2: time goes back"),
         ("0.5,1\n1790000000.5,1\n", r"line 2: time jumps 1.79e\+09 s ahead"),
-        ("0.0,1\n0,1,4,2\n", "line 2: '0,1,4,2' has 4 cells and the first line 2"),
-        ("0.0,1\n0.1,2,3\n", "line 2: .* has 3 cells and the first line 2"),
-        ("0.0;1.5\n0.1;1,234\n", "line 2: .* another decimal mark"),
+        ("0.0,1\n0,1,4,2\n", "line 2: '0,1,4,2' has 4 cells, but the first line has 2"),
+        ("0.0,1\n0.1,2,3\n", "line 2: .* has 3 cells, but the first line has 2"),
+        ("0.0;1.5\n0.1;1,234\n", "line 2: .* a different decimal mark"),
         ("0.0;1.5\n0.1;1,234.5\n", "line 2"),
         ("0.0,1\n0.1,nan\n", "line 2: '0.1,nan' has no finite time and power"),
         ("0.0,1\ninf,1\n", "line 2: 'inf,1' has no finite time and power"),
@@ -117,7 +117,7 @@ def test_columns_are_counted_from_one(tmp_path):
 
 
 def test_a_column_that_is_not_there_is_said(tmp_path):
-    with pytest.raises(MeterError, match="no column Power; its first line is 'time, power'"):
+    with pytest.raises(MeterError, match="no column Power: its first line is 'time, power'"):
         log_of(tmp_path / "a.csv", "time=time,power=Power", "time,power\n").advance()
 
 

@@ -50,9 +50,9 @@ def test_watts_are_current_times_voltage(phone, unit):
 
 REFUSALS = {
     "charged \\(USB\\)": {"usb": "true", "status": 2},
-    "says it is full": {"status": 5},
+    "is full, not discharging": {"status": 5},
     "set by hand": {"stopped": "\n  (UPDATES STOPPED -- use 'reset' to restart)"},
-    "no current": {"sysfs": False},
+    "does not report its battery's current": {"sysfs": False},
     "allow this computer": {"state": "unauthorized"},
 }
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ampere.core.errors import UsageError
-from ampere.devices.external_meters import LATER, asked_as, meter_for
-from ampere.devices.external_meters.deferred import later_meter
+from ampere.devices.external_meters import DEFERRED, asked_as, meter_for
+from ampere.devices.external_meters.deferred import deferred_meter
 from ampere.devices.external_meters.log import LogSpec
 
 
@@ -43,6 +43,6 @@ def test_what_is_missing_is_said_with_an_example(text):
 def test_what_is_advised_is_accepted():
     assert LogSpec.parse(asked_as("log")).columns.keys() == {"time", "power"}
     assert asked_as("powercap") == "powercap"
-    assert later_meter(meter_for(0.03)).interval == 0.03
-    assert meter_for(0.011).startswith(LATER)
+    assert deferred_meter(meter_for(0.03)).interval == 0.03
+    assert meter_for(0.011).startswith(DEFERRED)
     assert LogSpec.parse(meter_for(0.2))

@@ -60,5 +60,5 @@ def run(options: Namespace) -> None:
 def _show(outcomes: tuple[Outcome, ...]) -> None:
     from ampere.cli.console import print_table
 
-    rows = [(o.name, o.verdict, o.title if not o.told else f"{o.title}: {o.told}") for o in outcomes]
+    rows = [(o.name, o.verdict, o.title if not o.reason else f"{o.title}: {o.reason}") for o in outcomes]
     print_table(("check", "", "the worker ..."), rows)

@@ -1,4 +1,4 @@
-"""Whether a worker keeps to docs/PROTOCOL.md, told check by check, whoever wrote it and in whatever language."""
+"""Checks that a worker, written by anyone in any language, follows docs/reference/protocol.md."""
 
 from .outcome import Broken, Check, NotOffered, Outcome
 from .running import CHECKS, check_worker

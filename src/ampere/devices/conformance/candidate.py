@@ -1,4 +1,4 @@
-"""The worker that is checked: bytes to it and lines from it, over a pipe or TCP, nothing hidden."""
+"""The worker that is checked: bytes to it and lines from it, over a pipe or TCP, with nothing hidden or corrected."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from ampere.devices.tcp import TcpAddress
 
 from .outcome import Broken
 
-# Bytes to a worker and lines from it, over a pipe or over TCP: nothing is hidden, nothing is put right.
-
 CONNECT_SECONDS = 10.0
 
 
 class Wire(Protocol):
+    """A connection to a worker."""
+
     def send(self, data: bytes) -> None: ...
 
     def line(self, seconds: float) -> bytes | None:
-        """The next line without its end; None where the worker closed the wire. TimeoutError."""
+        """The next line without its end; None where the worker closed the connection; TimeoutError."""
 
     def hang_up(self) -> None:
-        """As a host does that needs no more."""
+        """Send no more requests, as a host does that is done."""
 
     def ended(self, seconds: float) -> bool:
-        """Whether the worker has taken its leave in so many seconds."""
+        """Whether the worker ends within so many seconds."""
 
     def close(self) -> None:
-        """For good, and everything with it."""
+        """Close the connection, and end a worker that was started for it."""
 
 
 class Lines:
-    """A thread reads, so that waiting can end."""
+    """Lines of a stream, read by a thread, so that waiting has a time limit."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._lines: queue.Queue[bytes | None] = queue.Queue()
@@ -70,13 +70,15 @@ class Lines:
 
 
 class Pipe(Lines):
+    """A worker that is started here, over its standard input and output."""
+
     def __init__(self, command: str) -> None:
         try:
             words = shlex.split(command)
         except ValueError as problem:
-            raise UsageError(f"{command!r} is no command ({problem}): quote it as a shell would have it") from None
+            raise UsageError(f"{command!r} is not a command ({problem}): quote it as in a shell") from None
         if not words:
-            raise UsageError("there is no command: name one, such as 'python3 -m ampere.worker', or tcp://host:port")
+            raise UsageError("the command is empty: give one, such as 'python3 -m ampere.worker', or tcp://host:port")
         try:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
@@ -110,6 +112,8 @@ class Pipe(Lines):
 
 
 class Tcp(Lines):
+    """A worker that listens on a TCP port."""
+
     def __init__(self, address: TcpAddress) -> None:
         self._socket = address.connect(CONNECT_SECONDS)
         super().__init__(self._socket.makefile("rb"))
@@ -128,12 +132,11 @@ class Tcp(Lines):
 
 
 def connected(target: str) -> Wire:
+    """A connection to `tcp://host:port`, or to a worker started by a command."""
     if target.startswith("tcp:"):
         return Tcp(TcpAddress.parse(target.partition(":")[2]))
     return Pipe(target)
 
-
-# The worker that is looked at: asked by hand, and heard strictly.
 
 PATIENCE_SECONDS = 60.0  # for an answer: a training runtime is imported at the first block
 ERROR_TYPES = (
@@ -150,9 +153,11 @@ ERROR_TYPES = (
 
 
 class Candidate:
+    """The worker that is checked: requests to it, and its answers, checked strictly."""
+
     def __init__(self, target: str, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self.target, self.patience_seconds = target, patience_seconds
-        self.beats: list[float] = []  # when it said that it is alive
+        self.beats: list[float] = []  # when its heartbeats came
         self._wire: Wire | None = None
         self._number = 0
 
@@ -163,12 +168,13 @@ class Candidate:
         return self._wire
 
     def anew(self) -> None:
-        """A conversation that was spoilt is not gone on with."""
+        """Close the connection; the next request opens a new one."""
         if self._wire is not None:
             self._wire.close()
         self._wire = None
 
     def say(self, line: str | bytes) -> None:
+        """Send one line."""
         data = line if isinstance(line, bytes) else line.encode()
         try:
             self.wire.send(data + b"\n")
@@ -176,7 +182,7 @@ class Candidate:
             raise Broken("it has closed the connection") from None
 
     def hear(self, seconds: float | None = None) -> dict[str, Any]:
-        """The next answer; empty lines only say that it is alive."""
+        """The next answer; empty lines are heartbeats."""
         until = time.monotonic() + (self.patience_seconds if seconds is None else seconds)
         while True:
             line = self._line(until)
@@ -185,6 +191,7 @@ class Candidate:
             self.beats.append(time.monotonic())
 
     def silent(self, seconds: float) -> bool:
+        """Whether no answer comes in so many seconds."""
         try:
             self.hear(seconds)
         except Broken as problem:
@@ -192,25 +199,27 @@ class Candidate:
         return False
 
     def ask(self, do: str, **fields: Any) -> dict[str, Any]:
+        """The answer to a request, under its id."""
         self._number += 1
         self.say(json.dumps({"id": self._number, "do": do, **fields}))
         answer = self.hear()
         if answer["id"] != self._number:
-            raise Broken(f"asked as {self._number}, it answered as {answer['id']!r}")
+            raise Broken(f"a request with id {self._number} was answered with id {answer['id']!r}")
         return answer
 
     def result(self, do: str, **fields: Any) -> dict[str, Any]:
+        """The result of a request; Broken where it is refused."""
         answer = self.ask(do, **fields)
         if "error" in answer:
-            raise Broken(f"it refused a good {do}: {answer['error']['message'][:200]}")
+            raise Broken(f"it refused a valid {do}: {answer['error']['message'][:200]}")
         found: dict[str, Any] = answer["result"]
         return found
 
     def refused(self, do: str, *types: str, **fields: Any) -> str:
-        """What it says; one of these types is right."""
+        """The message of an expected refusal; Broken unless its type is one of these."""
         answer = self.ask(do, **fields)
         if "error" not in answer:
-            raise Broken(f"it took {_short(fields) or do} for a good {do}")
+            raise Broken(f"it accepted {_short(fields) or do}, which is not a valid {do}")
         found = answer["error"]["type"]
         if found not in types:
             raise Broken(f"to {_short(fields) or do} it answered {found}, not {' or '.join(types)}")
@@ -220,7 +229,7 @@ class Candidate:
         try:
             line = self.wire.line(max(0.0, until - time.monotonic()))
         except TimeoutError:
-            raise Broken("it said nothing in time") from None
+            raise Broken("it answered nothing in time") from None
         if line is None:
             raise Broken("it has ended, or closed the connection")
         return line
@@ -230,26 +239,26 @@ def _answer(line: bytes) -> dict[str, Any]:
     try:
         answer = json.loads(line, parse_constant=_no_number)
     except (ValueError, RecursionError) as problem:
-        raise Broken(f"it answered what is no line of JSON: {line[:60]!r} ({problem})") from None
+        raise Broken(f"its answer is not a line of JSON: {line[:60]!r} ({problem})") from None
     if not isinstance(answer, dict) or "id" not in answer or ("result" in answer) == ("error" in answer):
-        raise Broken(f"an answer has an id and either a result or an error, not {_short(answer)}")
+        raise Broken(f"an answer needs an id and either a result or an error, not {_short(answer)}")
     if "error" in answer:
         _check_error(answer["error"])
     elif not isinstance(answer["result"], dict):
-        raise Broken(f"a result is an object, not {_short(answer['result'])}")
+        raise Broken(f"a result must be an object, not {_short(answer['result'])}")
     return answer
 
 
 def _check_error(error: Any) -> None:
     if not isinstance(error, dict) or error.get("type") not in ERROR_TYPES:
-        raise Broken(f"an error has a type out of {', '.join(ERROR_TYPES)}, not {_short(error)}")
+        raise Broken(f"the type of an error must be one of {', '.join(ERROR_TYPES)}, not {_short(error)}")
     message = error.get("message")
     if not isinstance(message, str) or not message or "\n" in message:
-        raise Broken(f"an error has a message of one line, not {message!r}")
+        raise Broken(f"the message of an error must be one line, not {message!r}")
 
 
 def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _short(value: Any) -> str:

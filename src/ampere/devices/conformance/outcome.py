@@ -1,4 +1,4 @@
-"""A check, and what came of it."""
+"""A check of a worker, and its outcome."""
 
 from __future__ import annotations
 
@@ -13,26 +13,30 @@ KEPT, BROKEN, NOT_OFFERED = "kept", "broken", "not offered"
 
 
 class Broken(Exception):
-    """What the worker did instead, in one line."""
+    """A check that failed; the message says in one line what the worker did instead."""
 
 
 class NotOffered(Exception):
-    """Something that a worker may leave out, and this one does."""
+    """A check of something optional that this worker does not offer."""
 
 
 @dataclass(frozen=True)
 class Check:
+    """One rule of the protocol, and the function that checks it."""
+
     name: str  # for --only
-    title: str  # what a worker does that keeps to it
-    run: Callable[[Candidate], None]  # Broken, NotOffered
+    title: str  # what a worker does that follows the rule
+    run: Callable[[Candidate], None]  # raises Broken or NotOffered
 
 
 @dataclass(frozen=True)
 class Outcome:
+    """The result of one check."""
+
     name: str
     title: str
     verdict: str  # kept, broken, not offered
-    told: str  # what was seen instead; empty where it was kept
+    reason: str  # why it is broken or not offered; empty where it was kept
     seconds: float
 
     @property

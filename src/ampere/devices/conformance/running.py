@@ -1,4 +1,4 @@
-"""All checks, one after the other; one that is broken does not spoil the next."""
+"""Runs all checks one after the other; a broken one does not affect the next."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
 from ampere.core.errors import AmpereError, UsageError
-from ampere.devices.conformance.checks import blocks, lines, yardstick
-from ampere.devices.conformance.checks import handshake as greeting
-from ampere.devices.conformance.checks import lifetime as living
-from ampere.devices.conformance.checks import refusals as refusing
+from ampere.devices.conformance.checks import blocks, handshake, lifetime, lines, refusals, yardstick
 
 from .candidate import PATIENCE_SECONDS, Candidate
 from .outcome import BROKEN, KEPT, NOT_OFFERED, Broken, Check, NotOffered, Outcome
 
 CHECKS: tuple[Check, ...] = (
-    *greeting.CHECKS,
+    *handshake.CHECKS,
     *lines.CHECKS,
-    *refusing.CHECKS,
+    *refusals.CHECKS,
     *blocks.CHECKS,
     *yardstick.CHECKS,
-    *living.CHECKS,
+    *lifetime.CHECKS,
 )
 
 
@@ -31,11 +28,11 @@ def check_worker(
     patience_seconds: float = PATIENCE_SECONDS,
     on_check: Callable[[Check], None] = lambda _: None,
 ) -> tuple[Outcome, ...]:
-    """`target` is a command that talks over its standard input and output, or tcp://host:port."""
+    """The outcome of each check; `target` is tcp://host:port, or a command that starts a worker over a pipe."""
     chosen, candidate = _chosen(only), Candidate(target, patience_seconds)
     outcomes = []
     try:
-        _ = candidate.wire  # where nothing answers at all, there is nothing to check
+        _ = candidate.wire  # raises where the worker cannot be reached at all
         for check in chosen:
             on_check(check)
             outcomes.append(_outcome(check, candidate))
@@ -45,15 +42,15 @@ def check_worker(
 
 
 def _outcome(check: Check, candidate: Candidate) -> Outcome:
-    began, verdict, told = time.monotonic(), KEPT, ""
+    began, verdict, reason = time.monotonic(), KEPT, ""
     try:
         check.run(candidate)
     except NotOffered as problem:
-        verdict, told = NOT_OFFERED, str(problem)
+        verdict, reason = NOT_OFFERED, str(problem)
     except (Broken, AmpereError, OSError) as problem:
-        verdict, told = BROKEN, str(problem)
+        verdict, reason = BROKEN, str(problem)
         candidate.anew()
-    return Outcome(check.name, check.title, verdict, told, time.monotonic() - began)
+    return Outcome(check.name, check.title, verdict, reason, time.monotonic() - began)
 
 
 def _chosen(only: Sequence[str]) -> tuple[Check, ...]:

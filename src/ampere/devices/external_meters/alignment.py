@@ -1,4 +1,15 @@
-"""Two clocks, one load: where a pattern of work and rest is in a log, and how one clock follows the other."""
+"""Aligning two clocks by a load: where a pattern of work and rest is in a log, and how one clock follows the other.
+
+    device   _##_#_##__#_              its own seconds
+    log      ...._##_#_##__#_....      another clock, started at another time, a little faster or slower
+
+    log seconds = offset + rate x device seconds        each pattern gives an offset, several give the rate
+
+In a log that was exported after the run, several patterns are found together, though each looks like every other:
+
+    device   |P|.........|P|...................|P|
+    log   .....|P|.........|P|...................|P|...   likeness of one pattern everywhere, added at these distances
+"""
 
 from __future__ import annotations
 
@@ -14,33 +25,42 @@ from ampere.core.errors import MeterError
 
 from .log import Log
 
-# Two clocks, one load: where in a log a pattern of work and rest is, and how one clock follows the other.
-#
-# device   _##_#_##__#_      its own seconds, known to it
-# log      ...._##_#_##__#_....      some other clock, started some other time, a little faster or slower
-#
-# log seconds = offset + rate x device seconds        one offset by correlation a pattern; the rate from several
-
 Array = NDArray[np.floating[Any]]
 
-PATTERN = (1, 0, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 1, 1, 0)  # of length 15, unlike itself at every shift
-LEAST_LIKENESS = 0.6  # correlation
-CLEARLY = 1.2  # times as much as anywhere else
+PATTERN = (
+    1,
+    0,
+    1,
+    1,
+    0,
+    0,
+    1,
+    0,
+    0,
+    0,
+    1,
+    1,
+    1,
+    1,
+    0,
+)  # 1 is work, 0 is rest; of length 15, unlike itself at every shift
+LEAST_LIKENESS = 0.6  # correlation of a pattern that counts as found
+CLEARLY = 1.2  # times the correlation anywhere else
 STEPS_A_PART = 40
 MOST_DRIFT = 0.02
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a pattern begins in the log, and how much it looks like it."""
+    """Where a pattern begins in the log, how well it fits, and whether it is clearly the best place."""
 
     began: float
     likeness: float
-    sure: bool
+    certain: bool
 
 
 def place_of(times: Array, watts: Array, ends: Sequence[float], began: float) -> Place | None:
-    """None while the log is not longer than the pattern. `ends` are those of its parts, by the device's clock."""
+    """Where the pattern is in the log; None while the log is shorter. `ends` of its parts are by the device's clock."""
     edges = np.array([began, *ends]) - began
     length, part = edges[-1], edges[-1] / len(PATTERN)
     if len(times) < len(PATTERN) or times[-1] - times[0] < length:
@@ -50,12 +70,12 @@ def place_of(times: Array, watts: Array, ends: Sequence[float], began: float) ->
     best = int(np.argmax(found))
     elsewhere = found[np.abs(starts - starts[best]) > part]
     rival = float(np.max(elsewhere)) if len(elsewhere) else 0.0
-    sure = bool(found[best] >= LEAST_LIKENESS and found[best] > CLEARLY * rival)
-    return Place(_peak(starts, found, best), float(found[best]), sure)
+    certain = bool(found[best] >= LEAST_LIKENESS and found[best] > CLEARLY * rival)
+    return Place(_peak(starts, found, best), float(found[best]), certain)
 
 
 def likeness(times: Array, watts: Array, start: float, edges: Array) -> float:
-    """Correlation of the rows inside with the share of each row's time that was work."""
+    """Correlation of rows that start here with the share of each row's time that the pattern works."""
     first, last = np.searchsorted(times, (start, start + edges[-1]))
     first = max(first, 1)
     if last - first < len(PATTERN):
@@ -69,7 +89,7 @@ def likeness(times: Array, watts: Array, start: float, edges: Array) -> float:
 
 
 def _peak(starts: Array, found: Array, best: int) -> float:
-    """Between the steps of the search: the top of a parabola through three of them."""
+    """The best place between the steps of the search: the top of a parabola through three of them."""
     if not 0 < best < len(starts) - 1:
         return float(starts[best])
     left, top, right = found[best - 1 : best + 2]
@@ -79,19 +99,19 @@ def _peak(starts: Array, found: Array, best: int) -> float:
 
 
 class Clocks:
-    """From the device's seconds to the log's."""
+    """Converts the device's seconds to the log's, from pairs of times that are the same moment."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[float, float]] = []
 
     def due(self, device_seconds: float, every_seconds: float) -> bool:
-        """Whether it is time to compare them again. A device whose clock went back was started anew."""
+        """Whether to align the clocks again. A device whose clock went back was restarted: its pairs are dropped."""
         if self._pairs and device_seconds < self._pairs[-1][0]:
             self._pairs.clear()
         return not self._pairs or device_seconds - self._pairs[-1][0] >= every_seconds
 
     def add(self, device_seconds: float, log_seconds: float) -> None:
-        """What cannot be drift is another clock, of which the pairs before tell nothing."""
+        """Add a pair. If it differs by more than drift, a clock was changed, and earlier pairs are dropped."""
         if self._pairs:
             device, log = device_seconds - self._pairs[-1][0], log_seconds - self._pairs[-1][1]
             if abs(log - device) > MOST_DRIFT * device:
@@ -100,12 +120,12 @@ class Clocks:
 
     @property
     def latest(self) -> float | None:
-        """When they were compared last, by the device's clock."""
+        """When the clocks were last aligned, by the device's clock; None if never."""
         return self._pairs[-1][0] if self._pairs else None
 
     @property
     def rate(self) -> float:
-        """Over all that was seen; within reason, since two patterns close together tell little."""
+        """Log seconds per device second, over all pairs; limited, since two close pairs say little."""
         if len(self._pairs) < 2:
             return 1.0
         device, log = np.array(self._pairs).T
@@ -113,37 +133,33 @@ class Clocks:
         return float(np.clip(slope, 1 - MOST_DRIFT, 1 + MOST_DRIFT))
 
     def in_log(self, device_seconds: float) -> float:
+        """The log's time of a moment of the device's clock."""
         device, log = self._pairs[-1]
         return log + self.rate * (device_seconds - device)
 
 
-# Several patterns of load in a whole log: where they are together, though each looks like every other.
-#
-# given   |P|.........|P|...................|P|            by the device's clock
-# log   .....|P|.........|P|...................|P|...   likeness of one pattern everywhere, added at these distances
-
-STEPS_PER_PART = 8  # of the search; places are told finer afterwards
-USUAL_DRIFT = 1e-3  # crystals are ten times better
-RESTED = 0.4, 0.9  # of a part at rest: the load before it is gone, the next has not come
+STEPS_PER_PART = 8  # of the search; places are refined afterwards
+USUAL_DRIFT = 1e-3  # quartz clocks are ten times better
+RESTED = 0.4, 0.9  # of a part at rest: after the load before it, and before the next
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """log seconds = offset + rate x device seconds"""
+    """How a log's clock follows the device's: log seconds = offset + rate x device seconds."""
 
     offset: float
     rate: float
     likeness: float  # median correlation of the patterns that were found
     found: int
     given: int
-    within_seconds: float  # how far the patterns lie off the line, at most; 0 of one
+    within_seconds: float  # the largest distance of a pattern from the line; 0 for one pattern
 
     def in_log(self, device_seconds: float) -> float:
         return self.offset + self.rate * device_seconds
 
 
 def aligned(log: Log, patterns: Sequence[Sequence[float]]) -> Alignment:
-    """Each pattern is its beginning and the ends of its parts, by the device's clock; in order."""
+    """Align a whole log. Each pattern is its beginning and the ends of its parts, by the device's clock, in order."""
     began = np.array([pattern[0] for pattern in patterns])
     first, radius = _together(log, np.array(patterns[0]) - began[0], began - began[0])
     pairs, alike = [], []
@@ -157,14 +173,16 @@ def aligned(log: Log, patterns: Sequence[Sequence[float]]) -> Alignment:
     device, there = np.array(pairs).T
     rate = float(np.polyfit(device - device[0], there - there[0], 1)[0]) if len(pairs) > 1 else 1.0
     if abs(rate - 1) > MOST_DRIFT:
-        raise MeterError(f"{log.spec.path} runs {rate:.3g} times as fast as the device: name its time's unit")
+        raise MeterError(
+            f"the clock of {log.spec.path} runs {rate:.3g} times as fast as the device's: give the unit of its time column"
+        )
     offset = float(np.mean(there - rate * device))
     within = float(np.max(np.abs(there - rate * device - offset)))
     return Alignment(offset, rate, float(np.median(alike)), len(pairs), len(patterns), within)
 
 
 def watts_at_rest(log: Log, clocks: Alignment, patterns: Sequence[Sequence[float]]) -> float | None:
-    """In the parts of the patterns that the device rested in; None where the log has none of them."""
+    """Watts in the parts of patterns in which the device rested; None where the log covers none of them."""
     rests = []
     for pattern in patterns:
         for works, began, ended in zip(PATTERN, pattern, pattern[1:], strict=False):
@@ -175,24 +193,25 @@ def watts_at_rest(log: Log, clocks: Alignment, patterns: Sequence[Sequence[float
 
 
 def not_seen(log: Log) -> MeterError:
+    """The error for a log that does not show the load."""
     return MeterError(
-        f"the load of the device is not seen in {log.spec.path}: is it the whole recording of this run, of the "
-        "meter that feeds the device, and are its columns and units right?"
+        f"the load of the device does not show in {log.spec.path}: check that it is the whole recording of this run, "
+        "that the meter powers this device, and that its columns and units are right"
     )
 
 
 def _together(log: Log, edges: Array, shifts: Array) -> tuple[float, float]:
-    """Where the first pattern is in the log (or would be, before it), and how far off each may be."""
+    """Where the first pattern is in the log (or would be, before its start), and how far off each may be."""
     times, watts = log.since(0)
     step = float(edges[-1]) / len(PATTERN) / STEPS_PER_PART
     starts = np.arange(times[0], times[-1] - edges[-1], step) if len(times) else np.array([])
     if not len(starts):
-        raise MeterError(f"{log.spec.path} is shorter than the pattern of load: export the whole recording")
+        raise MeterError(f"{log.spec.path} is shorter than the load pattern: export the whole recording")
     everywhere = np.array([likeness(times, watts, start, edges) for start in starts])
     cells = np.rint(shifts / step).astype(int)
     radius = STEPS_PER_PART // 2 + math.ceil(USUAL_DRIFT * float(shifts[-1]) / step)
     near = _largest_within(everywhere, radius)
-    total = np.zeros(len(starts) + cells[-1])  # of where the first begins, from the last one's distance before the log
+    total = np.zeros(len(starts) + cells[-1])  # by where the first pattern begins, which may be before the log
     for cell in cells:
         total[cells[-1] - cell : cells[-1] - cell + len(starts)] += np.maximum(near, 0.0)
     best = int(np.argmax(total))

@@ -1,7 +1,7 @@
-"""A bench meter as a device's meter: the device works by a pattern, and its log shows when that was.
+"""A bench meter as a device's meter: the device works by a pattern, and the meter's log shows when that was.
 
-pattern found in the log -> clocks aligned -> a block's windows by the device's clock -> joules of the same spans there
-      ^__________________ again every few minutes, since clocks drift __________________|
+pattern found in the log -> clocks aligned -> windows by the device's clock -> joules of the same spans in the log
+      ^________________ repeated every few minutes, since clocks drift ________________|
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import MeterError
 from ampere.core.measurement import LOG, Window, windows_from_json
+from ampere.meters.external import NAME as EXTERNAL
 
 from .log import PREFIX, ClockWasSet, Log, LogSpec, busy_watts
 
@@ -24,7 +25,7 @@ SAMPLES_IN_WINDOW = 60
 LEAST_WINDOW_SECONDS = 0.1
 ROWS_IN_PART, LEAST_PART_SECONDS = 4, 0.2  # of the pattern
 ALIGNED_FOR_SECONDS = 180.0
-PATIENCE_SECONDS = 20.0  # for rows that a meter keeps back before it writes them
+PATIENCE_SECONDS = 20.0  # for rows that a meter buffers before it writes them
 PATIENT_ROWS = 5
 LOOK_SECONDS = 0.05
 ATTEMPTS = 3
@@ -35,6 +36,8 @@ Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 class LoggedMeter:
+    """A meter of the host that writes a log; it adds joules to the answers of a worker."""
+
     def __init__(self, log: Log, interval: float, window_seconds: float) -> None:
         self._log, self.interval, self.window_seconds = log, interval, window_seconds
         self._clocks: Clocks | None = None
@@ -42,44 +45,44 @@ class LoggedMeter:
 
     @classmethod
     def of(cls, spec: LogSpec) -> LoggedMeter:
-        """As soon as it has rows enough."""
+        """The meter of a log, as soon as the log has enough rows."""
         log = Log(spec)
         _skip_other_recordings(log)
-        _wait(log, lambda: log.interval is not None, f"{spec.path} does not grow: start the meter's recording")
+        _wait(log, lambda: log.interval is not None, f"{spec.path} is not growing: start the meter's recording")
         interval = log.interval or 0.0
         return cls(log, interval, window_seconds(interval))
 
     @property
     def for_worker(self) -> str:
-        """What a worker is told of it."""
-        return f"outside:{self.window_seconds:g}:{self.interval:g}"
+        """The value of AMPERE_METER for a worker that leaves the reading to this meter."""
+        return f"{EXTERNAL}:{self.window_seconds:g}:{self.interval:g}"
 
     def describe(self) -> dict[str, Any]:
         path, every = self._log.spec.path, self.interval
         scope = f"all that the meter feeds, {path.name}, a row every {every:.3g} s"
-        said = {"name": LOG, "measured": True, "scope": scope}
-        return {**said, "window_seconds": self.window_seconds, "update_seconds": self.interval}
+        described = {"name": LOG, "measured": True, "scope": scope}
+        return {**described, "window_seconds": self.window_seconds, "update_seconds": self.interval}
 
     def around(self, request: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
-        """Asks, and adds the joules of the windows that it tells of; once more where the log failed."""
+        """The answer to a request, with the joules of its windows; repeated where the log failed."""
         if request["do"] not in MEASURES:
-            return self.told(ask(request))
+            return self.completed(ask(request))
         with self._one_at_a_time:
             for left in reversed(range(ATTEMPTS)):
                 try:
                     if request.get("count", True):
                         self.align(ask)
-                    return self.told(ask(request))
+                    return self.completed(ask(request))
                 except ClockWasSet:
                     self._clocks = None
                     if not left:
                         raise
                 except MeterError:
-                    if not left or not self._aligned:  # what was never seen is no passing fault
+                    if not left or not self._aligned:  # a pattern that was never found is not a passing fault
                         raise
         raise AssertionError
 
-    def told(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         """A worker's answer with the joules of its windows, and this meter in the place of `external`."""
         filled = self._named(answer)
         if "target" in answer:
@@ -91,7 +94,7 @@ class LoggedMeter:
         return filled
 
     def _read(self, rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        """The rows of a worker's windows with their joules, where it reports when they were."""
+        """The rows of a worker's windows with their joules, where the worker reports when they began."""
         windows = windows_from_json(rows)
         if any(window.began is None for window in windows) or not windows:
             return [window.to_json() for window in windows]
@@ -99,23 +102,23 @@ class LoggedMeter:
         return [window._replace(joules=watts * window.busy_seconds, began=None).to_json() for window in windows]
 
     def released(self) -> None:
-        """A device that used it is closed; the next one may have another clock."""
+        """Forget the alignment: a device was closed, and the next one may have another clock."""
         with self._one_at_a_time:
             self._clocks = None
 
     def _named(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """With this meter in the place of `outside`."""
+        """The answer with this meter in the place of `external`."""
         if "meter" not in answer:
             return {**answer}
-        if answer["meter"]["name"] != "outside":
+        if answer["meter"]["name"] != EXTERNAL:
             raise MeterError(
-                f"this worker reads {answer['meter']['name']} itself and leaves no meter to this end: start it "
-                f"with AMPERE_METER={self.for_worker}, or reach it over ssh"
+                f"this worker reads its own meter, {answer['meter']['name']}, and leaves none to the host: start the "
+                f"worker with AMPERE_METER={self.for_worker}, or connect to it over ssh"
             )
         return {**answer, "meter": self.describe()}
 
     def align(self, ask: Ask) -> None:
-        """Where it was not done lately: makes the device work by the pattern, and looks for that in the log."""
+        """Align the clocks, if it is due: run the pattern on the device, and find it in the log."""
         from .alignment import PATTERN, Clocks, place_of
 
         self._clocks = self._clocks or Clocks()
@@ -129,14 +132,14 @@ class LoggedMeter:
         while time.monotonic() < until:
             self._log.advance()
             place = place_of(*self._log.since(row), done["ends"], done["began"])
-            if place and place.sure:
+            if place and place.certain:
                 self._clocks.add(done["began"], place.began)
                 return
             likeness = place.likeness if place else 0.0
             time.sleep(max(LOOK_SECONDS, part))
         raise MeterError(
-            f"the load of the device is not seen in {self._log.spec.path} (correlation {likeness:.2f}): does this "
-            "meter feed the device, is its recording written at once, and is the device quiet?"
+            f"the load of the device does not show in {self._log.spec.path} (correlation {likeness:.2f}): check that "
+            "the meter powers this device, that its recording is written at once, and that the device is otherwise idle"
         )
 
     @property
@@ -144,28 +147,28 @@ class LoggedMeter:
         return self._clocks is not None and self._clocks.latest is not None
 
     def _watts(self, windows: Sequence[Window]) -> float:
-        """Joules a busy second, as the worker's own meters report them."""
+        """Joules per busy second of windows, as from a worker's own meter."""
         last = max((window.began or 0.0) + window.wall_seconds for window in windows)
         return busy_watts(self._log, self._waited_for(last), windows)
 
     def _watts_at_rest(self, began: float, ended: float) -> float:
-        """0 is what many a meter tells of a device that does nothing."""
+        """Watts of a span at rest; many meters show 0 for an idle device, so 0 is no error here."""
         clocks = self._waited_for(ended)
         return self._log.mean_watts(clocks.in_log(began), clocks.in_log(ended))
 
     def _waited_for(self, device_seconds: float) -> Clocks:
-        """Until the log has a row after that."""
+        """The aligned clocks, once the log has a row after this moment."""
         assert self._clocks is not None
         last = self._clocks.in_log(device_seconds)
         path = self._log.spec.path
-        _wait(self._log, lambda: self._log.latest > last, f"{path} stopped growing: the meter is gone")
+        _wait(self._log, lambda: self._log.latest > last, f"{path} stopped growing: check that the meter still records")
         if self._log.stepped(self._clocks.in_log(self._clocks.latest or 0.0), last):
-            raise ClockWasSet(f"{path} lacks rows, or its clock was set: let the meter record without a pause")
+            raise ClockWasSet(f"{path} lacks rows, or its clock was changed: let the meter record without a pause")
         return self._clocks
 
 
 def _skip_other_recordings(log: Log) -> None:
-    """Those that ended before, in the same file."""
+    """Read past earlier recordings in the same file."""
     while True:
         try:
             log.advance()
@@ -175,7 +178,7 @@ def _skip_other_recordings(log: Log) -> None:
 
 
 def _wait(log: Log, done: Callable[[], bool], otherwise: str) -> None:
-    """As long as it grows."""
+    """Wait until done, as long as the log keeps growing; MeterError otherwise."""
     patience = max(PATIENCE_SECONDS, PATIENT_ROWS * (log.interval or 0.0))
     until, rows = time.monotonic() + patience, log.advance()
     while not done():
@@ -187,11 +190,12 @@ def _wait(log: Log, done: Callable[[], bool], otherwise: str) -> None:
 
 
 def window_seconds(interval: float) -> float:
+    """How long a window must be for rows at this interval."""
     return max(LEAST_WINDOW_SECONDS, SAMPLES_IN_WINDOW * interval)
 
 
 def part_seconds(interval: float) -> float:
-    """Of the pattern."""
+    """How long each part of the pattern must be for rows at this interval."""
     return max(LEAST_PART_SECONDS, ROWS_IN_PART * interval)
 
 
@@ -202,10 +206,10 @@ def logged_meter(asked: str) -> LoggedMeter | None:
 
 @lru_cache(maxsize=4)
 def _opened(asked: str) -> LoggedMeter:
-    from .deferred import asked_later, later_meter
+    from .deferred import deferred_meter, is_deferred
 
-    if asked_later(asked):
-        return later_meter(asked)
+    if is_deferred(asked):
+        return deferred_meter(asked)
     if asked.startswith(PREFIX):
         return LoggedMeter.of(LogSpec.parse(asked))
     from .phone import PhoneMeter

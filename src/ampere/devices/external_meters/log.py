@@ -1,4 +1,12 @@
-"""The log of a meter: its columns, its rows, read as it grows."""
+"""The log of a meter: how its lines are split, what its columns mean, and its rows, read as it grows.
+
+    Timestamp,Power      the first line may name the columns; it shows what separates them
+    0.000,4.21           tabs separate, else semicolons, else commas, else spaces
+    0,02;4,21            a comma is a decimal mark where tabs or semicolons separate
+    0.050,4.2            a last line without its end is not read yet
+
+A log is named as `log:FILE,time=t:ms,power=P:mW`, or with current and voltage; each is a column and its unit.
+"""
 
 from __future__ import annotations
 
@@ -20,34 +28,29 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
-# Lines of a log as cells: the first line tells what separates them, and every other has as many.
-#
-# 0.02,4.21      tabs separate, else semicolons, else commas, else spaces
-# 0,02;4,21      a comma is a decimal one where tabs or semicolons separate
-
 SEPARATORS = ("\t", ";", ",")
 QUOTED = re.compile(r'"[^"]*"')
 
 
 class Cut:
-    """How the lines of one log are cut. What is no line of it is a ValueError that says why."""
+    """Splits the lines of one log into cells; a ValueError says why a line does not fit."""
 
     def __init__(self, first: str) -> None:
         bare = QUOTED.sub("", first)
         self._separator = next((mark for mark in SEPARATORS if mark in bare), None)
-        self._decimal = "." if self._separator == "," else None  # until a number tells
+        self._decimal = "." if self._separator == "," else None  # until a number shows it
         self._count = len(self._cells(first))
 
     def cells(self, line: str) -> list[str]:
         found = self._cells(line)
         if len(found) != self._count:
-            raise ValueError(f"has {len(found)} cells and the first line {self._count}")
+            raise ValueError(f"has {len(found)} cells, but the first line has {self._count}")
         return found
 
     def number(self, cell: str) -> float:
         mark = next((mark for mark in ",." if mark in cell), self._decimal)
         if self._decimal not in (None, mark):
-            raise ValueError("has another decimal mark than the lines before")
+            raise ValueError("has a different decimal mark from the lines before")
         try:
             number = float(cell.replace(",", "."))
         except ValueError:
@@ -72,8 +75,6 @@ class Cut:
         return [cell.strip() for cell in next(csv.reader([line], delimiter=self._separator, skipinitialspace=True))]
 
 
-# What a log's columns mean: `FILE,time=t:ms,power=P:mW`, or current and voltage, each a column and its unit.
-
 PREFIX = "log:"
 UNITS = {
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "iso": 1.0},
@@ -88,7 +89,7 @@ SHAPE = f"{PREFIX}FILE,time=COLUMN,power=COLUMN"
 
 @dataclass(frozen=True)
 class Column:
-    """By its name in the first line, or by its number from 1; `volts` may be a fixed number instead."""
+    """A column, by its name in the first line or its number from 1, and its unit."""
 
     name: str
     unit: str
@@ -97,6 +98,8 @@ class Column:
 
 @dataclass(frozen=True)
 class LogSpec:
+    """A log file, and which of its columns are time, power, current and voltage."""
+
     path: Path
     columns: dict[str, Column]
     fixed_volts: float | None = None  # voltage=5V, where the supply's is known and not logged
@@ -108,13 +111,13 @@ class LogSpec:
         for setting in settings:
             what, _, column = setting.partition("=")
             if what not in UNITS or not column:
-                raise UsageError(f"{setting!r} is no column of a log: write it as in {EXAMPLE}")
+                raise UsageError(f"{setting!r} does not name a column of a log: write it as in {EXAMPLE}")
             asked[what] = column
         return cls.of(path, asked)
 
     @classmethod
     def of(cls, path: str, asked: Mapping[str, str], examples: str = EXAMPLES) -> LogSpec:
-        """`asked` has for time, power, current, voltage their columns, each with its unit."""
+        """The log at a path; `asked` maps time, power, current and voltage to their columns, each with its unit."""
         columns, volts = {}, None
         for what, column in asked.items():
             if what == "voltage" and (fixed := re.fullmatch(r"(\d+(?:\.\d+)?)V", column)):
@@ -130,7 +133,7 @@ class LogSpec:
 
 
 def asked_as(meter: str) -> str:
-    """What AMPERE_METER must be for a meter of this name."""
+    """The value of AMPERE_METER for a meter of this name."""
     return SHAPE if meter == LOG else meter
 
 
@@ -139,23 +142,23 @@ def _column(what: str, text: str) -> Column:
     if ":" in text and text.rpartition(":")[2] in UNITS[what]:
         name, _, unit = text.rpartition(":")
     elif ":" in text:
-        raise UsageError(f"{text!r} has no unit of {what}: one of {', '.join(UNITS[what])}")
+        raise UsageError(f"{text!r} has no unit of {what}: use one of {', '.join(UNITS[what])}")
     return Column(name, unit, UNITS[what][unit])
 
-
-# From a line of a log to a time and watts, by the columns that the user named.
 
 ISO_WITH_SPACE = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:)")
 
 
 class Columns:
+    """Reads time and watts from a line, by the columns that the user named."""
+
     def __init__(self, spec: LogSpec, first: str) -> None:
         first = _plain(first)
         self._spec, self._cut = spec, Cut(first)
         self._places, self.named = self._found(self._cut.cells(first))  # and whether the first line names them
 
     def row(self, line: str) -> tuple[float, float]:
-        """Seconds and watts; a ValueError says why it is none."""
+        """Seconds and watts of a line; a ValueError says why it has none."""
         try:
             cells = self._cut.cells(_plain(line))
             return self._seconds(cells), self._watts(cells)
@@ -170,7 +173,7 @@ class Columns:
             return {what: int(column.name) - 1 for what, column in asked.items()}, not self._cut.is_number(names[-1])
         missing = [column.name for column in asked.values() if column.name not in names]
         raise MeterError(
-            f"{self._spec.path} has no column {', '.join(missing)}; its first line is {', '.join(names)[:80]!r}"
+            f"{self._spec.path} has no column {', '.join(missing)}: its first line is {', '.join(names)[:80]!r}"
         )
 
     def _seconds(self, cells: list[str]) -> float:
@@ -180,7 +183,7 @@ class Columns:
         try:
             return datetime.fromisoformat(text).timestamp()
         except ValueError:
-            raise ValueError("has no time as ISO 8601 writes it") from None
+            raise ValueError("has no time in the format of ISO 8601") from None
 
     def _watts(self, cells: list[str]) -> float:
         if "power" in self._spec.columns:
@@ -196,24 +199,20 @@ def _plain(line: str) -> str:
     return ISO_WITH_SPACE.sub(r"\1T\2", line.lstrip("#").strip(" "))
 
 
-# A log that is still being written: rows of a time and watts, read as they come.
-#
-# Timestamp,Power      the first line may name the columns; it tells what separates them
-# 0.000,4.21
-# 0.050,4.2            a last line that is not ended is not read yet
-
 GAP = 5.0  # times the usual interval: rows are missing
-ROWS_TO_TELL = 8
+ROWS_FOR_INTERVAL = 8
 LONGEST_PAUSE_SECONDS = 3600.0  # between rows by one clock
-STEP_SECONDS = 1.0  # without a row: nobody knows whether the meter paused or its clock was set
+STEP_SECONDS = 1.0  # without a row: either the meter paused or its clock was changed
 BYTE_ORDER_MARK = "\ufeff"
 
 
 class ClockWasSet(MeterError):
-    """The log's time went back, or far ahead: what it was aligned with before does not hold any more."""
+    """The log's time went back, or far ahead: an earlier alignment no longer holds."""
 
 
 class Log:
+    """A log that may still be written: times and watts of its rows."""
+
     def __init__(self, spec: LogSpec) -> None:
         self.spec = spec
         self._place, self._number = 0, 0
@@ -223,11 +222,11 @@ class Log:
         self._arrays: tuple[Array, Array] | None = None
 
     def advance(self) -> int:
-        """Reads what was written since; how many rows there are now."""
+        """Read what was written since the last call; returns the number of rows."""
         try:
             with open(self.spec.path, "rb") as file:
                 if file.seek(0, 2) < self._place:
-                    raise MeterError(f"{self.spec.path} became shorter: let the meter append to it, and start again")
+                    raise MeterError(f"{self.spec.path} became shorter: let the meter append to it, and start over")
                 file.seek(self._place)
                 new = file.read()
         except OSError as problem:
@@ -242,8 +241,8 @@ class Log:
 
     @property
     def interval(self) -> float | None:
-        """The usual seconds between rows; None of too few rows."""
-        if len(self._times) < ROWS_TO_TELL:
+        """The usual seconds between rows; None while there are too few rows."""
+        if len(self._times) < ROWS_FOR_INTERVAL:
             return None
         import numpy as np
 
@@ -251,9 +250,11 @@ class Log:
 
     @property
     def latest(self) -> float:
+        """The time of the last row."""
         return self._times[-1] if self._times else float("-inf")
 
     def since(self, row: int) -> tuple[Array, Array]:
+        """Times and watts from this row on."""
         import numpy as np
 
         if self._arrays is None or len(self._arrays[0]) != len(self._times):
@@ -262,7 +263,7 @@ class Log:
         return times[row:], watts[row:]
 
     def covers(self, began: float, ended: float) -> bool:
-        """Whether there are rows before, after, and all the time between."""
+        """Whether the log has rows before, after, and throughout this span."""
         import numpy as np
 
         times, _ = self.since(0)
@@ -272,7 +273,7 @@ class Log:
         return bool(np.max(np.diff(times[first - 1 : last + 1])) <= GAP * (self.interval or np.inf))
 
     def stepped(self, began: float, ended: float) -> bool:
-        """Whether its time may have been set between."""
+        """Whether the log's clock may have been changed during this span."""
         import numpy as np
 
         times, _ = self.since(0)
@@ -280,13 +281,13 @@ class Log:
         return bool(np.max(np.diff(inside), initial=0.0) > max(STEP_SECONDS, GAP * (self.interval or 0.0)))
 
     def mean_watts(self, began: float, ended: float) -> float:
-        """Over a span of the log's own time, each row standing for the time since the one before it."""
+        """Mean power over a span of the log's time; each row is the power since the row before it."""
         import numpy as np
 
         times, watts = self.since(0)
         first, last = int(np.searchsorted(times, began)), int(np.searchsorted(times, ended))
         if first == 0 or last == len(times):
-            raise MeterError(f"{self.spec.path} does not cover a window that was measured: let the recording go on")
+            raise MeterError(f"{self.spec.path} does not cover a window that was measured: let the recording continue")
         around = times[first - 1 : last + 1]
         if np.max(np.diff(around)) > GAP * (self.interval or np.inf):
             raise MeterError(f"{self.spec.path} lacks rows in the middle of a window: measure again")
@@ -307,22 +308,20 @@ class Log:
         self._add(time, watts)
 
     def _add(self, time: float, watts: float) -> None:
-        """Rows by a clock that was set since are forgotten."""
+        """Add a row; if the clock was changed, rows before it are dropped."""
         ahead = time - self._times[-1] if self._times else 1.0
         if not 0 < ahead <= LONGEST_PAUSE_SECONDS:
             self._times, self._watts, self._arrays = [], [], None
         self._times.append(time)
         self._watts.append(watts)
         if ahead <= 0:
-            raise ClockWasSet(f"{self.spec.path}, line {self._number}: time goes back; start a new recording")
+            raise ClockWasSet(f"{self.spec.path}, line {self._number}: time goes back: start a new recording")
         if ahead > LONGEST_PAUSE_SECONDS:
             raise ClockWasSet(
-                f"{self.spec.path}, line {self._number}: time jumps {ahead:.3g} s ahead, as where a clock was set: "
-                "keep the rows of one recording, and name the time's unit"
+                f"{self.spec.path}, line {self._number}: time jumps {ahead:.3g} s ahead, as if a clock was changed: "
+                "keep the rows of one recording, and give the unit of its time column"
             )
 
-
-# Joules of a device's windows, in the log of a meter whose clock is another one.
 
 SAME_SECONDS = 1e-3
 
@@ -337,11 +336,11 @@ class Following(Protocol):
 
 
 def busy_watts(log: Log, clocks: Following, windows: Sequence[Window]) -> float:
-    """Joules a busy second of windows that say when they began."""
+    """Joules per busy second of windows that say when they began."""
     places = _joined([(clocks.in_log(began), clocks.in_log(ended)) for began, ended in map(span, windows)])
     joules = sum(log.mean_watts(began, ended) * (ended - began) for began, ended in places) / clocks.rate
     if not joules > 0:
-        raise MeterError(f"{log.spec.path} has {joules:.3g} J of training: check its columns and units")
+        raise MeterError(f"{log.spec.path} shows {joules:.3g} J for training: check its columns and units")
     return joules / sum(window.busy_seconds for window in windows)
 
 
@@ -352,7 +351,7 @@ def span(window: Window) -> tuple[float, float]:
 
 
 def _joined(places: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Windows that follow each other at once, as one: steps of the yardstick are shorter than a row."""
+    """Spans with those that follow each other directly joined: a yardstick step is shorter than a row."""
     joined = [places[0]]
     for began, ended in places[1:]:
         if began - joined[-1][1] < SAME_SECONDS:

@@ -1,4 +1,13 @@
-"""A phone behind adb: its battery as the meter of the worker that runs on it."""
+"""A phone behind adb: its battery as the meter of the worker that runs on it.
+
+    dumpsys battery         AC powered: false    USB powered: true    status: 2    voltage: 4012 (mV)
+    current_now: -412345    from sysfs, in uA or mA depending on the driver; not every phone lets a shell read it
+
+    the phone's battery --adb--> rows by this machine's clock       the worker on the phone: windows by its own clock
+                                       \\____ the worker reports its time: both clocks at one moment ____/
+
+adb is reached through adbutils (pip install 'ampere-energy[phone]').
+"""
 
 from __future__ import annotations
 
@@ -7,7 +16,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,11 +26,6 @@ from ampere.meters.battery import Driver
 
 from .bench import ALIGNED_FOR_SECONDS, PHONE, Ask, LoggedMeter
 from .log import Log, LogSpec
-
-# What a phone says of its battery, as text: watts, or why they tell nothing.
-#
-# dumpsys battery         AC powered: false    USB powered: true    status: 2    voltage: 4012 (mV)
-# current_now: -412345    of sysfs, uA or mA as the driver likes; a shell may not read it on every phone
 
 FOLDER = "/sys/class/power_supply/battery"
 COMMAND = "dumpsys battery; " + "; ".join(
@@ -34,27 +38,29 @@ CURRENTS, VOLTAGES = ("current_now", "current now"), ("voltage_now", "voltage")
 
 
 def watts_in(text: str, driver: Driver) -> float:
-    said = dict(_pairs(text))
-    refuse_unless_discharging(said)
-    current, voltage = _first(said, CURRENTS), _first(said, VOLTAGES)
+    """The watts in what a phone reports of its battery; MeterError where they do not show what it draws."""
+    reported = dict(_pairs(text))
+    refuse_unless_discharging(reported)
+    current, voltage = _first(reported, CURRENTS), _first(reported, VOLTAGES)
     if current is None or voltage is None:
-        raise MeterError("the phone tells no current of its battery over adb: take a meter on the bench")
+        raise MeterError("the phone does not report its battery's current over adb: use a bench meter")
     return driver.watts(abs(current), abs(voltage))
 
 
-def refuse_unless_discharging(said: dict[str, str]) -> None:
-    if any(SET_BY_HAND in name for name in said):
-        raise MeterError("what the phone says of its charger was set by hand: adb shell dumpsys battery reset")
-    feeders = [name for name in FEEDERS if said.get(f"{name} powered") == "true"]
+def refuse_unless_discharging(reported: dict[str, str]) -> None:
+    """Raise unless the battery alone powers the phone."""
+    if any(SET_BY_HAND in name for name in reported):
+        raise MeterError("the phone's charger status was set by hand: run `adb shell dumpsys battery reset`")
+    feeders = [name for name in FEEDERS if reported.get(f"{name} powered") == "true"]
     if feeders:
         raise MeterError(
-            f"the phone is charged ({feeders[0]}), so its battery tells nothing of what it draws: pull the cable and "
-            "reach it over Wi-Fi (adb tcpip 5555, then adb connect PHONE:5555)"
+            f"the phone is being charged ({feeders[0]}), so its battery does not show what it draws: unplug the cable "
+            "and connect over Wi-Fi (adb tcpip 5555, then adb connect PHONE:5555)"
         )
-    status = said.get("status", "")
+    status = reported.get("status", "")
     if status != DISCHARGING:
         raise MeterError(
-            f"the phone's battery says it is {STATUSES.get(status, 'nothing')}, not discharging: unplug it"
+            f"the status of the phone's battery is {STATUSES.get(status, 'missing')}, not discharging: unplug it"
         )
 
 
@@ -63,12 +69,10 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(name.strip(), value.strip()) for name, _, value in cut]
 
 
-def _first(said: dict[str, str], names: tuple[str, ...]) -> int | None:
-    numbers = (said[name] for name in names if name in said)
+def _first(reported: dict[str, str], names: tuple[str, ...]) -> int | None:
+    numbers = (reported[name] for name in names if name in reported)
     return next((int(text) for text in numbers if text.lstrip("-").isdigit()), None)
 
-
-# A phone behind adb, read through adbutils (pip install 'ampere-energy[phone]').
 
 READY = "device"
 STATES = {"unauthorized": "allow this computer on its screen", "offline": "plug it in again, or adb reconnect"}
@@ -76,42 +80,42 @@ ANSWER_SECONDS, LOOK_SECONDS = 5.0, 0.2
 
 
 class Phone:
+    """An Android phone that adb sees."""
+
     def __init__(self, serial: str = "") -> None:
-        """The only one that is there, unless its serial number is given."""
+        """Connect to the phone with this serial number, or else to the only one."""
         self._adb = _client()
-        known = {info.serial: info.state for info in _told(self._adb.list)}
+        known = {info.serial: info.state for info in _ask(self._adb.list)}
         ready = [name for name in known if known[name] == READY and serial in ("", name)]
         if serial in known and not ready:
             raise MeterError(
-                f"the phone {serial} is {known[serial]}: {STATES.get(known[serial], 'wait until it is up')}"
+                f"the phone {serial} is {known[serial]}: {STATES.get(known[serial], 'wait until it is ready')}"
             )
         if len(ready) != 1:
             there = f"adb sees {', '.join(known) or 'no phone'}"
-            raise MeterError(f"{there}: connect one, and name it where there are several, as in --meter adb:SERIAL")
+            raise MeterError(f"{there}: connect one, and if there are several name one, as in --meter adb:SERIAL")
         self.serial, self._driver = ready[0], Driver()
         self._device = self._adb.device(self.serial)
-        self.model = str(self._said("getprop ro.product.model")).strip() or "Android phone"
+        self.model = self._shell("getprop ro.product.model").strip() or "Android phone"
 
     def watts(self) -> float:
-        return watts_in(self._said(COMMAND), self._driver)
+        return watts_in(self._shell(COMMAND), self._driver)
 
-    def _said(self, command: str) -> str:
-        return str(_told(lambda: self._device.shell(command, timeout=ANSWER_SECONDS)))
+    def _shell(self, command: str) -> str:
+        return str(_ask(lambda: self._device.shell(command, timeout=ANSWER_SECONDS)))
 
 
 def phones_found() -> list[dict[str, Any]]:
-    """For a list of meters; nothing is started for it, so only where an adb server runs already."""
+    """Phones for a list of meters; empty unless an adb server is running, since none is started for it."""
     if find_spec("adbutils") is None or not _server_runs():
         return []
     try:
-        return [_described(info.serial) for info in _told(_client().list)]
-    except MeterError as problem:  # a server that is out of its mind says nothing of other meters
+        return [_described(info.serial) for info in _ask(_client().list)]
+    except MeterError as problem:  # a failing server must not hide other meters
         return [{"name": PHONE, "problem": str(problem), "check": None}]
 
 
 def _described(serial: str) -> dict[str, Any]:
-    pass
-
     found: dict[str, Any] = {"name": f"adb:{serial}", "problem": None, "check": None}
     try:
         phone = Phone(serial)
@@ -135,32 +139,27 @@ def _client() -> Any:
     try:
         import adbutils
     except ImportError:
-        raise MeterError("adb is read through adbutils: pip install 'ampere-energy[phone]'") from None
+        raise MeterError("adbutils is not installed: pip install 'ampere-energy[phone]'") from None
     return adbutils.AdbClient(socket_timeout=ANSWER_SECONDS)
 
 
-def _told(ask: Any) -> Any:
-    """adbutils raises errors of its own, and those of sockets and of starting a server."""
+def _ask(question: Callable[[], Any]) -> Any:
+    """The answer of adb, or a MeterError: adbutils raises many kinds of errors."""
     try:
-        return ask()
+        return question()
     except Exception as problem:
         line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
         raise MeterError(
-            f"adb does not answer ({line}): is the phone connected, and does `adb devices` show it?"
+            f"adb does not answer ({line}): check that the phone is connected and that `adb devices` lists it"
         ) from None
 
 
-# A phone's battery as the meter of the worker on it.
-#
-# the phone's battery --adb--> rows by this machine's clock       the worker on the phone: windows by its own clock
-#                                    \____ the worker is asked for its time: both clocks at one moment ____/
-
 SAMPLES_IN_WINDOW = 60
-EVERY_SECONDS = 1.0  # asking costs the phone something, and its gauge is hardly faster
+EVERY_SECONDS = 1.0  # asking costs the phone energy, and its gauge is hardly faster
 
 
 class PhoneRows(Log):
-    """A log that a thread writes by asking the phone."""
+    """A log whose rows a thread reads from the phone."""
 
     def __init__(self, phone: Phone) -> None:
         super().__init__(LogSpec(Path(f"adb:{phone.serial}"), {}))
@@ -173,7 +172,7 @@ class PhoneRows(Log):
         return EVERY_SECONDS
 
     def start(self) -> None:
-        """Also after a sample that failed: what was wrong then may be over."""
+        """Start the thread; also again after a failed sample, whose cause may be gone."""
         if self._thread is None or self._problem or not self._thread.is_alive():
             self._problem = ""
             self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -201,16 +200,19 @@ class PhoneRows(Log):
 
 
 class PhoneMeter(LoggedMeter):
+    """The battery of a phone, read over adb by the host."""
+
     def __init__(self, serial: str = "") -> None:
         phone = Phone(serial)
-        phone.watts()  # or says why not
-        self._rows, self._said = PhoneRows(phone), described(phone)
+        phone.watts()  # raises where it cannot be read
+        self._rows, self._described = PhoneRows(phone), described(phone)
         super().__init__(self._rows, EVERY_SECONDS, SAMPLES_IN_WINDOW * EVERY_SECONDS)
 
     def describe(self) -> dict[str, Any]:
-        return dict(self._said)
+        return dict(self._described)
 
     def align(self, ask: Ask) -> None:
+        """Pair both clocks at one moment, if it is due; no pattern is needed."""
         from .alignment import Clocks
 
         self._rows.start()
@@ -223,11 +225,12 @@ class PhoneMeter(LoggedMeter):
 
 
 def _time_of(ask: Ask) -> float:
-    told: Mapping[str, Any] = ask({"do": "load", "pattern": [0], "seconds": 1e-3})
-    return float(told["ends"][-1])
+    answer: Mapping[str, Any] = ask({"do": "load", "pattern": [0], "seconds": 1e-3})
+    return float(answer["ends"][-1])
 
 
 def described(phone: Phone) -> dict[str, Any]:
+    """The description of a phone's battery as a meter."""
     return {
         "name": PHONE,
         "measured": True,

@@ -1,4 +1,4 @@
-"""Devices without hardware: physically argued models of the paper's five, each of which knows its own truth."""
+"""Devices without hardware: physical models of the paper's five devices, whose true costs are known."""
 
 from .device import SimulatedWorker
 from .parts import PARTS

@@ -1,4 +1,4 @@
-"""A device's body in time: a clock that only its work moves, warmth, a governor, drift, and other programs."""
+"""How a simulated device changes over time: its clock, temperature, governor, drift, and other programs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import NamedTuple
 from .parts import Part
 from .physics import Cost
 
-TICK_SECONDS = 0.5  # how often the governor looks
-COOLER_BY = 2.0  # kelvin below the limit, from where on the clock rises again
-DRIFT_SECONDS = 60.0  # over which the speed forgets what it was
+TICK_SECONDS = 0.5  # how often the governor decides
+COOLER_BY = 2.0  # kelvin below the limit at which the clock rises again
+DRIFT_SECONDS = 60.0  # time constant of the drift
 
 
 class SimulatedWindow(NamedTuple):
+    """A span of training steps, with its true cost."""
+
     steps: int
     seconds: float
     joules: float
@@ -23,11 +25,13 @@ class SimulatedWindow(NamedTuple):
 
 
 class Body:
+    """The state of a simulated device; its time advances only while it works."""
+
     def __init__(self, part: Part, rng: Random) -> None:
         self.part, self._rng = part, rng
         self.now = 0.0  # simulated seconds
-        self.kelvin = 0.0  # above the surroundings
-        self._step = 0  # of the governor's clocks
+        self.kelvin = 0.0  # above ambient temperature
+        self._step = 0  # index of the governor's clock
         self._drift = 0.0
 
     @property
@@ -35,7 +39,7 @@ class Body:
         return self.part.cooling.clocks[self._step] if self.part.cooling else 1.0
 
     def train(self, cost_at: Callable[[float], Cost], steps: int) -> SimulatedWindow:
-        """So many steps, each of which costs what it costs at the clock of the moment."""
+        """Train for so many steps, each at the cost of the current clock."""
         done, seconds, joules, throttled = 0, 0.0, 0.0, False
         while done < steps:
             cost = cost_at(self.clock)
@@ -57,7 +61,7 @@ class Body:
         return Cost(seconds, joules)
 
     def _pass(self, seconds: float, watts: float) -> None:
-        """Time goes by at some power."""
+        """Let time pass at a power: temperature, clock and drift follow."""
         self.now += seconds
         kept = math.exp(-seconds / DRIFT_SECONDS)
         self._drift = kept * self._drift + self._rng.gauss(0.0, self.part.drift) * math.sqrt(1 - kept**2)
@@ -73,9 +77,10 @@ class Body:
 
 
 def read(part: Part, window: SimulatedWindow, rng: Random, settled: bool = False) -> float:
-    """The joules that the counter tells of a window: late at both ends, in steps, with noise.
+    """The joules that the counter reads for a window: late at both ends, in steps, with noise.
 
-    Where the same load began well before the window, what is late tells the same power: only steps and noise are left.
+    With `settled` the same load began well before the window, so a late reading shows the same power: only steps and
+    noise remain.
     """
     counter = part.counter
     watts = window.joules / window.seconds

@@ -1,4 +1,4 @@
-"""A simulated device stands in for a worker: it trains nothing, and answers from physics and a clock of its own.
+"""A simulated device in the place of a worker: it trains nothing, and answers from physics and its own clock.
 
 y y y  T T T T  y y y  T T T T  y y y      windows of the yardstick and of the target in turn, each as long as
                                            the counter needs; joules are read by window, as from a real counter
@@ -27,11 +27,13 @@ from .parts import PARTS, Part
 from .physics import Cost, Truth, footprint, stage_of, truth_of
 
 PAIRS = 3  # windows of the target in a block
-BUILD_SECONDS = 0.05  # to make a network ready, before its first step
+BUILD_SECONDS = 0.05  # to build a network, before its first step
 LEAST_YARDSTICKS = 5
 
 
 class SimulatedWorker:
+    """A worker on a simulated device; a seed repeats everything."""
+
     def __init__(self, name: str, seed: int = 0) -> None:
         self.part: Part = PARTS[name]
         self._rng = Random(f"{name} {seed}")
@@ -55,13 +57,13 @@ class SimulatedWorker:
         }
 
     def identity(self) -> dict[str, Any]:
-        """`id` is not a machine's: no real device is ever taken for a simulated one."""
-        said = self.hello()
-        shown = {key: said[key] for key in ("cpu", "cores", "system", "machine")}
+        """The fingerprint; its `id` cannot be that of a real device."""
+        hello = self.hello()
+        shown = {key: hello[key] for key in ("cpu", "cores", "system", "machine")}
         return {"id": f"simulated-{self.part.name}", **shown, "allocators": ["tuned"]}
 
     def truth(self, network: Network, setup: TrainingSetup | None = None) -> Truth:
-        """What a step of the network really costs, cold and at full clock: nobody else can know."""
+        """The true cost of a step of the network, on a cold device at full clock."""
         return truth_of(self.part, network, setup or TrainingSetup())
 
     def block(
@@ -78,7 +80,7 @@ class SimulatedWorker:
         count: bool = True,
         power: bool = False,
     ) -> Measurement:
-        """Windows are as long as the counter needs, whatever the pairing; "plain" leaves out the yardstick."""
+        """Train with windows as long as the counter needs, whatever the pairing; "plain" leaves out the yardstick."""
         began, setup = self.clock(), setup or TrainingSetup()
         network = network_of(workload)
         self._refuse_what_does_not_fit(network, setup)
@@ -91,11 +93,11 @@ class SimulatedWorker:
         steps = _steps(target, window / PAIRS, math.ceil(iterations / PAIRS))
         if pairing == "plain":
             return self._measurement(network, [self._body.train(target, steps) for _ in range(PAIRS)], [], began)
-        beside = _steps(yardstick, window / (PAIRS + 1), LEAST_YARDSTICKS)
-        yardsticks, targets = [self._body.train(yardstick, beside)], []
+        yardstick_steps = _steps(yardstick, window / (PAIRS + 1), LEAST_YARDSTICKS)
+        yardsticks, targets = [self._body.train(yardstick, yardstick_steps)], []
         for _ in range(PAIRS):
             targets.append(self._body.train(target, steps))
-            yardsticks.append(self._body.train(yardstick, beside))
+            yardsticks.append(self._body.train(yardstick, yardstick_steps))
         return self._measurement(network, targets, yardsticks, began, count=count)
 
     def yardstick(
@@ -106,7 +108,7 @@ class SimulatedWorker:
         power: bool = False,
         count: bool = True,
     ) -> Yardstick:
-        """Its nominal cost; a slow counter is watched for as long as it needs, whatever the seconds."""
+        """Nominal cost of the yardstick; a slow counter is read for as long as it needs, whatever the seconds."""
         cost = self._cost(YARDSTICK, TrainingSetup())
         whole = max(seconds, 2 * self.part.counter.window_seconds if count else 0.0)
         if power:
@@ -123,7 +125,7 @@ class SimulatedWorker:
         )
 
     def close(self) -> None:
-        """Nothing runs."""
+        """Do nothing: no process runs."""
 
     def __enter__(self) -> SimulatedWorker:
         return self
@@ -134,19 +136,19 @@ class SimulatedWorker:
         self.close()
 
     def _cost(self, network: Network, setup: TrainingSetup, stage: str = "step") -> Callable[[float], Cost]:
-        """By the clock of the moment."""
+        """The cost of a step as a function of the clock."""
         if stage == "step":
             return lru_cache(lambda clock: truth_of(self.part, network, setup, clock).total)
         return lru_cache(lambda clock: stage_of(self.part, network, setup, stage, clock))
 
     def _read(self, windows: list[SimulatedWindow], settled: bool = False) -> float:
-        """Joules a step."""
+        """Joules of a step, as the counter reads them."""
         return sum(read(self.part, w, self._rng, settled) for w in windows) / sum(w.steps for w in windows)
 
     def _steady(
         self, network: Network, target: Callable[[float], Cost], yardstick: Callable[[float], Cost], began: float
     ) -> Measurement:
-        """One window of a load that has lasted for a while, as a worker's; yardsticks are only timed."""
+        """One window of a steady load, as a worker measures it; yardsticks are only timed."""
         reading = reading_by(self.part.counter.update_seconds)
         before = self._body.train(yardstick, LEAST_YARDSTICKS)
         self._body.train(target, _steps(target, reading.settling_seconds, 1))
@@ -170,12 +172,12 @@ class SimulatedWorker:
             meter=meter_of(self.part),
             parameters=int(sum(work(layer).parameters for layer in network.layers)),
             elapsed_seconds=self.clock() - began,
-            conditions={"clock": self._body.clock, "kelvin_above_surroundings": self._body.kelvin},
+            conditions={"clock": self._body.clock, "kelvin_above_ambient": self._body.kelvin},
             flags=("throttled",) if any(w.throttled for w in targets) else (),
         )
 
     def _windows(self, trained: list[SimulatedWindow], count: bool, settled: bool) -> tuple[Window, ...]:
-        """Always read, so that the random numbers that follow do not depend on who asks."""
+        """Windows as measured. Joules are always read, so that later random numbers do not depend on `count`."""
         read_joules = [read(self.part, w, self._rng, settled) for w in trained]
         return tuple(
             Window(w.steps, w.seconds, w.seconds, joules if count else None)
@@ -185,16 +187,16 @@ class SimulatedWorker:
     def _refuse_what_does_not_fit(self, network: Network, setup: TrainingSetup) -> None:
         needed = footprint(network, setup)
         if needed > self.part.memory_bytes:
-            asked, there = needed / 1e9, self.part.memory_bytes / 1e9
+            needed_gb, available_gb = needed / 1e9, self.part.memory_bytes / 1e9
             raise VariantDied(
-                f"out of memory ({asked:.1f} GB of {there:.1f} GB on the simulated {self.part.title}); "
-                "smaller channels or batches fit",
+                f"out of memory ({needed_gb:.1f} GB of {available_gb:.1f} GB on the simulated {self.part.title}); "
+                "use fewer channels or a smaller batch",
                 out_of_memory=True,
             )
 
 
 def _around(windows: list[SimulatedWindow]) -> SimulatedWindow:
-    """One reading of many windows that follow each other at once."""
+    """One window around many that follow each other."""
     steps, seconds, joules = (sum(values) for values in list(zip(*windows, strict=True))[:3])
     return SimulatedWindow(int(steps), seconds, joules, any(w.throttled for w in windows))
 
@@ -204,6 +206,7 @@ def _steps(cost: Callable[[float], Cost], seconds: float, least: int) -> int:
 
 
 def meter_of(part: Part) -> Meter:
+    """The simulated meter of a part."""
     counter = part.counter
     return Meter(
         counter.name,

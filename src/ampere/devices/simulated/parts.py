@@ -1,22 +1,23 @@
-"""What simulated devices are made of, and the five devices of the paper."""
+"""The figures of simulated devices, in SI units, and the five devices of the paper.
+
+docs/explanation/simulated-devices.md says where each figure comes from, and what had to be assumed.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# What a simulated device is made of: the figures of a real part, in SI units, and what had to be assumed.
-
 
 @dataclass(frozen=True)
 class Counter:
-    """How energy is read: seldom, in steps, and with noise."""
+    """How energy is read: at intervals, in steps, and with noise."""
 
     name: str
     scope: str
     update_seconds: float
-    resolution_watts: float  # the smallest difference of power that a sample can tell
+    resolution_watts: float  # the smallest difference of power that a sample can show
     noise_watts: float  # standard deviation of one sample
-    samples: int = 60  # in a window: so many make its beginning and its end matter little
+    samples: int = 60  # in a window: enough that its two ends matter little
 
     @property
     def window_seconds(self) -> float:
@@ -25,11 +26,11 @@ class Counter:
 
 @dataclass(frozen=True)
 class Cooling:
-    """A leaky integrator of heat, and a governor that gives up clock steps when it is too warm."""
+    """A leaky integrator of heat, and a governor that lowers the clock when the device is too warm."""
 
     kelvin_per_watt: float
     seconds: float  # time constant
-    limit_kelvin: float  # above the surroundings
+    limit_kelvin: float  # above ambient temperature
     clocks: tuple[float, ...] = (1.0, 0.92, 0.84, 0.76, 0.68, 0.6)
 
 
@@ -45,13 +46,15 @@ class Ridge:
 
 @dataclass(frozen=True)
 class Part:
+    """Everything that decides what training costs on a simulated device."""
+
     name: str
     title: str
     cores: int
     memory_bytes: float
     # arithmetic
     flops: float  # a second, float32, at full clock
-    efficiency: float  # of that, what the library reaches on large products
+    efficiency: float  # the share of it that the library reaches on large products
     tile_out: int  # products are padded to so many output channels ...
     tile_in: int  # ... and so many input channels
     half_rows: float  # rows, outputs and depth of a product at which half of its efficiency is reached
@@ -63,26 +66,24 @@ class Part:
     cache_bandwidth: float
     # overheads
     launch_seconds: float  # to start one operation
-    step_seconds: float  # of a training step, besides its layers
-    fuses: bool  # elementwise operations ride along with the product before them
+    step_seconds: float  # of a training step, in addition to its layers
+    fuses: bool  # elementwise operations are fused with the product before them
     # energy
     static_watts: float  # drawn all the time while training
     joules_per_flop: float
     joules_per_byte: float
     joules_per_cached_byte: float
-    # the world
+    # noise and disturbances
     counter: Counter
     jitter: float = 0.004  # of a window's time, relative
     drift: float = 0.01  # slow change of speed, relative
-    busy_share: float = 0.02  # of the time, something else runs ...
-    busy_slowdown: float = 0.05  # ... and takes so much
+    busy_share: float = 0.02  # share of the time in which something else runs ...
+    busy_slowdown: float = 0.05  # ... and slows training by this share
     busy_watts: float = 0.5
-    luck: float = 0.0  # how far the algorithm that is picked for a shape is from the typical one
+    luck: float = 0.0  # how far the algorithm chosen for a shape is from the typical one
     cooling: Cooling | None = None
     ridge: Ridge | None = None
 
-
-# The five devices of the paper, as parts. docs/SIMULATED-DEVICES.md says where each figure comes from.
 
 GIGA, TERA, MIBI, PICO, MICRO = 1e9, 1e12, 2.0**20, 1e-12, 1e-6
 

@@ -1,4 +1,16 @@
-"""What a layer's operations cost on a simulated device: a roofline with rounded corners."""
+"""What a layer's operations cost on a simulated device: a roofline with rounded corners.
+
+A layer is a list of kernels: products, and values to move. A product multiplies m x k by k x n, `taps` times (the
+places of a convolution's window). Its two gradients are products of the same size with the roles of rows, inputs and outputs
+exchanged.
+
+    arithmetic = padded FLOPs / (peak x utilisation(m, n, k))      memory = missed / bandwidth + hit / cache bandwidth
+    seconds    = the longest of launch, arithmetic and memory, which overlap
+    joules     = static watts x seconds + volts^2 x per FLOP x padded FLOPs + per byte x bytes
+
+Forward data misses the cache where that of one operation does not fit; backward data where all that the network keeps
+for backward does not. So a layer costs a little more in a large network than in a small one.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +27,12 @@ from ampere.core.optimizers import OPTIMIZERS
 
 from .parts import Part, Ridge
 
-# A layer as the operations that a device is told to do, one by one: products, and values to move.
-#
-# A product multiplies m x k by k x n, `taps` times over (the places of a convolution's window). Its two gradients
-# are products of the same size with the roles of rows, inputs and outputs exchanged.
-
-UNKNOWN_WIDTH = 64.0  # of the products inside a module that no table knows
+UNKNOWN_WIDTH = 64.0  # of the products inside an opaque module
 
 
 class Kernel(NamedTuple):
+    """One operation on the device: a product, or values to move."""
+
     m: float = 0.0
     n: float = 0.0
     k: float = 0.0
@@ -35,16 +44,17 @@ class Kernel(NamedTuple):
 
 
 def kernels_of(layer: Layer, optimizer: str) -> Iterator[Kernel]:
+    """The operations of one training step of a layer."""
     yield from PRODUCTS.get(layer.kind, _evenly)(layer)
     for tail in layer.trailing:
         moved = Kernel(values=tail.values_in + tail.values_out, rides=tail.op == "elementwise")
         yield moved
         if tail.backward:
             yield moved._replace(stage="backward")
-    asked = work(layer)
-    if asked.parameter_tensors:
-        each = OPTIMIZERS[optimizer].values_moved * asked.parameters / asked.parameter_tensors
-        yield Kernel(values=each, stage="update", repeats=asked.parameter_tensors)
+    total = work(layer)
+    if total.parameter_tensors:
+        each = OPTIMIZERS[optimizer].values_moved * total.parameters / total.parameter_tensors
+        yield Kernel(values=each, stage="update", repeats=total.parameter_tensors)
 
 
 def _convolution(layer: Layer) -> Iterator[Kernel]:
@@ -73,7 +83,7 @@ def _passes(layer: Layer, rows: float, n: float, k: float, taps: float, values: 
 
 
 def _recurrent(layer: Layer) -> Iterator[Kernel]:
-    """At every place of the sequence, all gates from what comes in and from the state."""
+    """Kernels of a recurrent layer: at every position, all gates from the input and the state."""
     yield from _evenly(layer, GATES[layer.kind] * layer.channels_out, layer.channels_in + layer.channels_out)
 
 
@@ -82,15 +92,15 @@ def _opaque(layer: Layer) -> Iterator[Kernel]:
 
 
 def _evenly(layer: Layer, n: float = 0.0, k: float = 0.0) -> Iterator[Kernel]:
-    """All other kinds: what they ask for in all, divided among the operations that they start."""
-    asked = work(layer)
-    count = max(1.0, float(asked.launches))
-    if not asked.flops and not asked.values:
+    """Kernels of any other kind: its total work, divided among the operations that it launches."""
+    total = work(layer)
+    count = max(1.0, float(total.launches))
+    if not total.flops and not total.values:
         return
     n, k = n or float(layer.channels_out), k or float(layer.channels_in)
-    rows = asked.flops / (2 * n * k * count)
-    values = (asked.values + asked.weights) / count
-    share = 0.5 if layer.backward else 0.0  # of the operations, those that run backward
+    rows = total.flops / (2 * n * k * count)
+    values = (total.values + total.weights) / count
+    share = 0.5 if layer.backward else 0.0  # of the operations that run backward
     for stage, repeats in (("forward", count * (1 - share)), ("backward", count * share)):
         if repeats:
             yield Kernel(rows, n if rows else 0.0, k if rows else 0.0, 1.0, values, stage, repeats)
@@ -106,20 +116,13 @@ PRODUCTS: dict[str, Callable[[Layer], Iterator[Kernel]]] = {
 }
 
 
-# What an operation costs: a roofline with rounded corners, and joules that follow work and bytes, not only time.
-#
-#     arithmetic = padded FLOPs / (peak x utilisation(m, n, k))      memory = missed / bandwidth + hit / cache bandwidth
-#     seconds    = the longest of launch, arithmetic and memory, which overlap
-#     joules     = static watts x seconds + volts^2 x per FLOP x padded FLOPs + per byte x bytes
-#
-# Forward data is missed where one operation's does not fit the cache; backward data where all that the network keeps
-# for backward does not: so a layer costs a little more in a large network than in a small one.
-
 STAGES = ("forward", "backward", "update")
-ROUNDNESS = 3.0  # of the corners where one bound takes over from another
+ROUNDNESS = 3.0  # of the corners where another bound becomes the longest
 
 
 class Cost(NamedTuple):
+    """Seconds and joules of a step, layer or kernel."""
+
     seconds: float
     joules: float
 
@@ -128,7 +131,7 @@ class Cost(NamedTuple):
 
 
 class Truth(NamedTuple):
-    """What every layer really costs at full clock, and what a step costs besides; they sum to the total."""
+    """The true cost of every layer, and of a step in addition to its layers; they sum to the total."""
 
     layers: tuple[Cost, ...]
     step: Cost
@@ -142,7 +145,7 @@ class Truth(NamedTuple):
 
 
 def truth_of(part: Part, network: Network, setup: TrainingSetup, clock: float = 1.0) -> Truth:
-    """By layer. What every one costs depends a little on the network it is in."""
+    """The true costs of a network, layer by layer; each depends a little on the network around it."""
     kept = footprint(network, setup)
     known: dict[Layer, Cost] = {}
     for layer in network.layers:
@@ -153,7 +156,7 @@ def truth_of(part: Part, network: Network, setup: TrainingSetup, clock: float = 
 
 
 def footprint(network: Network, setup: TrainingSetup) -> float:
-    """Bytes that forward leaves for backward."""
+    """Bytes that the forward pass keeps for the backward pass."""
     forward = (
         k.values * k.repeats for x in network.layers for k in kernels_of(x, setup.optimizer) if k.stage == "forward"
     )
@@ -161,7 +164,7 @@ def footprint(network: Network, setup: TrainingSetup) -> float:
 
 
 def stage_of(part: Part, network: Network, setup: TrainingSetup, stage: str, clock: float = 1.0) -> Cost:
-    """One stage timed by itself: it waits for the device, and finds nothing of the stage before in the cache."""
+    """The cost of a stage timed alone: it waits for the device, and finds the cache empty."""
     cold, waiting = math.inf, part.step_seconds / 2
     total = Cost(waiting, part.static_watts * waiting)
     for layer in network.layers:
@@ -179,6 +182,7 @@ def _layer_cost(
 
 
 def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, clock: float) -> Cost:
+    """Seconds and joules of one operation."""
     padded, arithmetic = _arithmetic(part, kernel, clock)
     moved = kernel.values * bytes_per_value
     set_size = max(kept, moved) if kernel.stage == "backward" else moved
@@ -192,14 +196,14 @@ def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, c
 
 
 def _arithmetic(part: Part, kernel: Kernel, clock: float) -> tuple[float, float]:
-    """FLOPs as the units see them, and the seconds they take."""
+    """FLOPs after padding to the tiles of the hardware, and the seconds they take."""
     if not kernel.m:
         return 0.0, 0.0
     m, n, depth = kernel.m, kernel.n, kernel.k * kernel.taps
     padded = 2 * m * _padded(n, part.tile_out) * _padded(kernel.k, part.tile_in) * kernel.taps
     filled = m / (m + part.half_rows) * n / (n + part.half_out) * depth / (depth + part.half_depth)
-    strange = _ridge(part.ridge, kernel) * (1 + part.luck * _luck(part, kernel))
-    return padded, padded * strange / (part.flops * clock * part.efficiency * filled)
+    slower = _ridge(part.ridge, kernel) * (1 + part.luck * _luck(part, kernel))
+    return padded, padded * slower / (part.flops * clock * part.efficiency * filled)
 
 
 def _padded(channels: float, tile: int) -> float:
@@ -214,10 +218,10 @@ def _ridge(ridge: Ridge | None, kernel: Kernel) -> float:
 
 
 def _luck(part: Part, kernel: Kernel) -> float:
-    """Between -1 and 1, always the same for the same shape: which algorithm the library happens to pick."""
+    """A number from -1 to 1, fixed for each shape: the algorithm that the library happens to choose."""
     return zlib.crc32(repr((part.name, kernel[:4])).encode()) / 2**31 - 1
 
 
 def _volts(clock: float) -> float:
-    """Relative; a lower clock needs less."""
+    """Relative voltage: a lower clock needs less."""
     return 0.6 + 0.4 * clock

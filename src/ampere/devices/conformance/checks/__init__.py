@@ -1,1 +1,1 @@
-"""What is looked at, one topic a file; each has a table of CHECKS."""
+"""The checks of a worker, one topic in each file with its table of CHECKS."""

@@ -1,4 +1,4 @@
-"""Blocks: trained for real, with every figure, and figures that agree with each other and with the clock."""
+"""Checks of blocks: they are really trained, and every figure agrees with the others and with the clock."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ QUICK = {"iterations": 6, "warmup": 2}
 
 
 def linear(channels_in: int, channels_out: int, rows: int = 32, **more: Any) -> dict[str, Any]:
+    """A linear layer as a request describes it."""
     return {
         "kind": "linear",
         "config": {"lead": [rows], "bias": True},
@@ -30,11 +31,12 @@ def linear(channels_in: int, channels_out: int, rows: int = 32, **more: Any) -> 
 
 
 def workload(*layers: dict[str, Any], rows: int = 32) -> dict[str, Any]:
+    """A workload of described layers."""
     return {"layers": {"format": 1, "name": "", "batch": rows, "layers": list(layers), "notes": []}}
 
 
 def perceptron(rows: int = 32) -> dict[str, Any]:
-    """Two layers with a rectifier between them."""
+    """A workload of two linear layers with a ReLU between them."""
     relu = [["elementwise", 24.0 * rows, 24.0 * rows, True]]
     return workload(linear(16, 24, rows, trailing=relu), linear(24, 10, rows, input_grad=True), rows=rows)
 
@@ -51,11 +53,11 @@ FIGURES: dict[str, tuple[type, ...]] = {
 }
 TRAINED_ITERATIONS = 200
 SHORT_SECONDS, SHORT_AT_MOST = 0.5, 10.0
-MORE_EXPENSIVE = 1.5  # what 2000 times the work costs at least
+MORE_EXPENSIVE = 1.5  # times the cost, at least, for 2000 times the work
 
 
 def block(candidate: Candidate, **asked: Any) -> tuple[Measurement, float]:
-    """The block, and how long it took as seen from here."""
+    """The measurement of a block, and the seconds that the host waited for it."""
     began = time.monotonic()
     record = candidate.result("block", **{"workload": perceptron(), **QUICK, **asked})
     waited = time.monotonic() - began
@@ -69,7 +71,7 @@ def block(candidate: Candidate, **asked: Any) -> tuple[Measurement, float]:
 def figures(candidate: Candidate) -> None:
     found, _ = block(candidate)
     if len(found.yardstick) != len(found.target) + 1:
-        raise Broken("a block has a window of the yardstick before, between and after those of the target")
+        raise Broken("a block needs a window of the yardstick before, between and after those of the target")
     if found.iterations < QUICK["iterations"] and "short" not in found.flags:
         raise Broken(f"{found.iterations} iterations instead of {QUICK['iterations']}, and no flag that says so")
 
@@ -80,7 +82,7 @@ def limits(candidate: Candidate) -> None:
         found, waited = block(candidate, **asked)
         why = impossible(found, cores, waited)
         if why:
-            raise Broken(f"that cannot be: {why}")
+            raise Broken(f"it reported impossible values: {why}")
 
 
 def pairings(candidate: Candidate) -> None:
@@ -89,7 +91,7 @@ def pairings(candidate: Candidate) -> None:
         raise Broken("windows are not paired with the yardstick")
     plain, _ = block(candidate, pairing="plain", iterations=20)
     if plain.yardstick:
-        raise Broken("a plain loop is not paired with a yardstick: it has no windows of one")
+        raise Broken("a plain loop must have no windows of the yardstick")
 
 
 def isolation(candidate: Candidate) -> None:
@@ -99,7 +101,7 @@ def isolation(candidate: Candidate) -> None:
 def trains(candidate: Candidate) -> None:
     (first, last) = block(candidate, pairing="plain", iterations=TRAINED_ITERATIONS)[0].loss
     if first is None or last is None or not last < first:
-        raise Broken(f"after {TRAINED_ITERATIONS} steps the loss went from {first} to {last}: nothing is learnt")
+        raise Broken(f"after {TRAINED_ITERATIONS} steps the loss went from {first} to {last}: nothing was trained")
 
 
 def parameters(candidate: Candidate) -> None:
@@ -118,16 +120,16 @@ def more_expensive(candidate: Candidate) -> None:
 def limit(candidate: Candidate) -> None:
     found, waited = block(candidate, iterations=1_000_000, seconds_limit=SHORT_SECONDS)
     if "short" not in found.flags or waited > SHORT_AT_MOST:
-        raise Broken(f"told to stop after {SHORT_SECONDS} s it went on for {waited:.1f} s, or did not flag it as short")
+        raise Broken(f"with a limit of {SHORT_SECONDS} s it took {waited:.1f} s, or did not flag the block as short")
 
 
 CHECKS = (
     Check("figures", "answers a block with every figure", figures),
-    Check("limits", "reports figures that are possible and agree", limits),
+    Check("limits", "reports figures that are possible and consistent", limits),
     Check("pairings", "trains in windows, and in a plain loop", pairings),
-    Check("isolation", "takes a block that asks for a process of its own", isolation),
-    Check("trains", "trains for real: the loss falls", trains),
+    Check("isolation", "accepts a block that asks for a process of its own", isolation),
+    Check("trains", "really trains: the loss falls", trains),
     Check("parameters", "counts parameters", parameters),
     Check("costs", "reports that more work costs more", more_expensive),
-    Check("limit", "stops at the limit, and says so", limit),
+    Check("limit", "stops at the time limit, and flags the block", limit),
 )

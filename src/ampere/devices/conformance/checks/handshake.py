@@ -1,4 +1,4 @@
-"""What a worker says of itself."""
+"""Checks of the handshake: what a worker says of itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ampere.core.protocol import PROTOCOLS
 from ampere.devices.conformance.candidate import Candidate
 from ampere.devices.conformance.outcome import Broken, Check
 
-NOBODYS_VERSION = 999_999
+UNKNOWN_VERSION = 999_999
 TYPES: dict[str, tuple[type, ...]] = {
     "protocol": (int,),
     "system": (str,),
@@ -29,17 +29,18 @@ METER: dict[str, tuple[type, ...]] = {"name": (str,), "measured": (bool,), "scop
 
 
 def hello(candidate: Candidate) -> dict[str, Any]:
+    """The worker's description of itself."""
     return candidate.result("hello", protocols=list(PROTOCOLS))
 
 
 def version(candidate: Candidate) -> None:
-    said = hello(candidate).get("protocol")
-    if said not in PROTOCOLS:
-        raise Broken(f"it speaks protocol {said!r}, and this program {', '.join(map(str, PROTOCOLS))}: update one")
+    found = hello(candidate).get("protocol")
+    if found not in PROTOCOLS:
+        raise Broken(f"it speaks protocol {found!r}, and this program {', '.join(map(str, PROTOCOLS))}: update one")
 
 
 def unknown_version(candidate: Candidate) -> None:
-    candidate.refused("hello", "protocol", protocols=[NOBODYS_VERSION])
+    candidate.refused("hello", "protocol", protocols=[UNKNOWN_VERSION])
 
 
 def identity(candidate: Candidate) -> None:
@@ -47,9 +48,9 @@ def identity(candidate: Candidate) -> None:
     check_types(said, TYPES, "hello")
     check_types(said, {name: kinds for name, kinds in OPTIONAL.items() if name in said}, "hello")
     if said["cores"] < 1 or not said["cpu"] or not said["runtimes"]:
-        raise Broken("it has no cores, no name of its processor, or no runtime to train with")
+        raise Broken("it reports no cores, no processor name, or no runtime to train with")
     if hello(candidate) != said:
-        raise Broken("asked twice, it says two different things of itself")
+        raise Broken("two requests got different descriptions of the worker")
 
 
 def meter(candidate: Candidate) -> None:
@@ -58,10 +59,11 @@ def meter(candidate: Candidate) -> None:
         raise Broken("hello has no meter")
     check_types(said, METER, "the meter")
     if said["measured"] and said.get("simulated"):
-        raise Broken("its meter claims to measure and to be simulated")
+        raise Broken("its meter is reported as measuring and as simulated")
 
 
 def check_types(found: dict[str, Any], types: dict[str, tuple[type, ...]], where: str) -> None:
+    """Raise Broken unless every field is there and has one of its types."""
     for name, kinds in types.items():
         if name not in found:
             raise Broken(f"{where} lacks {name}")
@@ -71,8 +73,8 @@ def check_types(found: dict[str, Any], types: dict[str, tuple[type, ...]], where
 
 
 CHECKS = (
-    Check("version", "says hello in a version that is spoken here", version),
-    Check("unknown-version", "refuses a version that nobody speaks, in one line", unknown_version),
-    Check("identity", "says what it is, the same each time", identity),
+    Check("version", "answers hello in a protocol version that Ampere speaks", version),
+    Check("unknown-version", "refuses an unknown protocol version, in one line", unknown_version),
+    Check("identity", "describes itself, the same each time", identity),
     Check("meter", "names its meter, what it covers, and whether it measures", meter),
 )

@@ -1,4 +1,4 @@
-"""Signs of life while it works, and its end when nobody is left to ask."""
+"""Checks of heartbeats while a worker trains, and of its end when the host is gone."""
 
 from __future__ import annotations
 
@@ -14,24 +14,28 @@ from .blocks import perceptron
 from .handshake import hello
 
 BEAT_SECONDS, WORK_SECONDS = 0.5, 2.0
-MISSED = 3  # beats in a row, after which a host gives a worker up
+MISSED = 3  # heartbeats in a row, after which a host takes a worker for dead
 LEAVING_SECONDS = 15.0
 LONG_BLOCK = {"workload": perceptron(), "iterations": 1_000_000, "seconds_limit": 30.0}
 
 
 def beats(candidate: Candidate) -> None:
     if hello(candidate).get("beat_seconds", "none") == "none":
-        raise NotOffered("hello has no beat_seconds: a host notices only by its time limit that it hangs")
-    said = candidate.result("hello", protocols=list(PROTOCOLS), beat_seconds=BEAT_SECONDS)
-    if said["beat_seconds"] != BEAT_SECONDS:
-        raise Broken(f"asked for a sign of life every {BEAT_SECONDS} s, it says {said['beat_seconds']!r}")
-    candidate.result("block", workload=perceptron(), iterations=5, warmup=1)  # what is loaded at first may block it
+        raise NotOffered("hello has no beat_seconds: a host notices a hanging worker only by its time limit")
+    answered = candidate.result("hello", protocols=list(PROTOCOLS), beat_seconds=BEAT_SECONDS)
+    if answered["beat_seconds"] != BEAT_SECONDS:
+        raise Broken(
+            f"the host asked for a heartbeat every {BEAT_SECONDS} s, and it answered {answered['beat_seconds']!r}"
+        )
+    candidate.result(
+        "block", workload=perceptron(), iterations=5, warmup=1
+    )  # importing a runtime may block heartbeats once
     candidate.beats.clear()
     began = time.monotonic()
     candidate.result("block", workload=perceptron(), iterations=1_000_000, warmup=1, seconds_limit=WORK_SECONDS)
     gaps = [b - a for a, b in pairwise([began, *candidate.beats, time.monotonic()])]
     if max(gaps) > MISSED * BEAT_SECONDS:
-        raise Broken(f"while it trained it said nothing for {max(gaps):.1f} s, at a beat of {BEAT_SECONDS} s")
+        raise Broken(f"it sent no heartbeat for {max(gaps):.1f} s of training, at an interval of {BEAT_SECONDS} s")
     candidate.result("hello", protocols=list(PROTOCOLS))
 
 
@@ -39,7 +43,7 @@ def leaves(candidate: Candidate) -> None:
     candidate.result("ping")
     candidate.wire.hang_up()
     if not candidate.wire.ended(LEAVING_SECONDS):
-        raise Broken(f"it is still there {LEAVING_SECONDS:g} s after the host hung up")
+        raise Broken(f"it is still running {LEAVING_SECONDS:g} s after the host closed the connection")
     candidate.anew()
     candidate.result("ping")
 
@@ -50,13 +54,13 @@ def leaves_work(candidate: Candidate) -> None:
     time.sleep(0.3)
     candidate.wire.hang_up()
     if not candidate.wire.ended(LEAVING_SECONDS):
-        raise Broken(f"{LEAVING_SECONDS:g} s after the host hung up it still trains for nobody")
+        raise Broken(f"it is still training {LEAVING_SECONDS:g} s after the host closed the connection")
     candidate.anew()
     candidate.result("ping")
 
 
 CHECKS = (
-    Check("beats", "says that it is alive while it trains", beats),
-    Check("leaves", "leaves when the host hangs up, and is there again", leaves),
-    Check("leaves-work", "leaves even in the middle of a block", leaves_work),
+    Check("beats", "sends heartbeats while it trains", beats),
+    Check("leaves", "ends when the host closes the connection, and can be used again", leaves),
+    Check("leaves-work", "ends even in the middle of a block", leaves_work),
 )

@@ -1,4 +1,4 @@
-"""One line in, one line out."""
+"""Checks of the lines: each request is one line, and gets one line as its answer."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ LONG = 1_000_000  # characters: a network of some thousand layers
 def ids(candidate: Candidate) -> None:
     for name in (7, "seven", None, 2**40):
         candidate.say(json.dumps({"id": name, "do": "ping"}))
-        said = candidate.hear()["id"]
-        if said != name:
-            raise Broken(f"asked as {name!r}, it answered as {said!r}")
+        answered = candidate.hear()["id"]
+        if answered != name:
+            raise Broken(f"a request with id {name!r} was answered with id {answered!r}")
 
 
 def order(candidate: Candidate) -> None:
     candidate.say("\n".join(json.dumps({"id": number, "do": "ping"}) for number in range(20)))
-    said = [candidate.hear()["id"] for _ in range(20)]
-    if said != list(range(20)):
-        raise Broken(f"twenty requests at once were answered as {said}")
+    answered = [candidate.hear()["id"] for _ in range(20)]
+    if answered != list(range(20)):
+        raise Broken(f"twenty requests at once were answered with ids {answered}")
 
 
 def empty(candidate: Candidate) -> None:
     candidate.say("\n\n")
     if not candidate.silent(SILENT_SECONDS):
-        raise Broken("it answered an empty line, which only says that the host is there")
+        raise Broken("it answered an empty line, which is a heartbeat of the host")
     candidate.result("ping")
 
 
@@ -62,11 +62,11 @@ def pieces(candidate: Candidate) -> None:
 
 
 CHECKS = (
-    Check("ids", "answers under the id it was asked with", ids),
+    Check("ids", "answers with the id of the request", ids),
     Check("order", "answers every request once, in order", order),
-    Check("empty", "takes an empty line for a sign of life", empty),
-    Check("nonsense", "refuses what is no request, and lives", nonsense),
+    Check("empty", "takes an empty line for a heartbeat", empty),
+    Check("nonsense", "refuses what is not a request, and keeps running", nonsense),
     Check("long", "reads a line of a million characters", long),
-    Check("unknown-fields", "ignores fields that it does not know", unknown_fields),
+    Check("unknown-fields", "ignores unknown fields", unknown_fields),
     Check("pieces", "reads a request that arrives in pieces", pieces),
 )

@@ -1,4 +1,4 @@
-"""What does not make sense is refused before anything is trained."""
+"""Checks that invalid requests are refused before anything is trained."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def bad_blocks(candidate: Candidate) -> None:
 
 
 def unknown_layer(candidate: Candidate) -> None:
-    said = candidate.refused("block", "variant_failed", workload=workload(linear(4, 4, kind="warp")), **QUICK)
-    if "warp" not in said:
-        raise Broken(f"a layer of kind warp was refused without naming it: {said[:80]}")
+    message = candidate.refused("block", "variant_failed", workload=workload(linear(4, 4, kind="warp")), **QUICK)
+    if "warp" not in message:
+        raise Broken(f"a layer of kind warp was refused without naming it: {message[:80]}")
 
 
 def no_layers(candidate: Candidate) -> None:
@@ -58,9 +58,9 @@ def unknown_factory(candidate: Candidate) -> None:
 
 
 CHECKS = (
-    Check("unknown-action", "refuses what it cannot do, and lives", unknown_action),
-    Check("bad-blocks", "refuses blocks that make no sense", bad_blocks),
-    Check("unknown-layer", "refuses a layer kind that it lacks, by its name", unknown_layer),
+    Check("unknown-action", "refuses an unknown action, and keeps running", unknown_action),
+    Check("bad-blocks", "refuses invalid blocks", bad_blocks),
+    Check("unknown-layer", "refuses an unknown layer kind, and names it", unknown_layer),
     Check("no-layers", "refuses a network without layers", no_layers),
-    Check("unknown-factory", "refuses code that it cannot run", unknown_factory),
+    Check("unknown-factory", "refuses a factory that it cannot import", unknown_factory),
 )

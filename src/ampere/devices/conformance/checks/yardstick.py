@@ -1,4 +1,4 @@
-"""The yardstick: a step of the worker's own that never changes."""
+"""Checks of the yardstick: the worker's own reference step, which never changes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ APART = 4.0  # a neighbour on the machine may slow one of two measurements down
 
 
 def alone(candidate: Candidate) -> dict[str, Any]:
+    """The cost of the yardstick, timed alone."""
     found = candidate.result("yardstick", seconds=0.3, threads=1)
     check_types(found, FIGURES, "the yardstick")
     return found
@@ -29,17 +30,19 @@ def alone(candidate: Candidate) -> dict[str, Any]:
 def figures(candidate: Candidate) -> None:
     found = alone(candidate)
     if not SHORTEST < found["busy_seconds"] < LONGEST:
-        raise Broken(f"a step takes {found['busy_seconds']:g} s: a yardstick takes some milliseconds")
+        raise Broken(f"a step takes {found['busy_seconds']:g} s, but a yardstick should take a few milliseconds")
     if found["steps"] < 3:
         raise Broken("it was timed in less than three steps")
 
 
 def steady(candidate: Candidate) -> None:
     first, again = alone(candidate), alone(candidate)
-    beside = seconds_per_iteration(block(candidate, iterations=20)[0].yardstick)
-    costs = (first["busy_seconds"], again["busy_seconds"], beside)
+    paired = seconds_per_iteration(block(candidate, iterations=20)[0].yardstick)
+    costs = (first["busy_seconds"], again["busy_seconds"], paired)
     if max(costs) > APART * min(costs):
-        raise Broken("alone, once more and beside a block its step takes " + ", ".join(f"{c:.2g} s" for c in costs))
+        raise Broken(
+            "its step takes different times alone, repeated, and in a block: " + ", ".join(f"{c:.2g} s" for c in costs)
+        )
 
 
 def refusals(candidate: Candidate) -> None:
@@ -49,6 +52,6 @@ def refusals(candidate: Candidate) -> None:
 
 CHECKS = (
     Check("yardstick", "times its yardstick alone", figures),
-    Check("steady", "has the same yardstick alone, again, and beside a block", steady),
-    Check("yardstick-refusals", "refuses a yardstick of no time or no threads", refusals),
+    Check("steady", "has the same yardstick alone, repeated, and in a block", steady),
+    Check("yardstick-refusals", "refuses a yardstick without time or threads", refusals),
 )

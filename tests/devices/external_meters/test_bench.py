@@ -83,7 +83,7 @@ def test_a_meter_of_another_device_is_refused(device, bench, monkeypatch):
     bench.deaf = True
     monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.5)
     assert device.yardstick(0.1, count=False).joules is None  # needs no meter
-    with pytest.raises(MeterError, match="the load of the device is not seen in"):
+    with pytest.raises(MeterError, match="the load of the device does not show in"):
         device.block(LAYERS, iterations=3, warmup=2)
 
 
