@@ -54,7 +54,7 @@ def surfaces_section(profile: Profile, estimator: Estimator) -> Section | None:
 
 
 def most_measured(profile: Profile) -> dict[str, Known]:
-    """For each kind, the configuration that was measured at most places."""
+    """The configuration of each kind that was measured at most places."""
     seen: dict[tuple[str, object], list[tuple[Layer, Observation]]] = defaultdict(list)
     for observation in profile.observations:
         for layer in observation.network.layers:
