@@ -51,22 +51,21 @@ def test_all_are_named_and_say_what_they_are():
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"), [("flop", "did you mean flops"), ("", "or all"), ("additive,guess", "guess")]
+    ("methods", "says"), [("flop", "did you mean flops"), ("", "or all"), ("additive,guess", "guess")]
 )
-def test_a_name_that_is_none(asked, says):
+def test_a_name_that_is_none(methods, says):
     with pytest.raises(UsageError, match=says):
-        names(asked)
+        names(methods)
 
 
-def test_every_method_has_a_campaign_that_is_there():
+def test_every_method_has_a_strategy_that_is_there():
     for name in names("all"):
-        campaign, protocol = strategy_of(name)
-        find_strategy(campaign, protocol)
+        find_strategy(*strategy_of(name))
     assert strategy_of("flops") == ("additive", "yardstick")
     assert strategy_of("sequential_wallclock") == ("sequential", "wallclock")
 
 
-def test_a_campaign_that_is_none():
+def test_a_strategy_that_is_none():
     with pytest.raises(UsageError, match="did you mean sequential"):
         find_strategy("sequentiel")
     assert {"additive", "networks", "sequential"} <= set(STRATEGIES)
@@ -93,7 +92,7 @@ def test_a_profile_answers_for_its_own_method_and_those_it_serves():
     assert said["flops"].stddevs is None
 
 
-def test_another_condition_is_told_in_the_asked_one():
+def test_estimates_follow_the_condition():
     plain, slower = (answers(USUAL, WHOLE[:3], "tuned", y)["flops"].joules for y in (YARDSTICK, 1.1 * YARDSTICK))
     assert slower == pytest.approx(1.1 * plain, rel=0.01)
 
@@ -139,7 +138,7 @@ def test_further_profiles_add_their_methods_to_the_table():
     assert all(np.isfinite(list(few.mape.values())))
 
 
-def test_a_profile_made_for_rivals_replaces_one_that_serves_them():
+def test_a_profile_made_for_a_baseline_replaces_one_that_serves_it():
     pairs = [(observed(WHOLE[0]), observed(WHOLE[0]))]
     more = profile(*random_chains(5, 5), method="networks", profiling_seconds=3.0)
     assert compare("chains", pairs, USUAL, "tuned", [more]).seconds["flops"] == 3.0

@@ -22,11 +22,11 @@ def evidence(method, networks, drawn):
     sort = METHODS[method].learns_from
     if sort in ("networks", "all", "sequential"):
         return [observed(n, drawn(costs)) for n in networks]
-    lone = dict.fromkeys(layer for n in networks for layer in n.layers)
+    single = dict.fromkeys(layer for n in networks for layer in n.layers)
     if sort == "kernels":
-        lone = dict.fromkeys(o for layer in lone for o in operations(layer))
+        single = dict.fromkeys(o for layer in single for o in operations(layer))
     purpose = {"stages": "stage", "kernels": "kernel"}[sort]
-    return [observed(alone(x, s, purpose).network, drawn(costs), purpose, s) for x in lone for s in stages_of(x)]
+    return [observed(alone(x, s, purpose).network, drawn(costs), purpose, s) for x in single for s in stages_of(x)]
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"sequential"}))

@@ -54,12 +54,12 @@ def test_both_roofs_bind_somewhere():
 
 def stage_seconds(layer: Layer, stage: str) -> float:
     """A device whose stages are polynomials of a layer's sizes."""
-    asked, channels = work(layer), layer.channels_in * layer.channels_out
+    needed, channels = work(layer), layer.channels_in * layer.channels_out
     moved = sum(tail.values_in + tail.values_out for tail in layer.trailing)
     each = {
-        "forward": 4e-6 + asked.flops * 9e-12 + moved * 2e-10,
-        "backward": 1e-5 + asked.flops * 2e-11 + channels * 1e-8 + asked.values * 1e-10,
-        "update": 3e-6 + asked.parameters * 1e-9,
+        "forward": 4e-6 + needed.flops * 9e-12 + moved * 2e-10,
+        "backward": 1e-5 + needed.flops * 2e-11 + channels * 1e-8 + needed.values * 1e-10,
+        "update": 3e-6 + needed.parameters * 1e-9,
     }
     return each[stage]
 
@@ -87,10 +87,10 @@ def kernel_seconds(operation: Layer, stage: str) -> float:
 
 def test_kernels():
     networks = random_chains(3, 150)
-    lone = list(dict.fromkeys(o for n in networks for layer in n.layers for o in operations(layer)))
+    single = list(dict.fromkeys(o for n in networks for layer in n.layers for o in operations(layer)))
     observations = [
         observed(alone(o, stage, "kernel").network, kernel_seconds(o, stage), "kernel", stage)
-        for o in lone
+        for o in single
         for stage in stages_of(o)
     ]
     costs = [

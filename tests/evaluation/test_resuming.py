@@ -12,7 +12,7 @@ from ampere.evaluation.session import Folder, Session
 
 @pytest.fixture
 def done(monkeypatch):
-    """The names of the jobs that were really done; one may be told to fail."""
+    """The names of the jobs that were really done; one may be made to fail."""
     names, really = [], BlocksJob.do
 
     def do(self, session, path, report):

@@ -2,11 +2,14 @@
 
 import os
 import shutil
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
 from tests.reporting.test_validation_file import written
+from tests.synthetic import conv
 
+from ampere.core import Network
 from ampere.reporting import Run, make_report, read_validation, save_page
 from ampere.reporting.drawing import DARK, LIGHT
 from ampere.reporting.page import FULL, HALF, PHONE
@@ -54,14 +57,14 @@ def browser():
 
 @pytest.fixture
 def open_page(browser, shown):
-    """Opens the report; what it asks for and what it says to the console is in `asked` and `said`."""
+    """Opens the report; what it requests and what it says to the console is in `requests` and `said`."""
     contexts = []
 
     def opened(viewport, **look):
         contexts.append(browser.new_context(viewport=viewport, **look))
         page = contexts[-1].new_page()
-        page.asked, page.said = [], []
-        page.on("request", lambda request: page.asked.append(request.url))
+        page.requests, page.said = [], []
+        page.on("request", lambda request: page.requests.append(request.url))
         page.on("console", lambda message: page.said.append(message.text))
         page.on("pageerror", lambda error: page.said.append(str(error)))
         page.goto(shown[1])
@@ -95,12 +98,12 @@ def test_words_are_within_their_charts_and_not_on_each_other(open_page, viewport
         assert drawn.evaluate(OVERLAPPING) == []
 
 
-def test_nothing_is_asked_of_anyone_and_the_console_is_silent(open_page, shown):
+def test_nothing_is_loaded_and_the_console_is_silent(open_page, shown):
     page = open_page(DESK)
     page.locator("button[data-order]").first.click()
     page.locator(".datum:visible").first.hover()
     page.wait_for_timeout(200)
-    assert page.asked == [shown[1]]
+    assert page.requests == [shown[1]]
     assert page.said == []
 
 
@@ -108,6 +111,48 @@ def test_a_small_phone_scrolls_only_downwards(open_page):
     page = open_page(SMALL_PHONE)
     for details in page.locator("details").all():
         details.evaluate("details => details.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+@pytest.fixture(scope="module")
+def two_models(profile, network, tmp_path_factory):
+    """A report of two models with different batches, one of them of equal blocks."""
+    blocks = [replace(conv(8, 8 + 16 * k), name=f"encoder.layers.{i}.part{k}") for i in range(14) for k in (0, 1)]
+    deep = Network((*blocks, replace(conv(8, 8), name="head")), 20, "deep")
+    [path] = save_page(make_report(profile, [network, deep]), tmp_path_factory.mktemp("two") / "report.html")
+    return path.as_uri()
+
+
+@pytest.mark.parametrize("viewport", [DESK, SMALL_PHONE], ids=["desktop", "phone"])
+def test_models_switch_between_per_sample_and_per_iteration(open_page, two_models, viewport):
+    page = open_page(viewport)
+    page.goto(two_models)
+    sample, iteration = page.locator("#models-sample"), page.locator("#models-iteration")
+    assert (sample.is_visible(), iteration.is_visible()) == (True, False)
+    assert "per sample" in page.locator("#models p:visible").first.inner_text()
+    page.get_by_role("button", name="per iteration").click()
+    assert (sample.is_visible(), iteration.is_visible()) == (False, True)
+    assert "per iteration" in page.locator("#models p:visible").first.inner_text()
+    assert page.said == []
+
+
+def test_without_scripts_one_basis_is_shown_and_no_switch(open_page, two_models):
+    page = open_page(DESK, java_script_enabled=False)
+    page.goto(two_models)
+    assert page.locator("#models-sample").is_visible()
+    assert not page.locator("#models-iteration").is_visible()
+    assert not page.locator(".switch").is_visible()
+
+
+def test_blocks_can_be_opened(open_page, two_models):
+    page = open_page(SMALL_PHONE)
+    page.goto(two_models)
+    inside = page.locator("#model-2-layers details.inside").first
+    assert not inside.locator("svg.narrow").first.is_visible()
+    inside.locator("summary").first.click()
+    drawn = inside.locator("svg.narrow").first
+    assert drawn.is_visible()
+    assert drawn.locator(".datum").count() == 2
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 

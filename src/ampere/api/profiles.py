@@ -289,9 +289,9 @@ def baseline_profiles(
     device: Device, subject: ResolvedModel, options: Options, methods: Sequence[str]
 ) -> list[Profile]:
     """Profiles for methods that learn from other measurements than ours: stored ones, or new ones made in as long."""
-    from ampere.validation.methods import campaign_of
+    from ampere.baselines.answers import strategy_of
 
-    ways = dict.fromkeys(campaign_of(method) for method in methods)
+    ways = dict.fromkeys(strategy_of(method) for method in methods)
     return [_baseline(device, subject, options, *way) for way in ways if way != USUAL_METHOD]
 
 

@@ -100,16 +100,16 @@ class KernelForests:
             if kind != ANY:
                 self.out_of_bag[mine] = out_of_bag(forest, len(mine))
 
-    def costs(self, asked: Iterable[tuple[Layer, str]]) -> dict[tuple[Layer, str], float]:
+    def costs(self, operations: Iterable[tuple[Layer, str]]) -> dict[tuple[Layer, str], float]:
         """The cost of each operation in a stage, 0 of a stage in which nothing was ever measured."""
         found: dict[tuple[Layer, str], float] = {}
         by_forest: dict[tuple[str, str], list[Layer]] = {}
-        for operation, stage in dict.fromkeys(asked):
+        for operation, stage in dict.fromkeys(operations):
             known = (operation_kind(operation), stage) in self._forests
             by_forest.setdefault((operation_kind(operation) if known else ANY, stage), []).append(operation)
-        for (kind, stage), operations in by_forest.items():
+        for (kind, stage), own in by_forest.items():
             forest = self._forests.get((kind, stage))
-            rows = np.array([_row(kind, operation) for operation in operations])
-            each = forest_costs(forest, rows) if forest else np.zeros(len(operations))
-            found.update({(o, stage): float(cost) for o, cost in zip(operations, each, strict=True)})
+            rows = np.array([_row(kind, operation) for operation in own])
+            each = forest_costs(forest, rows) if forest else np.zeros(len(own))
+            found.update({(o, stage): float(cost) for o, cost in zip(own, each, strict=True)})
         return found

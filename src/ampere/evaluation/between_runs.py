@@ -88,7 +88,7 @@ def _records(before: Session, now: Session, jobs: Both) -> Iterator[Record]:
 
 
 def drift_of(records: Sequence[Record]) -> list[Record]:
-    """By device and family: the mean change between two runs, and its effect on errors."""
+    """The mean change between two runs and its effect on errors, by device and family."""
     groups: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         groups.setdefault((record["device"], record["family"]), []).append(record)

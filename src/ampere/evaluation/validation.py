@@ -30,7 +30,7 @@ ROUNDS = 4  # of each of the two independent measurements of a network
 
 @dataclass(frozen=True)
 class Row:
-    """One network: joules an iteration, measured twice and estimated by every method."""
+    """One network: joules per iteration, measured twice and estimated by every method."""
 
     network: str
     actual: float
@@ -78,7 +78,7 @@ class Validation:
 
     @property
     def coverage90(self) -> float:
-        """Of the main profile's method."""
+        """The coverage of the main profile's method."""
         return self.coverage.get(self.method, float("nan"))
 
     def to_json(self) -> dict[str, Any]:

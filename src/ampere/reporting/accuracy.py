@@ -29,7 +29,7 @@ LOOKS = {
     "variant": ("three", "diamond"),
     "network": ("one", "circle"),
 }
-OURS, RIVAL = ("one", "circle"), ("two", "triangle")
+OURS, BASELINE = ("one", "circle"), ("two", "triangle")
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def expected_error(estimator: Estimator) -> float | None:
 
 
 def left_out(estimator: Estimator) -> dict[str, list[Spot]]:
-    """By purpose, each measurement and its estimate from all the others; empty where the method has none."""
+    """Each measurement, by purpose, and its estimate from all the others; empty where the method has none."""
     model, joules = estimator.of_joules
     if not isinstance(model, Additive) or len(model.data) < FEWEST:
         return {}
@@ -150,9 +150,9 @@ def _left_out_chart(held_out: dict[str, list[Spot]], estimator: Estimator) -> Ch
 
 def validation_chart(validated: Validated) -> Chart:
     """Unseen networks, trained: Ampere's estimates, and those of the better FLOPs baseline."""
-    rivals = [m for m in validated.mape if m != validated.ours and "flops" in m]
-    rival = min(rivals, key=lambda m: validated.mape[m], default=None)
-    series = [_of_method(validated, rival, *RIVAL)] if rival else []
+    baselines = [m for m in validated.mape if m != validated.ours and "flops" in m]
+    baseline = min(baselines, key=lambda m: validated.mape[m], default=None)
+    series = [_of_method(validated, baseline, *BASELINE)] if baseline else []
     series.append(_of_method(validated, validated.ours, *OURS))
     return _scatter_chart(
         "validation",
@@ -214,7 +214,7 @@ def methods_section(validated: Validated) -> Section:
         "methods",
         "Mean error of each method on the same unseen networks",
         f"Mean absolute percentage error on {len(validated.rows)} networks. Upright line: how far a second measurement "
-        "of them is from the first; below it no method can be told from a better one. "
+        "of them is from the first; no smaller error can be shown. "
         f"{joules_note(validated.meter)}",
         Bars(bars, Reference(validated.repeatability, f"measuring twice: {repeat}")),
         Table(("method", "what it is", ">mean error"), (*cells, ("measuring twice", "", repeat))),

@@ -35,7 +35,7 @@ def models_section(networks: Sequence[Network], estimates: Sequence[Estimate], e
 
 
 def _relative_stddev(network: Network, first: Network, estimator: Estimator, allocator: str) -> float:
-    """Of the ratio of two costs: what is uncertain about layers that both models have cancels."""
+    """The relative deviation of a ratio of two costs: what is uncertain about layers that both models have cancels."""
     ranking = compare([network, first], [estimator], allocator)
     return ranking.devices[0].pair(*ranking.models).relative_stddev
 

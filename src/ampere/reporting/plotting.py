@@ -154,7 +154,7 @@ def _scatter(axes: Any, plot: Scatter) -> None:
 
 
 def _round_ticks(axis: Any, low: float, high: float, unit_joules: float) -> None:
-    """As many round numbers as there is room for, never a power of ten."""
+    """Labels an axis with round numbers, never with powers of ten."""
     values = Log(low / unit_joules, high / unit_joules, 0, 1).ticks(7)
     axis.set_ticks([value * unit_joules for value in values], [tick(value) for value in values])
     axis.set_ticks([], minor=True)

@@ -53,7 +53,7 @@ def surfaces_section(estimator: Estimator) -> Section | None:
 
 
 def most_measured(costs: Sequence[NormalizedCost]) -> dict[str, Known]:
-    """For each kind, the configuration that was measured at most places."""
+    """The configuration of each kind that was measured at most places."""
     seen: dict[tuple[str, object], list[tuple[Layer, NormalizedCost]]] = defaultdict(list)
     for cost in costs:
         for layer in cost.network.layers:

@@ -1,7 +1,7 @@
 """Grey images of two classes: faces drawn by Ampere that smile or do not, or the user's own copy of CelebA.
 
 Drawn heads differ in place, size, tilt, shape and light; brows, noses and eyes are their own; something may cover a
-part; pixels are noisy. The smile is the curve of a thin mouth, from broad to hardly there, so some cannot be told.
+part; pixels are noisy. The smile is the curve of a thin mouth, from broad to hardly there: some cannot be recognised.
 
 CelebA is a folder with `img_align_celeba/` and `list_attr_celeba.txt`, as it is distributed.
 """
@@ -93,7 +93,7 @@ def _faces(rng: np.random.Generator, smiles: NDArray[np.int64]) -> Field:
 
 
 def _coordinates(x: Field, y: Field, tilt: Field, size: Field) -> tuple[Field, Field]:
-    """Of each pixel in each face's own frame: the head is about as large as one."""
+    """The coordinates of each pixel in each face's own frame, in which the head is about 1 wide."""
     row = np.linspace(-1, 1, SIZE, dtype=np.float32)
     across, down = (row[None, None, :] - x) / size, (row[None, :, None] - y) / size
     return across * np.cos(tilt) + down * np.sin(tilt), down * np.cos(tilt) - across * np.sin(tilt)

@@ -17,7 +17,7 @@ from ampere.evaluation.layers import linear
 from ampere.evaluation.plan import Plan, title_of
 from ampere.evaluation.session import Session
 from ampere.profiling.experiment import Experiment, of_layers
-from ampere.reporting.plotting import BLUE, FAINT, INK, MUTED, label_axes
+from ampere.reporting.plotting import BLUE, INK, MUTED, label_axes
 
 TITLE = "the Gaussian process after each profiling step of a fully connected layer"
 FIGURE = "Fig. 4"
@@ -77,7 +77,15 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
         high = [(m + 2 * d) / scale for m, d in zip(mean, stddev, strict=True)]
         axes.fill_between(x, low, high, color=BLUE, alpha=0.15, lw=0, label="two standard deviations")
         axes.plot(x, [m / scale for m in mean], color=BLUE, lw=1.4, label="mean")
-        axes.plot(list(truth), [j / scale for j in truth.values()], "o", color=FAINT, ms=4, label="not measured yet")
+        axes.plot(
+            list(truth),
+            [j / scale for j in truth.values()],
+            "o",
+            color=MUTED,
+            alpha=0.4,
+            ms=4,
+            label="not measured yet",
+        )
         axes.plot(record["known"], [truth[c] / scale for c in record["known"]], "o", color=INK, ms=5, label="profiled")
         axes.axvline(record["next"], color=MUTED, lw=0.8, ls="--", label="next")
         axes.set_ylim(0, 1.45 * max(truth.values()) / scale)

@@ -21,7 +21,7 @@ SHARES, QUICK_SHARES = (0.2, 0.5, 1.0, 2.0, 4.0), (0.6, 1.0)  # of the usual sec
 
 
 def profiles(plan: Plan, device: str) -> list[ProfileJob]:
-    """Each made from nothing: what is planned for a minute is no longer version of what is planned for a second."""
+    """Profiles for every budget, each from scratch: a plan for a minute is not a longer version of one for a second."""
     baselines = plan.baselines(device, FAMILY)[: 2 if plan.quick else None]
     usual = plan.profile_seconds(device, FAMILY)
     budgets = [share * usual for share in (QUICK_SHARES if plan.quick else SHARES)]

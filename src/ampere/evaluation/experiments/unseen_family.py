@@ -1,4 +1,4 @@
-"""What a profile of one family knows about another that it never saw: its estimates of every family's networks."""
+"""Estimates of every family's networks with the profile of each family: what transfers to families never profiled."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def records(session: Session) -> Iterator[Record]:
 
 
 def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, reference: Profile) -> list[float]:
-    """In the condition of the tested family's own profile, which its measurements refer to."""
+    """Errors at the speed of the tested family's own profile, at which its measurements are given."""
     known = estimator.profile
     share = drift_share_in(estimator.costs, reference_of(known)).part
     condition = (reference.yardstick_seconds / known.yardstick_seconds) ** share
