@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ampere.devices.opening import _describe_tcp
-
 OURS = f"{sys.executable} -m ampere.worker"
 NODE = f"node {Path(__file__).parents[1] / 'examples' / 'node-worker' / 'worker.js'}"
 
@@ -22,4 +20,3 @@ def listening(command: str, place: str = "0") -> Iterator[str]:
         process.terminate()
         process.wait()
         process.stderr.close()
-        _describe_tcp.cache_clear()  # the next one may get the same port

@@ -126,7 +126,9 @@ def torchless_python(tmp_path_factory):
     """A Python in which PyTorch is not installed, though everything else that Ampere needs is."""
     import numpy
 
-    site, packages = tmp_path_factory.mktemp("site"), Path(numpy.__file__).parents[1]
+    folder, packages = tmp_path_factory.mktemp("torchless"), Path(numpy.__file__).parents[1]
+    venv.create(folder, symlinks=True)
+    [site] = folder.glob("lib/python*/site-packages")
     for name in (
         "numpy",
         "numpy.libs",
@@ -141,7 +143,7 @@ def torchless_python(tmp_path_factory):
         if (packages / name).exists():
             (site / name).symlink_to(packages / name)
     (site / "ampere").symlink_to(Path(__file__).parents[2] / "src" / "ampere")
-    return (sys.executable, "-S"), {"PYTHONPATH": str(site)}
+    return (str(folder / "bin" / "python"),), {}
 
 
 @pytest.fixture(scope="session")

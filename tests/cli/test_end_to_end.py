@@ -25,7 +25,7 @@ ESTIMATE_KEYS = {
 
 def test_profiling_tells_what_it_did(profiled_home):
     said = (profiled_home.parent / "said.txt").read_text()
-    for word in ("expected error", "measured", "thinking", "modelled", "ampere estimate lenet5", ".json"):
+    for word in ("expected error", "measured", "fitting", "modelled", "ampere estimate lenet5", ".json"):
         assert word in said
 
 

@@ -54,7 +54,7 @@ def test_the_check_rejects_what_does_not_rise(ampere_there, tree):
     [counter] = json.loads(ran.stdout)["counters"]
     assert "does not rise under load" in counter["check"]["problem"]
     assert counter["check"]["watts_idle"] == pytest.approx(6.0, rel=0.2)
-    assert "checking its meters" in ran.stderr
+    assert "checking the meters" in ran.stderr
 
 
 def test_what_cannot_be_used_is_said_with_its_remedy(ampere_there, tree):

@@ -14,7 +14,7 @@ from tests.synthetic import chain
 
 from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.measurement import seconds_per_iteration
-from ampere.devices import VariantFailed, describe, opened
+from ampere.devices import Device, VariantFailed
 from ampere.devices.simulated import PARTS
 
 SMALL, LARGE = chain(3, 4, 4, 8), chain(3, 48, 64, 64)
@@ -41,21 +41,25 @@ def a_spec(request, tmp_path_factory):
     yield f"replayed:{path}"
 
 
-@pytest.fixture(scope="module", name="device")
+@pytest.fixture(scope="module", name="opened")
 def a_device(spec):
-    with opened(spec, 5.0) as devices:
-        yield devices["tuned"]
+    with Device(spec) as device:
+        yield device
+
+
+@pytest.fixture(name="device")
+def its_worker(opened):
+    return opened.worker()
 
 
 def block(device, network, **options):
     return device.block({"layers": network.to_json()}, TrainingSetup(), **{**QUICK, **options})
 
 
-def test_it_says_what_it_is_without_being_started(spec, device):
-    described = describe(spec, 5.0)
-    assert described.identity == device.identity() == json.loads(json.dumps(device.identity()))
-    assert described.meter == Meter(**device.hello()["meter"])
-    assert described.vector_width in (4, 8, 16, 32)
+def test_a_device_says_what_its_worker_says(opened, device):
+    assert opened.identity == device.identity() == json.loads(json.dumps(device.identity()))
+    assert opened.meter == Meter(**device.hello()["meter"])
+    assert opened.vector_width in (4, 8, 16, 32)
 
 
 def test_only_real_devices_measure(spec, device):
@@ -121,17 +125,17 @@ def test_nothing_at_all_is_refused(device):
 
 
 def test_it_can_be_closed_twice(spec):
-    with opened(spec, 5.0) as devices:
-        for device in devices.values():
-            device.close()
-            device.close()
+    device = Device(spec)
+    device.worker().close()
+    device.close()
+    device.close()
 
 
 @pytest.mark.parametrize("spec", SIMULATED)
 def test_a_seed_repeats_everything(spec):
     def run(seed):
-        with opened(spec, 5.0, seed) as devices:
-            return [block(devices["tuned"], network) for network in (SMALL, LARGE)]
+        with Device(spec, seed=seed) as device:
+            return [block(device.worker(), network) for network in (SMALL, LARGE)]
 
     assert run(3) == run(3)
     assert run(3) != run(4)

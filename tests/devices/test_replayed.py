@@ -8,7 +8,7 @@ from tests.synthetic import chain, random_chains
 
 from ampere import Estimator, Profile
 from ampere.core import TrainingSetup
-from ampere.devices import VariantFailed, opened
+from ampere.devices import Device, VariantFailed
 from ampere.profiling.running import make_profile
 from ampere.profiling.strategies.strategy import Goal
 from ampere.storage.journal import Journal
@@ -27,8 +27,8 @@ def a_recording(tmp_path_factory):
 
 @pytest.fixture(name="device")
 def a_device(recorded):
-    with opened(f"replayed:{recorded[0]}", 5.0) as devices:
-        yield devices["tuned"]
+    with Device(f"replayed:{recorded[0]}") as device:
+        yield device.worker()
 
 
 def workload(o):
@@ -74,13 +74,14 @@ def test_a_journal_can_be_replayed_as_well(recorded, tmp_path):
         )
         for o in profile.observations:
             record_observation(journal, o)
-    with opened(f"replayed:{path}", 5.0) as devices:
-        assert devices["tuned"].block(workload(profile.observations[0])).joules > 0
+    with Device(f"replayed:{path}") as device:
+        assert device.worker().block(workload(profile.observations[0])).joules > 0
 
 
 def test_profiling_takes_all_that_is_recorded_and_nothing_else(recorded, tmp_path):
     path, profile = recorded
-    made = make_profile(Named, profile.setup, Goal(10_000.0), path=tmp_path / "again.json", on=f"replayed:{path}")
+    device = Device(f"replayed:{path}")
+    made = make_profile(Named, profile.setup, Goal(10_000.0), device, path=tmp_path / "again.json")
     assert not made.refused
     again = Profile.load(made.path)
     assert again.device["id"] == "replayed-simulated-xavier"

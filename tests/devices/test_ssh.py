@@ -8,12 +8,13 @@ import sys
 import threading
 
 import pytest
+from tests.described import described
 from tests.sshd import left_behind, pull_the_cable, server, workers
 from tests.synthetic import chain
 
 from ampere.core import TrainingSetup
 from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError, UsageError
-from ampere.devices import VariantDied, VariantFailed, describe
+from ampere.devices import Device, VariantDied, VariantFailed
 from ampere.devices.ssh import Address, SshWorker
 from ampere.models import SPACES
 
@@ -60,14 +61,12 @@ def test_the_workers_environment_is_set_there(there):
     assert "PYTHONPATH" not in environment
 
 
-def test_the_meter_is_chosen_there(there, monkeypatch):
-    monkeypatch.setenv("AMPERE_METER", "battery")
-    with SshWorker(address(there)) as device, pytest.raises(MeterError, match="battery"):
-        device.hello()
-    monkeypatch.setenv("AMPERE_METER", "cpu-time")
-    with SshWorker(address(there)) as device:
-        assert device.hello()["meter"]["name"] == "cpu-time"
-        assert isinstance(device.counters(check=False), list)
+def test_the_meter_is_chosen_there(there):
+    with Device(there.spec, meter="battery") as device, pytest.raises(MeterError, match="battery"):
+        _ = device.meter
+    with Device(there.spec, meter="cpu-time") as device:
+        assert device.meter.name == "cpu-time"
+        assert isinstance(device.counters(), list)
 
 
 def _environment(pid):
@@ -181,11 +180,11 @@ def test_why_it_cannot_be_used(there, tmp_path, monkeypatch):
     }
     for spec, said in cases.items():
         with pytest.raises(DeviceError, match=said) as caught:
-            describe(spec, 5.0)
+            described(spec)
         assert "\n" not in str(caught.value)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(DeviceError, match="install OpenSSH's client"):
-        describe("ssh://somewhere", 5.0)
+        described("ssh://somewhere")
 
 
 def _closed_port():
@@ -211,7 +210,7 @@ def _closed_port():
 )
 def test_what_is_no_address(spec):
     with pytest.raises(UsageError, match="write ssh://user@host"):
-        describe(spec, 5.0)
+        described(spec)
 
 
 def test_addresses():
@@ -238,7 +237,7 @@ def test_profile_and_estimate_from_the_command_line(there, tmp_path):
 
     ampere("profile", "lenet5", "--seconds", "10")
     (profile,) = (tmp_path / "profiles").glob("*.json")
-    assert profile.name.startswith(describe(there.spec, 5.0).identity["id"])
+    assert profile.name.startswith(described(there.spec).identity["id"])
     assert ampere("estimate", "lenet5", "--no-profiling")["joules_per_iteration"] > 0
     assert left_behind(there) == []
 

@@ -8,11 +8,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tests.described import described
 from tests.sshd import left_behind, server, workers
 
 from ampere.core import Layer, Network
 from ampere.core.errors import DeviceError, RuntimeMissingError
-from ampere.devices import describe
 from ampere.devices.ssh import Address, SshWorker
 
 LAYERS = {"layers": Network((Layer("linear", {"lead": (8,), "bias": True}, 16, 8),), 8).to_json()}
@@ -63,7 +63,7 @@ def test_an_interpreter_without_torch_is_one_line(there):
     bare = there.folder / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
     python = bare / "bin" / "python3"
-    assert describe(spec(there, python), 5.0).runtimes == ()
+    assert described(spec(there, python)).runtimes == ()
     with device(there, python) as far, pytest.raises(RuntimeMissingError) as caught:
         far.block(LAYERS, iterations=2, warmup=1)
     assert str(caught.value).startswith(f"PyTorch is not installed for {python} on 127.0.0.1: pip install torch there")
@@ -88,7 +88,7 @@ def test_a_python_that_is_too_old_says_so(there):
     if not found:
         pytest.skip("there is no Python before 3.8 on this machine")
     with pytest.raises(DeviceError, match=r"is Python 3\.\d+\.\d+, and 3\.8 is the oldest that will do"):
-        describe(spec(there, found[0]), 5.0)
+        described(spec(there, found[0]))
     assert left_behind(there) == []
 
 

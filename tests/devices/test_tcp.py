@@ -8,12 +8,13 @@ import threading
 import time
 
 import pytest
+from tests.described import described
 from tests.listening import NODE, OURS, listening
 
 from ampere import Profile, TrainingSetup
 from ampere.cli import main
 from ampere.core.errors import DeviceError, UsageError
-from ampere.devices import VariantDied, describe, opened, setup_on
+from ampere.devices import Device, VariantDied
 from ampere.devices.tcp import TcpAddress, TcpWorker
 
 LAYER = {"kind": "linear", "config": {"lead": [32], "bias": True}, "channels": [16, 8], "trailing": []}
@@ -82,7 +83,7 @@ def test_a_compiler_that_takes_too_long_is_told_and_the_next_variant_is_trained(
 
 def test_a_worker_that_is_not_there_is_one_line():
     with pytest.raises(DeviceError, match=r"no worker answers at tcp://127\.0\.0\.1:1 \(.*refused.*\); start one"):
-        describe("tcp://127.0.0.1:1", 5.0)
+        described("tcp://127.0.0.1:1")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_a_worker_that_is_not_there_is_one_line():
 )
 def test_what_is_no_address(spec):
     with pytest.raises(UsageError, match="write tcp://host:port"):
-        describe(spec, 5.0)
+        described(spec)
 
 
 def test_addresses():
@@ -117,13 +118,13 @@ def test_a_port_that_is_taken_is_one_line():
 @needs_node
 def test_a_worker_of_others_is_not_taken_for_ours():
     with listening(NODE) as address:
-        here, there = describe("local", 5.0), describe(address, 5.0)
-        assert there.identity["id"] != here.identity["id"]
-        assert setup_on(address).runtime == "perceptron"
-        assert setup_on(address, TrainingSetup(threads=2), any_runtime=True) == TrainingSetup("perceptron", threads=2)
-        assert setup_on("local").runtime == "torch"
-        with opened(address, 5.0) as devices, pytest.raises(DeviceError, match='runtime is "torch"'):
-            devices["tuned"].block(LAYERS, TrainingSetup(), **QUICK)
+        with Device() as here, Device(address) as there:
+            assert there.identity["id"] != here.identity["id"]
+            assert there.setup().runtime == "perceptron"
+            assert there.setup(threads=2) == TrainingSetup("perceptron", threads=2)
+            assert here.setup().runtime == "torch"
+            with pytest.raises(DeviceError, match='runtime is "torch"'):
+                there.worker().block(LAYERS, TrainingSetup(), **QUICK)
 
 
 @needs_node

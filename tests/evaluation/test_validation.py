@@ -6,7 +6,7 @@ import pytest
 
 import ampere
 from ampere.cli.commands.validate import show
-from ampere.devices import VariantDied, opened
+from ampere.devices import Device, VariantDied
 from ampere.evaluation.validation import compare, measure_twice, unseen
 from ampere.models import SPACES
 from ampere.profiling.sources import SpaceSource
@@ -40,8 +40,8 @@ def experiments(profile):
 
 
 def twice(experiments, profile, left_out=None):
-    with opened(ON, 5.0, 1) as devices:
-        device = Crashing(devices["tuned"], experiments[2].subject)
+    with Device(ON, seed=1) as opened:
+        device = Crashing(opened.worker(), experiments[2].subject)
         return device, measure_twice(experiments, device, profile, 0, lambda done, total: None, 2, left_out)
 
 

@@ -1,6 +1,5 @@
 """PyTorch's yardstick beside a runtime's own: timed in turn, kept, and left out where there is none."""
 
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,16 +8,16 @@ import pytest
 import ampere
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import RuntimeMissingError
-from ampere.devices import Yardstick, describe
+from ampere.devices import Device, Yardstick
 from ampere.profiling import common_yardstick, running
-from ampere.profiling.common_yardstick import ROUNDS, beside_torch
+from ampere.profiling.common_yardstick import ROUNDS, with_common_yardstick
 from ampere.runtimes import description_of, installed
 from ampere.storage import Header, Profile, header_from, journal_path
 
 KNOWN = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-2.json")
 SECONDS = {"mnn": 6, "jax": 12}  # which compiles
 OTHER = next((runtime for runtime in SECONDS if runtime in installed()), None)
-WITH_TORCH = replace(describe("simulated:xavier", 5.0), runtimes=("torch", "jax"), identity={"torch": "2.13.0"})
+WITH_TORCH = replace(Device("simulated:xavier").described, runtimes=("torch", "jax"), identity={"torch": "2.13.0"})
 HEADER = replace(Header.of(KNOWN), setup=TrainingSetup("jax"), yardstick_seconds=1e-3)
 
 
@@ -48,13 +47,11 @@ def a_device_with_pytorch(monkeypatch):
     closed = []
 
     def timed(header, own, torch, on="local", runtime="jax", there=WITH_TORCH):
-        @contextmanager
-        def opened(spec, watts):
-            yield {"tuned": torch}
-            closed.append(spec)
-
-        monkeypatch.setattr(common_yardstick, "opened", opened)
-        return beside_torch(header, own, on, 5.0, there, description_of(runtime))
+        device = Device(on)
+        device.described = there
+        device.start = lambda watts: {"tuned": torch}
+        torch.close = lambda: closed.append(on)
+        return with_common_yardstick(header, own, device, 5.0, description_of(runtime))
 
     timed.closed = closed
     return timed
@@ -129,7 +126,7 @@ def a_real_profile_of_another_runtime(tmp_path_factory):
     if OTHER is None:
         pytest.skip("neither MNN nor JAX is installed: pip install 'ampere-energy[mnn]'")
     out = tmp_path_factory.mktemp("profiles") / "other.json"
-    return ampere.profile("lenet5", seconds=SECONDS[OTHER], out=out, setup=TrainingSetup(OTHER))
+    return ampere.profile("lenet5", seconds=SECONDS[OTHER], out=out, runtime=OTHER)
 
 
 def test_a_real_profile_keeps_it_and_is_ranked_beside_pytorchs(made, tmp_path):
@@ -149,12 +146,12 @@ def test_a_profile_from_before_gets_it_when_it_is_extended(made, tmp_path):
     """In its own condition, here one that was ten times as slow."""
     before = 10 * made.profile.yardstick_seconds
     replace(made.profile, common_yardstick_seconds=None, yardstick_seconds=before).save(tmp_path / "before.json")
-    again = ampere.profile("lenet5", seconds=2, out=tmp_path / "before.json", setup=made.profile.setup).profile
+    again = ampere.profile("lenet5", seconds=2, out=tmp_path / "before.json", runtime=OTHER).profile
     assert again.yardstick_seconds == before
     assert 5 < again.common_yardstick_seconds / made.profile.common_yardstick_seconds < 20
 
 
 def test_a_header_that_did_not_change_is_not_written_again(made, monkeypatch, tmp_path):
-    monkeypatch.setattr(running, "beside_torch", lambda header, *_: header)
-    again = ampere.profile("lenet5", seconds=2, out=tmp_path / "other.json", setup=made.profile.setup)
+    monkeypatch.setattr(running, "with_common_yardstick", lambda header, *_: header)
+    again = ampere.profile("lenet5", seconds=2, out=tmp_path / "other.json", runtime=OTHER)
     assert journal_path(again.path).read_text().count('"header"') == 1

@@ -24,10 +24,10 @@ def a_run_that_was_stopped(tmp_path):
 
 def test_a_run_with_a_live_log_goes_on(journal):
     other = replace(LOGGED, scope="all that the meter feeds, tuesday.csv, a row every 0.0199 s", update_seconds=0.0199)
-    assert header_for(journal, None, replace(HEADER, meter=other), foreign=False) == HEADER
+    assert header_for(journal, None, replace(HEADER, meter=other), allow_other_device=False) == HEADER
 
 
 def test_another_meter_is_refused_with_what_would_be_accepted(journal):
     other = Meter("cpu-time", False, "5 W per busy core")
     with pytest.raises(ProfileError, match="set AMPERE_METER=log:FILE,time=COLUMN,power=COLUMN, or"):
-        header_for(journal, None, replace(HEADER, meter=other), foreign=False)
+        header_for(journal, None, replace(HEADER, meter=other), allow_other_device=False)

@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import pytest
+from tests.described import described
 from tests.synthetic import observed, random_chains, true_seconds
 
 import ampere
 from ampere.core import Meter, TrainingSetup
-from ampere.devices import describe
-from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.pruning import checking
 from ampere.storage import Profile
 
@@ -44,7 +43,7 @@ def here(monkeypatch):
     monkeypatch.setattr(checking, "ALL_SECONDS", 0.0)
     monkeypatch.setattr(checking, "CHECKS_AT_LEAST", 1)
     seen = [observed(network, true_seconds(network)) for network in random_chains(1, 40, depth=2)]
-    found = describe("local", DEFAULT_WATTS_PER_CORE)
+    found = described("local")
     own = tuple(replace(o, measurement=replace(o.measurement, meter=found.meter)) for o in seen)
     assert isinstance(found.meter, Meter)
     return Profile(found.identity, TrainingSetup(), found.meter, 1e-3, own)

@@ -7,6 +7,7 @@ import pytest
 
 from ampere.core import Layer, TrainingSetup, work
 from ampere.core.errors import WorkerError
+from ampere.devices import Device
 from ampere.models import FAMILIES
 from ampere.profiling.capabilities import built_by
 from ampere.profiling.sources import SpaceSource
@@ -52,7 +53,7 @@ def test_families_really_train(jax, family):
         training.step()
     assert training.last_loss() < first
     assert training.parameters == sum(work(layer).parameters for layer in smallest.network.layers)
-    assert built_by("local", "jax", SpaceSource(space)).original().workload.keys() == described.keys()
+    assert built_by(Device(), "jax", SpaceSource(space)).original().workload.keys() == described.keys()
 
 
 def test_every_row_has_a_label(jax, layers_workload):

@@ -8,6 +8,7 @@ import pytest
 
 from ampere.core import Layer, Network, TrainingSetup, work
 from ampere.core.errors import ModelError, UsageError, WorkerError
+from ampere.devices import Device
 from ampere.models import FAMILIES
 from ampere.profiling.capabilities import built_by, check_setup
 from ampere.profiling.sources import SpaceSource
@@ -32,7 +33,7 @@ def an_mnn():
 
 @pytest.mark.parametrize("family", ["lenet5", "cnn5", "har", "resnet"])
 def test_families_train_with_all_their_parameters(mnn, family):
-    experiment = built_by("local", "mnn", SpaceSource(FAMILIES[family])).original()
+    experiment = built_by(Device(), "mnn", SpaceSource(FAMILIES[family])).original()
     training = mnn.build(experiment.workload, MNN)
     training.step()
     first = training.last_loss()
@@ -45,13 +46,13 @@ def test_families_train_with_all_their_parameters(mnn, family):
 @pytest.mark.parametrize(("family", "lacks"), [("lstm", "no lstm"), ("transformer", "embedding .no embedding")])
 def test_other_families_are_refused_layer_by_layer(family, lacks):
     with pytest.raises(ModelError, match=lacks):
-        built_by("local", "mnn", SpaceSource(FAMILIES[family]))
+        built_by(Device(), "mnn", SpaceSource(FAMILIES[family]))
 
 
 @pytest.mark.parametrize("lacking", [{"dtype": "bfloat16"}, {"optimizer": "adamw"}])
 def test_types_and_optimisers_that_it_lacks_are_refused(lacking):
     with pytest.raises(UsageError, match=f"mnn has no {next(iter(lacking.values()))}"):
-        check_setup("local", TrainingSetup(runtime="mnn", **lacking))
+        check_setup(Device(), TrainingSetup(runtime="mnn", **lacking))
 
 
 @pytest.mark.parametrize(("layers", "order_at_the_end"), [(1, "yTyTy"), (20, "yyyTyyyTyyy")])

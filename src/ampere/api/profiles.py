@@ -215,7 +215,8 @@ def run_profiling(
     device: Device, subject: ResolvedModel, options: Options, *, target: float = 0.0, out: Path | None = None
 ) -> ProfilingResult:
     """Profiles the model on an open device, with progress; a run that is stopped says what is kept."""
-    setup, seconds = options.setup_on(device), _seconds(device, options.setup_on(device), options)
+    setup = options.setup_on(device)
+    seconds = _seconds(device, setup, options)
     unusual = [word for word in _how(options) if word not in USUAL_METHOD]
     task = " ".join([f"profiling {subject.name}", *unusual, *([f"in {options.runtime}"] if options.runtime else [])])
     path = out or default_path(device.identity, setup, *_how(options))

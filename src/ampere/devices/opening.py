@@ -78,13 +78,14 @@ class Device:
         self.watts_per_core = watts_per_core  # None where nobody named them: a profile has its own
         self._options = _options(meter, watts_per_core or DEFAULT_WATTS_PER_CORE, compile_limit)
         self._workers: dict[float, Workers] = {}  # by the watts of a core that joules are modelled with
+        self._untouched: dict[tuple[float, int], Workers] = {}  # by watts and seed: those that only described it
 
     # What it is.
 
     @cached_property
     def described(self) -> Described:
         """What its worker says of itself."""
-        worker = self.worker()
+        worker = self._any_worker()
         said = worker.hello()
         meter = {name: value for name, value in said["meter"].items() if name in Meter.__dataclass_fields__}
         width = said.get("vector_width", USUAL_WIDTH)
@@ -135,10 +136,15 @@ class Device:
             return self.meter
         return replace(self.meter, scope=str(CpuTimeMeter(watts_per_core).describe()["scope"]))
 
+    @property
+    def foreign_capabilities(self) -> Description | None:
+        """What a worker of somebody else's says that it can build; None of ours, whose runtimes are in our table."""
+        return self.described.abilities if self._type == "tcp" else None
+
     def capabilities(self, runtime: str) -> Description:
         """What a runtime can train there."""
-        if self.described.capabilities is not None:
-            return self.described.capabilities
+        if (foreign := self.foreign_capabilities) is not None:
+            return foreign
         try:
             return description_of(runtime)
         except WorkerError as problem:
@@ -185,18 +191,30 @@ class Device:
         """Its worker with an allocator, the same one each time. The process starts with the first request."""
         watts = watts_per_core or self._options.watts_per_core
         if watts not in self._workers:
-            self._workers[watts] = self.start(watts, self.seed)
+            self._workers[watts] = self._unused(watts, self.seed)
         return self._workers[watts][allocator]
+
+    def _any_worker(self) -> Worker:
+        """One that is there, or else a new one, which stays as good as new: it is only asked what the device is."""
+        watts = self._options.watts_per_core
+        if watts in self._workers:
+            return self._workers[watts]["tuned"]
+        return self._untouched.setdefault((watts, self.seed), self.start())["tuned"]
 
     @contextmanager
     def fresh(self, watts_per_core: float | None = None, seed: int | None = None) -> Iterator[Workers]:
         """Workers of their own, one for each allocator, closed at the end. The others are closed first."""
+        watts = watts_per_core or self._options.watts_per_core
+        workers = self._unused(watts, self.seed if seed is None else seed)
         self.close()
-        workers = self.start(watts_per_core, seed)
         try:
             yield workers
         finally:
             _close(workers)
+
+    def _unused(self, watts_per_core: float, seed: int) -> Workers:
+        """Workers that have trained nothing yet: those that described the device, or new ones."""
+        return self._untouched.pop((watts_per_core, seed), None) or self.start(watts_per_core, seed)
 
     def start(self, watts_per_core: float | None = None, seed: int | None = None) -> Workers:
         """Workers that the caller closes."""
@@ -206,9 +224,10 @@ class Device:
 
     def close(self) -> None:
         """Ends its workers; what is known of it stays, and it may be used again."""
-        for workers in self._workers.values():
+        for workers in (*self._workers.values(), *self._untouched.values()):
             _close(workers)
         self._workers.clear()
+        self._untouched.clear()
 
     def __enter__(self) -> Device:
         return self

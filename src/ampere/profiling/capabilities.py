@@ -24,7 +24,7 @@ def check_setup(device: Device, setup: TrainingSetup) -> Description:
             raise UsageError(
                 f"{setup.runtime} has no {asked}: choose {option} {' or '.join(offered)}, or --runtime torch"
             )
-    there, foreign = device.runtimes, device.described.capabilities is not None
+    there, foreign = device.runtimes, device.foreign_capabilities is not None
     if setup.runtime in there or (setup.runtime == "torch" and not foreign):  # which says by itself that it is missing
         return description
     if foreign or not device.is_real:

@@ -9,6 +9,7 @@ from tests.synthetic import chain
 from ampere.core.errors import MeterError
 from ampere.devices import LocalWorker
 from ampere.devices.external_meters.bench import _opened
+from ampere.devices.process_worker import WorkerOptions
 
 pytestmark = pytest.mark.alone
 IDLE, BUSY = 2.0, 20.0
@@ -47,10 +48,9 @@ class Bench(threading.Thread):
 
 
 @pytest.fixture(name="bench")
-def a_bench(tmp_path, monkeypatch):
+def a_bench(tmp_path):
     bench = Bench(tmp_path / "bench.csv", hold=0.2)
     bench.start()
-    monkeypatch.setenv("AMPERE_METER", f"log:{bench.path},time=stamp,power=mW:mW")
     _opened.cache_clear()
     yield bench
     bench.done.set()
@@ -60,7 +60,7 @@ def a_bench(tmp_path, monkeypatch):
 
 @pytest.fixture(name="device")
 def a_device_on_the_bench(bench):
-    with LocalWorker() as device:
+    with LocalWorker(options=WorkerOptions(f"log:{bench.path},time=stamp,power=mW:mW")) as device:
         assert device.hello()["meter"]["name"] == "log"
         bench.pid = device.worker_pid
         yield device

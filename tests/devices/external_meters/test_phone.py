@@ -13,11 +13,11 @@ from tests.adb_server import SERIAL
 from tests.synthetic import chain
 
 from ampere.core.errors import MeterError, UsageError
-from ampere.devices import LocalWorker, describe
+from ampere.devices import Device, LocalWorker
 from ampere.devices.external_meters import phone as meter
 from ampere.devices.external_meters.bench import _opened
 from ampere.devices.external_meters.phone import Phone, PhoneMeter, phones_found
-from ampere.devices.opening import counters_of
+from ampere.devices.process_worker import WorkerOptions
 
 pytest.importorskip("adbutils")
 SERVER = Path(__file__).parents[2] / "adb_server.py"
@@ -82,7 +82,8 @@ def test_a_server_that_talks_rubbish_is_one_row_of_the_list(monkeypatch):
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Rubbish) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("ANDROID_ADB_SERVER_PORT", str(server.server_address[1]))
-        found = counters_of("local", check=False)[-1]
+        with Device() as device:
+            found = device.counters()[-1]
         server.shutdown()
     assert (found["name"], found["check"]) == ("adb", None)
     assert "adb does not answer" in found["problem"]
@@ -95,18 +96,16 @@ def test_a_phone_is_listed(phone):
     assert found["problem"] is None
 
 
-def test_it_is_no_meter_of_this_machine(phone, monkeypatch):
-    monkeypatch.setenv("AMPERE_METER", "adb")
+def test_it_is_no_meter_of_this_machine(phone):
     with pytest.raises(UsageError, match="train on the phone too"):
-        describe("local", 5.0)
+        _ = Device(meter="adb").meter
 
 
 @pytest.fixture(name="device")
 def a_worker_that_the_phone_follows(phone, monkeypatch):
     monkeypatch.setattr(meter, "EVERY_SECONDS", 0.05)
-    monkeypatch.setenv("AMPERE_METER", "adb")
     _opened.cache_clear()
-    with LocalWorker() as device:
+    with LocalWorker(options=WorkerOptions("adb")) as device:
         assert device.hello()["meter"]["name"] == "adb"
         phone(pid=device.worker_pid)
         yield device

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from ampere import load_model, prune
-from ampere.api import network_of
+from ampere.api import resolve
 from ampere.core.errors import ModelError
+from ampere.devices import Device
 from ampere.profiling.capabilities import built_by, itself
 from ampere.profiling.sources import source_of
 from ampere.runtimes.table import installed
@@ -118,13 +119,13 @@ def test_a_flax_model_without_input_is_refused(place, function, says):
 
 
 def test_a_flax_model_is_given_its_input_in_words(place):
-    network = network_of(load_model(f"{place}/flax_model.py:inputless", "10x28x28x1"))
+    network = resolve(load_model(f"{place}/flax_model.py:inputless", "10x28x28x1")).network
     assert [layer.kind for layer in network.layers] == ["conv", "linear"]
 
 
 def test_channels_first_are_refused_with_the_order_that_flax_has(place):
     with pytest.raises(ModelError, match=r"on an input of 10x1x28x28 raised .*: flax has channels last"):
-        network_of(load_model(f"{place}/flax_model.py:inputless", "10x1x28x28"))
+        resolve(load_model(f"{place}/flax_model.py:inputless", "10x1x28x28")).network
 
 
 def test_a_class_that_wants_arguments_is_told_from_a_function(place):
@@ -141,7 +142,7 @@ def test_a_flax_model_is_not_pruned(place):
 def test_the_example_on_the_page_is_traced(tmp_path):
     page = (Path(__file__).parents[3] / "docs" / "how-to" / "runtimes.md").read_text()
     (tmp_path / "model.py").write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL)[1])
-    network = network_of(load_model(f"{tmp_path}/model.py:build", batch=4))
+    network = resolve(load_model(f"{tmp_path}/model.py:build", batch=4)).network
     assert [(layer.name, layer.kind) for layer in network.layers] == [("conv", "conv"), ("head", "linear")]
     assert network.batch == 4
 
@@ -150,10 +151,10 @@ def test_a_loop_of_the_users_is_refused_by_name_where_it_would_be_built_from_lay
     (tmp_path / "loop.py").write_text(LOOP)
     source = source_of(load_model(f"{tmp_path}/loop.py:build"))
     with pytest.raises(ModelError, match=r"scan of loop:build cannot be trained from a description .*ampere measure"):
-        built_by("local", "jax", source)
+        built_by(Device(), "jax", source)
     with pytest.raises(ModelError, match="cannot be trained from a description"):
-        built_by("local", "torch", source)
-    assert itself("local", "jax", source).subject["factory"] == f"{tmp_path}/loop.py:build"
+        built_by(Device(), "torch", source)
+    assert itself(Device(), "jax", source).subject["factory"] == f"{tmp_path}/loop.py:build"
 
 
 @pytest.mark.parametrize(("tokens", "high"), [("jnp.arange(12).reshape(3, 4)", 12), ("jnp.zeros((3, 4), int)", None)])
@@ -162,7 +163,7 @@ def test_whole_numbers_are_drawn_as_large_as_the_examples(tmp_path, tokens, high
         "import jax.numpy as jnp\nfrom flax import nnx\n\n"
         f"def build():\n    return nnx.Embed(20, 4, rngs=nnx.Rngs(0)), {tokens}\n"
     )
-    subject = itself("local", "jax", source_of(load_model(f"{tmp_path}/words.py:build"))).subject
+    subject = itself(Device(), "jax", source_of(load_model(f"{tmp_path}/words.py:build"))).subject
     assert [spec["high"] for spec in subject["inputs"]] == [high]
 
 
