@@ -7,37 +7,41 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from ampere.baselines.answers import unavailable
 from ampere.cli.console import headline, print_facts, print_table
 from ampere.core import Meter, units
-from ampere.evaluation.case_study.subject import ORIGINAL
+from ampere.evaluation.between_runs import DRIFT, drift_of
+from ampere.evaluation.case_study.model import ORIGINAL
 from ampere.evaluation.case_study.verdict import Verdict
-from ampere.evaluation.catalogue import Record, find
-from ampere.evaluation.drawing.style import by, in_order, label_of
-from ampere.evaluation.lab import Lab
-from ampere.evaluation.running import Result, expected_seconds
-from ampere.evaluation.summary import DRIFT, drift_of, table_of, verdicts_of
+from ampere.evaluation.drawing import by, in_order
+from ampere.evaluation.jobs import Record
+from ampere.evaluation.running import Result, expected_seconds, find
+from ampere.evaluation.session import Session
+from ampere.evaluation.summary import table_of, verdicts_of
+from ampere.reporting.words import method_name
 
 from .wording import joules_label
 
 
-def listed(names: Sequence[str], lab: Lab) -> list[Record]:
+def listed(names: Sequence[str], session: Session) -> list[Record]:
     return [
         {
             "experiment": name,
             "title": find(name).TITLE,
             "figure": find(name).FIGURE,
-            "seconds_left": expected_seconds([name], lab),
+            "seconds_left": expected_seconds([name], session),
         }
         for name in names
     ]
 
 
-def show_list(names: Sequence[str], lab: Lab) -> None:
+def show_list(names: Sequence[str], session: Session) -> None:
     rows = [
-        (r["experiment"], r["title"], r["figure"] or "ours", _duration(r["seconds_left"])) for r in listed(names, lab)
+        (r["experiment"], r["title"], r["figure"] or "ours", _duration(r["seconds_left"]))
+        for r in listed(names, session)
     ]
     print_table(["experiment", "what it shows", "in the paper", ">takes"], rows)
-    together = _duration(expected_seconds(names, lab))
+    together = _duration(expected_seconds(names, session))
     print(f"\nTogether {together}: what several experiments need is measured once.")
 
 
@@ -82,7 +86,8 @@ def _show_device(records: Sequence[Record]) -> None:
     families = {r["family"]: r for r in records}
     methods = in_order({m for r in records for m in r["mape"]})
     rows = [
-        [label_of(m), *(_percent(r["mape"].get(m)) for r in families.values()), _seconds(m, records)] for m in methods
+        [method_name(m), *(_percent(r["mape"].get(m)) for r in families.values()), _seconds(m, records)]
+        for m in methods
     ]
     rows.append(["measured a second time", *(_percent(r["repeatability"]) for r in families.values()), ""])
     rows.append(["in our 90 % interval", *(_percent(r["coverage90"]) for r in families.values()), ""])
@@ -125,6 +130,8 @@ def _facts(results: Sequence[Result], files: Sequence[Path]) -> Iterator[tuple[s
     for device in devices.values():
         meter = Meter(**device["meter"])
         yield device["title"], f"{joules_label(meter)}, by {meter.name}: {meter.scope}"
+    for method, reason in unavailable().items():
+        yield "not compared", f"{method}: {reason}"
     yield "files", f"{len(files)} in {files[0].parent}" if files else "none"
     for path in files:
         if path.suffix != ".svg":

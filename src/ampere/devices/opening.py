@@ -139,7 +139,7 @@ class Device:
     @property
     def foreign_capabilities(self) -> Description | None:
         """What a worker of somebody else's says that it can build; None of ours, whose runtimes are in our table."""
-        return self.described.abilities if self._type == "tcp" else None
+        return self.described.capabilities if self._type == "tcp" else None
 
     def capabilities(self, runtime: str) -> Description:
         """What a runtime can train there."""

@@ -66,13 +66,14 @@ def stored_profiles(device_id: str) -> list[dict[str, Any]]:
 def _summary(path: Path, device_id: str) -> dict[str, Any]:
     """One damaged file must not hide the others."""
     from ampere.core.errors import ProfileError
+    from ampere.estimation.normalization import costs_of
     from ampere.storage.profile import Profile
 
     try:
         profile = Profile.load(path)
     except ProfileError as error:
         return {"path": str(path), "problem": str(error)}
-    spreads = sorted(s for o in profile.observations if (s := o.measurement.spread) is not None)
+    spreads = sorted(s for cost in costs_of(profile) if (s := cost.spread) is not None)
     return {
         "path": str(path),
         "problem": None,

@@ -12,9 +12,8 @@ from ampere.core.errors import Interrupted
 from ampere.core.units import seconds
 
 if TYPE_CHECKING:
-    from ampere.evaluation.folder import Folder
-    from ampere.evaluation.lab import Lab
     from ampere.evaluation.running import Result
+    from ampere.evaluation.session import Folder, Session
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -56,70 +55,72 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere.evaluation.between_runs import between
-    from ampere.evaluation.catalogue import chosen
-    from ampere.evaluation.folder import Folder
-    from ampere.evaluation.lab import Lab
     from ampere.evaluation.plan import Plan
+    from ampere.evaluation.running import chosen
+    from ampere.evaluation.session import Folder, Session
 
     names = chosen(options.experiments)
     plan = Plan(options.quick, options.seed, tuple(dict.fromkeys(options.device)), options.celeba)
     folder = Folder(Path(options.out or ("evaluation-quick" if options.quick else "evaluation")))
-    with Lab(folder, plan) as lab:
+    with Session(folder, plan) as session:
         if options.list:
-            _list(names, lab, options)
+            _list(names, session, options)
             return
-        earlier = _earlier(lab, options)
-        results = _stored(names, lab) if options.draw_only else _measured(names, lab, options)
-        results += [between(earlier, lab)] if earlier else []
+        earlier = _earlier(session, options)
+        results = _stored(names, session) if options.draw_only else _measured(names, session, options)
+        results += [between(earlier, session)] if earlier else []
     files = [folder.of_result(r.experiment) for r in results] + _drawn(results, folder.path, options)
     _show(results, files, options)
 
 
-def _list(names: list[str], lab: Lab, options: Namespace) -> None:
+def _list(names: list[str], session: Session, options: Namespace) -> None:
     from ampere.cli.evaluation_tables import listed, show_list
 
-    print_json(listed(names, lab)) if options.json else show_list(names, lab)
+    print_json(listed(names, session)) if options.json else show_list(names, session)
 
 
-def _earlier(lab: Lab, options: Namespace) -> Folder | None:
+def _earlier(session: Session, options: Namespace) -> Folder | None:
     """The run to compare with: looked at before an hour of measuring, not after."""
     from ampere.evaluation.between_runs import check
-    from ampere.evaluation.folder import Folder
+    from ampere.evaluation.session import Folder
 
     if options.against is None:
         return None
-    check(folder := Folder(Path(options.against)), lab)
+    check(folder := Folder(Path(options.against)), session)
     return folder
 
 
-def _stored(names: list[str], lab: Lab) -> list[Result]:
+def _stored(names: list[str], session: Session) -> list[Result]:
     from ampere.core.errors import ProfileError
     from ampere.evaluation.running import stored
 
-    found = [result for name in names if (result := stored(name, lab))]
+    found = [result for name in names if (result := stored(name, session))]
     if not found:
-        raise ProfileError(f"{lab.folder.path} holds no records of {', '.join(names)}: run without --draw-only first")
+        raise ProfileError(
+            f"{session.folder.path} holds no records of {', '.join(names)}: run without --draw-only first"
+        )
     return found
 
 
-def _measured(names: list[str], lab: Lab, options: Namespace) -> list[Result]:
+def _measured(names: list[str], session: Session, options: Namespace) -> list[Result]:
     from ampere.evaluation.running import expected_seconds, run
 
-    lab.agree()
-    expected = expected_seconds(names, lab)
-    notice(f"{len(names)} experiments, about {seconds(max(1.0, expected))}; kept in {lab.folder.path}", options.quiet)
+    session.agree()
+    expected = expected_seconds(names, session)
+    notice(
+        f"{len(names)} experiments, about {seconds(max(1.0, expected))}; kept in {session.folder.path}", options.quiet
+    )
     with Display(options.quiet) as display:
         try:
-            return run(names, lab, display.task("evaluating"))
+            return run(names, session, display.task("evaluating"))
         except KeyboardInterrupt:
             raise Interrupted(
-                f"stopped; what was measured is kept in {lab.folder.path}, the same command goes on from there"
+                f"stopped; what was measured is kept in {session.folder.path}, the same command goes on from there"
             ) from None
 
 
 def _drawn(results: list[Result], folder: Path, options: Namespace) -> list[Path]:
-    from ampere.evaluation.catalogue import has_drawing
-    from ampere.evaluation.drawing.saving import draw
+    from ampere.evaluation.running import draw
     from ampere.reporting.plotting import can_plot
 
     if options.no_plot:
@@ -127,7 +128,7 @@ def _drawn(results: list[Result], folder: Path, options: Namespace) -> list[Path
     if not can_plot() and not options.draw_only:
         notice("no pictures: pip install 'ampere-energy[plot]' for them", options.quiet)
         return []
-    return [path for result in results if has_drawing(result.experiment) for path in draw(result, folder)]
+    return [path for result in results for path in draw(result, folder)]
 
 
 def _show(results: list[Result], files: list[Path], options: Namespace) -> None:

@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
         "ampere profile cnn5 --device simulated:xavier  a simulated device",
-        "ampere profile cnn5 --meter log:later --out c.json    then: ampere attach",
+        "ampere profile cnn5 --meter log:deferred --out c.json    then: ampere attach",
     )
     arguments.add_model(parser, optional=True)
     parser.add_argument("--space", choices=SPACES, help="instead of a model: all networks of this type")
@@ -154,16 +154,16 @@ def _facts(result: ProfilingResult, seconds: float, options: Namespace) -> Itera
 
 
 def _compile_seconds(profile: Profile) -> float:
-    return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in profile.observations)
+    return sum(o.measurement.compile_seconds for o in profile.observations)
 
 
 def _next(result: ProfilingResult, options: Namespace) -> list[str]:
     """The command that uses the profile."""
-    from ampere.devices.external_meters import LATER
+    from ampere.devices.external_meters import DEFERRED
     from ampere.estimation.fitting import BY_LAYER
 
     model = arguments.model_words(options.model or "MODEL", options)
-    if result.profile.meter.name == LATER:
+    if result.profile.meter.name == DEFERRED:
         return ["ampere", "attach", "FILE", "--to", str(result.path), "--time", "COLUMN", "--power", "COLUMN"]
     if result.profile.method not in BY_LAYER:
         return ["ampere", "validate", *model, "--methods", "all"]

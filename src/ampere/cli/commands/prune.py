@@ -134,5 +134,5 @@ def _facts(pruned: Pruned) -> Iterator[tuple[str, str]]:
 
 
 def _measured(seen: Measured) -> str:
-    share = f"{100 * seen.share:.1f} % of the original's (± {100 * seen.share * seen.share_doubt:.1f})"
+    share = f"{100 * seen.share:.1f} % of the original's (± {100 * seen.share * seen.share_relative_stddev:.1f})"
     return f"{share}, both trained in turns for {seen.rounds} rounds; the layers above are estimates"

@@ -100,7 +100,7 @@ def _rows(network: Network) -> Iterator[tuple[str, ...]]:
             f"{layer.channels_in:,} - {layer.channels_out:,}",
             units.number(of_layer.flops),
             units.number(of_layer.parameters),
-            ", ".join(t.op for t in layer.tail),
+            ", ".join(t.op for t in layer.trailing),
         )
 
 

@@ -12,7 +12,7 @@ from ampere.core import units
 from ampere.core.setup import ALLOCATORS
 
 if TYPE_CHECKING:
-    from ampere.validation.validate import Validation
+    from ampere.evaluation.validation import Validation
 
 REPEATED, MARK, BAR = "repeatability", "→", 12
 
@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere import validate
-    from ampere.validation.methods import names
+    from ampere.baselines.answers import names
 
     methods = names(options.methods) if options.methods is not None else None
     model = arguments.trainable_model(options.model, options)
@@ -73,9 +73,9 @@ def run(options: Namespace) -> None:
     else:
         show(validation)
     if plot:
-        from ampere.reporting.plotting import scatter
+        from ampere.reporting import draw_validation
 
-        scatter(validation, plot)
+        draw_validation(validation.to_json(), plot)
         notice(f"drawn in {plot}", options.quiet)
 
 
@@ -90,7 +90,7 @@ def show(validation: Validation) -> None:
 
 def _rows(validation: Validation) -> Iterator[tuple[str, ...]]:
     """The best first, with the profile's own method marked; measuring a second time is ranked among them."""
-    from ampere.validation.methods import title
+    from ampere.baselines.answers import title
 
     errors = {**validation.mape, REPEATED: validation.repeatability_mape}
     largest = max(errors.values()) or 1.0
@@ -108,6 +108,8 @@ def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
     yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
     for reason in dict.fromkeys(validation.left_out):
         yield "left out", f"{validation.left_out.count(reason)} more: {reason}"
+    for method, reason in validation.unavailable.items():
+        yield "not compared", f"{method}: {reason}"
     yield "coverage", f"{units.percent(validation.coverage90)} of them lie in the estimate's 90 % interval"
     simulated = "simulated " if validation.meter.simulated else ""
     yield "profiling", f"{simulated}{units.seconds(validation.profiling_seconds)}"
