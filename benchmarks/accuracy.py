@@ -17,7 +17,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 import ampere
-from ampere.baselines.answers import strategy_of, names
+from ampere.baselines.answers import names, strategy_of
 from ampere.evaluation.validation import Validation
 from ampere.storage.profile import Profile
 

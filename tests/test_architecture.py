@@ -17,9 +17,9 @@ FILES = sorted((SRC / "ampere").rglob("*.py"))
 LEVELS = (
     ("__init__", "__main__"),
     ("cli",),
-    ("searching", "integrations"),
+    ("integrations",),
     ("api",),
-    ("evaluation",),
+    ("evaluation", "searching"),
     ("reporting",),
     ("pruning", "comparison", "budget"),
     ("baselines",),

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.synthetic import chain, random_chains, true_seconds
+from tests.synthetic import block, chain, random_chains, true_seconds
 
 from ampere.baselines import METHODS, evidence_of
 from ampere.baselines.answers import TITLES, answers, names, strategy_of, title
-from ampere.core import Measurement, Meter, Network, TrainingSetup
+from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
 from ampere.estimation.estimate import Estimator, watts_of
 from ampere.evaluation.validation import compare
@@ -20,9 +20,9 @@ METER, YARDSTICK = Meter("cpu-time", False, "5 W per busy core"), 0.002
 
 def observed(network: Network, slow: float = 1.0, allocator: str = "tuned") -> Observation:
     cpu = true_seconds(network)
-    ratio = cpu * slow / YARDSTICK
     purpose = "network" if len(network.layers) > 3 else "variant" if len(network.layers) > 1 else "layer"
-    measured = Measurement(5 * cpu, cpu * slow, cpu, ratio, 8, (ratio,), METER, allocator=allocator)
+    beside = YARDSTICK if slow == 1.0 else None  # a plain loop takes longer by the wall's clock
+    measured = block(cpu, beside, meter=METER, wall=cpu * slow, allocator=allocator)
     return Observation(network, measured, purpose)
 
 

@@ -12,7 +12,7 @@ from tests.synthetic import chain, observed, random_chains, true_seconds
 from ampere import Estimator, Meter, Profile, TrainingSetup, compare
 from ampere.comparison.normalization import UNKNOWN_CONDITION, Normalized, common_yardstick, normalize
 from ampere.core.errors import UsageError
-from ampere.estimation.normalization import BELIEF
+from ampere.estimation.normalization import PRIOR_STDDEV
 from ampere.runtimes import description_of
 
 METER = Meter("cpu-time", False, "5 W per busy core")
@@ -61,7 +61,7 @@ def test_the_uncertainty_of_the_factor_is_in_the_interval(torch, jax):
     slower = ranked(torch, replace(jax, common_yardstick_seconds=1.1e-3))
     cheapest, other = slower.entries
     own = [entry.estimate.stddev / entry.estimate.joules for entry in slower.entries]
-    assert other.relative_stddev == pytest.approx(hypot(*own, JAX.yardstick_repeats, BELIEF * log(1.1)))
+    assert other.relative_stddev == pytest.approx(hypot(*own, JAX.yardstick_repeats, PRIOR_STDDEV * log(1.1)))
     low, high = other.interval
     assert high / low == pytest.approx(exp(2 * 1.6449 * other.relative_stddev))
     assert cheapest.ratio == 1

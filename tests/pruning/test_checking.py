@@ -4,12 +4,12 @@ from random import Random
 
 import pytest
 from tests.pruning.conftest import plain
-from tests.synthetic import true_seconds
+from tests.synthetic import block, true_seconds
 
 import ampere
-from ampere.core import Network
+from ampere.core import Measurement, Network
 from ampere.core.errors import DeviceError, ModelError, UsageError
-from ampere.devices import Block, Device
+from ampere.devices import Device
 from ampere.models.loading import LoadedModel
 from ampere.profiling.experiment import Experiment
 from ampere.pruning.checking import CHECKS_AT_MOST, Check, opened_check, why_unchecked
@@ -22,15 +22,13 @@ class Bent:
     def __init__(self, factor: float, usable: bool = True) -> None:
         self.factor, self.usable, self.rng, self.trained, self.now = factor, usable, Random(0), [], 0.0
 
-    def block(self, subject, setup, **how) -> Block:
-        network = Network.from_json(subject["layers"])
+    def block(self, workload, setup, **how) -> Measurement:
+        network = Network.from_json(workload["layers"])
         self.trained.append(network)
         self.now += 0.2
         bent = 1.0 if (network.layers[0].channels_out, network.layers[1].channels_out) == (24, 40) else self.factor
         seconds = true_seconds(network) * bent * self.rng.gauss(1.0, 0.01)
-        ratio = seconds / 1e-3 if self.usable else float("nan")
-        joules = 5.0 * seconds
-        return Block(ratio, 0.01, seconds, seconds, 1e-3, joules, 8, 0.0, 1, (1.0, 1.0), 0.2, {}, ())
+        return block(seconds, 1e-3, joules=None if self.usable else 0.0)
 
 
 def check_on(device, image) -> Check:

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.synthetic import chain, conv, random_chains, true_seconds
+from tests.synthetic import block, chain, conv, random_chains, true_seconds
 
-from ampere.core import Measurement, Meter, Network, TrainingSetup
+from ampere.core import Meter, Network, TrainingSetup
 from ampere.reporting import Run, make_report
 from ampere.storage.profile import Observation, Profile
 
@@ -15,13 +15,10 @@ YARDSTICK = 1e-3
 
 
 def observed(network, purpose, noise, flags=()):
+    """Three rounds."""
     seconds = true_seconds(network) * noise
-    rounds = tuple(seconds / YARDSTICK * r for r in (0.99 - 0.1 * (noise - 1), 1.0, 1.02 + noise % 0.05))
-    return Observation(
-        network,
-        Measurement(5 * seconds, seconds, seconds, rounds[1], 30, rounds, METER, (YARDSTICK,) * 3, flags=flags),
-        purpose,
-    )
+    rounds = (0.99 - 0.1 * (noise - 1), 1.0, 1.02 + noise % 0.05)
+    return [Observation(network, block(seconds * r, YARDSTICK, meter=METER, flags=flags), purpose) for r in rounds]
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +29,9 @@ def profile():
     seen = [observed(n, p, float(np.exp(0.01 * rng.standard_normal()))) for n, p in networks]
     seen[3] = observed(networks[3][0], "network", 1.0, ("noisy", "loaded"))
     device = {"id": "0123456789abcdef", "cpu": "Testing <CPU>", "cores": 2, "system": "Linux"}
-    return Profile(device, TrainingSetup(), METER, YARDSTICK, tuple(seen), 12.5, ("chains",))
+    return Profile(
+        device, TrainingSetup(), METER, YARDSTICK, tuple(o for rounds in seen for o in rounds), 12.5, ("chains",)
+    )
 
 
 def named(network, name, names):

@@ -108,7 +108,7 @@ def runs_of(profile: Profile) -> list[NormalizedCost]:
 
 
 def normalized(observations: Iterable[Observation], reference: Reference) -> tuple[NormalizedCost, ...]:
-    """One cost for each network, purpose, stage and allocator, in order of first sight; unusable rounds are left out."""
+    """One cost for each network, purpose, stage and allocator, in order of first sight, without unusable rounds."""
     together: dict[tuple[Network, str, str, str], list[Measurement]] = {}
     for o in observations:
         if usable(o.measurement, reference):

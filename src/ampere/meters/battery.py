@@ -88,7 +88,7 @@ class CoarseBatteryMeter:
         joules = self.reading() - self._before
         if joules < 0:
             raise meter_failed(
-                "the battery holds more energy than before: it was charged or calibrated; unplug the device and measure again"
+                "the battery holds more energy than before: it was charged or calibrated; unplug it and measure again"
             )
         return joules
 

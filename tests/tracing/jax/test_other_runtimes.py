@@ -125,7 +125,7 @@ def test_a_flax_model_is_given_its_input_in_words(place):
 
 def test_channels_first_are_refused_with_the_order_that_flax_has(place):
     with pytest.raises(ModelError, match=r"on an input of 10x1x28x28 raised .*: flax has channels last"):
-        resolve(load_model(f"{place}/flax_model.py:inputless", "10x1x28x28")).network
+        assert resolve(load_model(f"{place}/flax_model.py:inputless", "10x1x28x28")).network
 
 
 def test_a_class_that_wants_arguments_is_told_from_a_function(place):
