@@ -77,6 +77,15 @@ _TABLE = (
             "jax": ("optax:adamw", {"learning_rate": SLOWER, "weight_decay": 1e-2}),
         },
     ),
+    Optimizer(
+        "lion",
+        1,
+        1e-4,
+        {
+            "torch": ("ampere.runtimes.torch_lion:Lion", {"lr": SLOWER}),
+            "jax": ("optax:lion", {"learning_rate": SLOWER, "weight_decay": 0.0}),
+        },
+    ),
 )
 OPTIMIZERS: Dict[str, Optimizer] = {optimizer.name: optimizer for optimizer in _TABLE}
 
