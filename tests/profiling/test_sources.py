@@ -2,9 +2,11 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+import torch
 from tests.synthetic import chain
 
 from ampere.core import KINDS, Network, TrainingSetup
+from ampere.core.errors import ModelError
 from ampere.core.network import with_loss
 from ampere.core.wiring import wire
 from ampere.models import load_model
@@ -84,3 +86,22 @@ def test_opaque_modules_are_trained_alone_with_the_inputs_that_were_seen(tmp_pat
     assert alone.purpose == "opaque"
     assert alone.subject["path"] == "1"
     assert alone.subject["inputs"][0]["shape"] == [4, 16]
+
+
+def test_a_live_model_is_trained_from_its_layers():
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    source = source_of(load_model(model, torch.zeros(4, 8)))
+    original = source.original()
+    assert set(original.subject) == {"layers"}
+    assert source.opaque() == []
+    find_runtime("torch").build(original.subject, TrainingSetup()).step()
+
+
+def test_a_live_model_with_code_that_no_kind_describes_asks_for_its_function():
+    class Spectral(torch.nn.Module):
+        def forward(self, x):
+            return torch.fft.rfft(x).abs()
+
+    source = source_of(load_model(torch.nn.Sequential(torch.nn.Linear(8, 8), Spectral()), torch.zeros(4, 8)))
+    with pytest.raises(ModelError, match="give the function that builds the model"):
+        source.original()

@@ -59,11 +59,15 @@ class SpaceSource:
 class ModelSource:
     """A user's model: itself, and networks of its layers with every width between a fraction and its own."""
 
+    remedy = "give the function that builds the model, as file.py:function, so that a worker can run its code"
+
     def __init__(self, name: str, network: Network, subject: Subject) -> None:
         self.name, self._network, self._subject = name, network, subject
 
     def opaque(self) -> list[Experiment]:
-        """Modules that no table knows, each trained alone as it is."""
+        """Modules that no kind describes, each trained alone as it is, where its code can be run."""
+        if "factory" not in self._subject:
+            return []
         layers = {layer.config["path"]: layer for layer in self._network.layers if layer.kind == "opaque"}
         return [self._alone(layer) for path, layer in layers.items() if path]
 
@@ -72,6 +76,11 @@ class ModelSource:
         return Experiment(Network(with_loss([layer]), self._network.batch), subject, "opaque")
 
     def original(self) -> Experiment:
+        strangers = sorted({layer.name for layer in self._network.layers if not KINDS[layer.kind].described})
+        if strangers and "factory" not in self._subject:
+            raise ModelError(
+                f"{', '.join(strangers)} of {self.name} cannot be trained from a description of layers: {self.remedy}"
+            )
         return Experiment(self._network, self._subject, "network")
 
     def sample(self, rng: Random) -> Experiment:
@@ -128,22 +137,17 @@ def _narrowed(layer: Layer, chosen: dict[int, int], before: int, after: int) -> 
 class FlaxSource(ModelSource):
     """Profiled from its layers in every runtime, also in JAX: what is measured is one and the same description."""
 
+    remedy = (
+        "`ampere measure --runtime jax` trains its own code, and `ampere estimate --no-profiling` with a profile that "
+        "is there names what it leaves open"
+    )
+
     def __init__(self, loaded: LoadedModel) -> None:
         from ampere.tracing.jax.trace import trace
 
         network = trace(loaded.model, loaded.inputs, name=loaded.name)
         super().__init__(loaded.name, network, {"layers": network.to_json()})
         self._loaded = loaded
-
-    def original(self) -> Experiment:
-        strangers = sorted({layer.name for layer in self._network.layers if layer.kind == "opaque"})
-        if strangers:
-            raise ModelError(
-                f"{', '.join(strangers)} of {self.name} cannot be trained from a description of layers: "
-                "`ampere measure --runtime jax` trains its own code, and `ampere estimate --no-profiling` with a "
-                "profile that is there names what it leaves open"
-            )
-        return super().original()
 
     def by_own_code(self) -> Experiment:
         subject = {"factory": self._loaded.factory, "arguments": dict(self._loaded.arguments)}
@@ -174,8 +178,8 @@ def source_of(loaded: LoadedModel) -> Source:
     network = trace(loaded.model, loaded.inputs, name=loaded.name)
     specs = specs_of(loaded.inputs)
     inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
-    subject = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
-    return ModelSource(loaded.name, network, subject)
+    subject: dict[str, Any] = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
+    return ModelSource(loaded.name, network, subject if loaded.factory else {"layers": network.to_json()})
 
 
 # Where experiments come from on a replayed device: from what was recorded, and from nothing else.
