@@ -8,7 +8,7 @@ from ampere.core.optimizers import OPTIMIZERS, find_optimizer, optimizers_of
 from ampere.runtimes.table import OURS
 
 
-@pytest.mark.parametrize(("written", "name"), [("AdamW", "adamw"), ("SGD", "sgd"), ("adam", "adam")])
+@pytest.mark.parametrize(("written", "name"), [("AdamW", "adamw"), ("SGD", "sgd"), ("RMSprop", "rmsprop")])
 def test_optimizers_are_known_in_any_case(written, name):
     assert TrainingSetup(optimizer=written) == TrainingSetup(optimizer=name)
 
@@ -30,6 +30,8 @@ def test_a_runtime_offers_the_optimizers_that_name_it():
     assert "adamw" not in OURS["mnn"].optimizers
     with pytest.raises(WorkerError, match="mnn has no adamw: choose one of sgd, momentum, adam"):
         find_optimizer("adamw").make("mnn", None)
+    with pytest.raises(WorkerError, match="mnn has no rmsprop"):
+        find_optimizer("rmsprop").make("mnn", None)
     assert optimizers_of("a runtime of somebody else") == ()
 
 

@@ -183,7 +183,7 @@ def test_a_file_that_does_not_parse(tmp_path):
 
 
 def test_a_file_that_imports_what_is_not_installed(tmp_path):
-    (tmp_path / "bad.py").write_text("import no_such_package\n")
+    (tmp_path / "bad.py").write_text("import no_such_package\n\ndef build(): ...\n")
     with pytest.raises(ModelError, match=r"No module named 'no_such_package' \(bad.py:1\)"):
         load_model(f"{tmp_path / 'bad.py'}:build")
 
@@ -194,14 +194,14 @@ def test_a_file_that_imports_what_is_not_installed(tmp_path):
 def test_a_file_that_needs_a_library_of_a_runtime_says_how_to_get_it(tmp_path, monkeypatch, line, extra):
     library = line.split()[1]
     monkeypatch.setitem(sys.modules, library, None)  # as if it were not installed
-    (tmp_path / "net.py").write_text(f"{line}\n")
+    (tmp_path / "net.py").write_text(f"{line}\n\ndef build(): ...\n")
     said = rf"importing net.py needs {library}, which is not installed: pip install 'ampere-energy\[{extra}\]'"
     with pytest.raises(RuntimeMissingError, match=said):
         load_model(f"{tmp_path / 'net.py'}:build")
 
 
 def test_a_part_that_an_installed_library_lacks_is_the_files_own_mistake(tmp_path):
-    (tmp_path / "net.py").write_text("import torch.no_such_part\n")
+    (tmp_path / "net.py").write_text("import torch.no_such_part\n\ndef build(): ...\n")
     with pytest.raises(ModelError, match=r"No module named 'torch\.no_such_part'"):
         load_model(f"{tmp_path / 'net.py'}:build")
 
@@ -210,3 +210,187 @@ def test_without_torch_the_remedy_is_named(monkeypatch):
     monkeypatch.setattr(loading.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(RuntimeMissingError, match="pip install 'ampere-energy\\[torch\\]'"):
         load_model("cnn5")
+
+
+def test_arguments_go_to_the_function(file):
+    loaded = load_model(f"{file}:with_tensor", arguments={"width": 5})
+    assert (loaded.model.out_features, loaded.arguments) == (5, {"width": 5})
+
+
+def test_an_argument_that_is_missing_is_named_with_the_flag_for_it(file):
+    file.write_text("from torch import nn\n\ndef build(width, depth): ...\n")
+    said = r"build needs width and depth: give --arg width=VALUE, or .*def build\(\): return build\(\.\.\.\)"
+    with pytest.raises(ModelError, match=said):
+        load_model(f"{file}:build")
+
+
+def test_returned_inputs_are_brought_to_another_batch(file):
+    for batch in (1, 5):
+        assert [x.shape for x in load_model(f"{file}:with_tuple", batch=batch).inputs] == [(batch, 8), (batch, 4)]
+    assert load_model(f"{file}:with_dict", batch=7).inputs["input"].shape == (7, 8)
+
+
+NESTED = """
+import torch
+from torch import nn
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 4)
+
+    def forward(self, pair, mask, scale):
+        return self.head(pair[0] + pair[1]) * scale
+
+def build():
+    return Masked(), ((torch.ones(2, 8), torch.ones(2, 8)), torch.ones(3, 3), torch.tensor(2.0))
+
+def with_batch(batch=2):
+    return nn.Linear(8, 4), torch.zeros(batch, 8)
+"""
+
+
+def test_only_tensors_that_share_the_batch_change(tmp_path):
+    (tmp_path / "net.py").write_text(NESTED)
+    pair, mask, scale = load_model(f"{tmp_path}/net.py:build", batch=6).inputs
+    assert [tuple(x.shape) for x in (*pair, mask, scale)] == [(6, 8), (6, 8), (3, 3), ()]
+
+
+def test_a_batch_goes_to_the_function_that_takes_one(tmp_path):
+    (tmp_path / "net.py").write_text(NESTED)
+    loaded = load_model(f"{tmp_path}/net.py:with_batch", batch=6)
+    assert (loaded.inputs[0].shape, loaded.arguments) == ((6, 8), {"batch": 6})
+
+
+@pytest.mark.parametrize("batch", [0, -1, 2.5])
+def test_no_batch_of_nothing_for_a_users_model(file, batch):
+    with pytest.raises(UsageError, match="1 or more"):
+        load_model(f"{file}:with_tensor", batch=batch)
+
+
+def test_a_live_model_has_no_factory():
+    model = torch.nn.Linear(8, 4)
+    loaded = load_model(model, torch.zeros(2, 8))
+    assert loaded.model is model
+    assert (loaded.name, loaded.factory, loaded.inputs[0].shape) == ("Linear", None, (2, 8))
+    assert load_model(model, "5x8").inputs[0].shape == (5, 8)
+    assert load_model(model, torch.zeros(2, 8), batch=3).inputs[0].shape == (3, 8)
+
+
+def test_a_live_model_needs_its_inputs_and_takes_no_arguments():
+    with pytest.raises(ModelError, match="Linear does not tell its input"):
+        load_model(torch.nn.Linear(8, 4))
+    with pytest.raises(UsageError, match="takes no width"):
+        load_model(torch.nn.Linear(8, 4), torch.zeros(2, 8), width=3)
+
+
+def test_a_function_is_called_and_found_again(file, monkeypatch):
+    monkeypatch.syspath_prepend(file.parent)
+    monkeypatch.delitem(sys.modules, "net", raising=False)
+    import net
+
+    loaded = load_model(net.with_tensor, width=6)
+    assert (loaded.model.out_features, loaded.arguments) == (6, {"width": 6})
+    assert (loaded.name, loaded.factory) == ("with_tensor", f"{file}:with_tensor")
+
+
+def test_a_function_made_on_the_fly_has_no_factory():
+    loaded = load_model(lambda: (torch.nn.Linear(8, 4), torch.zeros(2, 8)))
+    assert loaded.factory is None
+    assert load_model(torch.nn.Flatten, torch.zeros(2, 8)).factory == "torch.nn.modules.flatten:Flatten"
+
+
+SCRIPT = """
+import torch
+from torch import nn
+
+def evaluate(model): ...
+
+if __name__ == "__main__":
+    build = lambda: nn.Linear(8, 4)
+    print("training")
+"""
+RECIPE = r"add def build\(\): model = Net\(\); batch = .*return model, batch .*under if __name__"
+
+
+@pytest.mark.parametrize(("spec", "kind"), [("train.py:build", ModelError), ("train.py", UsageError)])
+def test_a_training_script_is_answered_with_a_recipe(tmp_path, spec, kind):
+    (tmp_path / "train.py").write_text(SCRIPT)
+    with pytest.raises(kind, match=rf"NAME one of evaluate; if none of them returns the model, {RECIPE}") as caught:
+        load_model(f"{tmp_path}/{spec}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_script_that_would_train_is_not_run_to_look_for_a_function(tmp_path):
+    (tmp_path / "train.py").write_text("raise SystemExit('trained for hours')\n")
+    with pytest.raises(ModelError, match=r"no function 'build': .*a function to be added, such as def build"):
+        load_model(f"{tmp_path}/train.py:build")
+
+
+def test_functions_that_come_from_elsewhere_are_found(tmp_path, file):
+    (tmp_path / "a.py").write_text("try:\n    from net import with_tensor as build\nfinally:\n    pass\n")
+    (tmp_path / "b.py").write_text("from net import *\n")
+    assert load_model(f"{tmp_path}/a.py:build").model.out_features == 3
+    assert load_model(f"{tmp_path}/b.py:with_tensor").model.out_features == 3
+
+
+LIGHTNING = """
+import torch
+from lightning import LightningModule
+from torch import nn
+
+class Classifier(LightningModule):
+    def __init__(self, optimizer="AdamW"):
+        super().__init__()
+        self.net, self.optimizer = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3)), optimizer
+
+    def training_step(self, batch, batch_idx):
+        x, y = batch
+        loss = nn.functional.cross_entropy(self.net(x), y)
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self):
+        if self.optimizer == "momentum":
+            return {"optimizer": torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9)}
+        if self.optimizer == "schedule":
+            return [torch.optim.Adam(self.parameters(), lr=0.1 / self.trainer.max_epochs)], []
+        return [getattr(torch.optim, self.optimizer)(self.parameters())], []
+
+def build(optimizer="AdamW"):
+    return Classifier(optimizer), (torch.randn(5, 8), torch.tensor([0, 1, 2, 1, 0]))
+"""
+
+
+@pytest.fixture
+def lightning(tmp_path):
+    pytest.importorskip("lightning", reason="Lightning is not installed")
+    (tmp_path / "lit.py").write_text(LIGHTNING)
+    return f"{tmp_path}/lit.py:build"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_step_of_a_lightning_module_without_forward_is_its_training_step(lightning):
+    from ampere.core import TrainingSetup
+    from ampere.runtimes import find_runtime
+    from ampere.tracing.trace import trace
+
+    loaded = load_model(lightning)
+    network = trace(loaded.model, loaded.inputs)
+    assert [(layer.kind, layer.name) for layer in network.layers] == [("linear", "net.0"), ("linear", "net.2")]
+    assert [op.op for op in network.layers[-1].trailing] == ["reduce", "reduce"]
+    training = find_runtime("torch").build({"factory": loaded.factory}, TrainingSetup(optimizer="adam"))
+    training.step()
+    first = training.last_loss()
+    for _ in range(50):
+        training.step()
+    assert training.last_loss() < first
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    ("made", "name"),
+    [("AdamW", "adamw"), ("SGD", "sgd"), ("momentum", "momentum"), ("Adagrad", None), ("schedule", None)],
+)
+def test_the_optimizer_of_a_lightning_module_is_read(lightning, made, name):
+    assert load_model(lightning, optimizer=made).optimizer == name

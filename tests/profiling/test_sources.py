@@ -2,6 +2,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
+import torch
 from tests.synthetic import chain
 
 from ampere.core import KINDS, Network, TrainingSetup
@@ -84,3 +85,21 @@ def test_opaque_modules_are_trained_alone_with_the_inputs_that_were_seen(tmp_pat
     assert alone.purpose == "opaque"
     assert alone.workload["path"] == "1"
     assert alone.workload["inputs"][0]["shape"] == [4, 16]
+
+
+def test_a_live_model_is_trained_from_its_layers():
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    source = source_of(load_model(model, torch.zeros(4, 8)))
+    original = source.original()
+    assert set(original.workload) == {"layers"}
+    assert source.opaque() == []
+    find_runtime("torch").build(original.workload, TrainingSetup()).step()
+
+
+def test_of_a_live_model_only_layers_that_a_worker_can_build_are_trained():
+    class Spectral(torch.nn.Module):
+        def forward(self, x):
+            return torch.fft.rfft(x).abs()
+
+    source = source_of(load_model(torch.nn.Sequential(torch.nn.Linear(8, 8), Spectral()), torch.zeros(4, 8)))
+    assert [layer.kind for layer in source.original().network.layers] == ["linear"]

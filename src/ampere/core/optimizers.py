@@ -77,6 +77,24 @@ _TABLE = (
             "jax": ("optax:adamw", {"learning_rate": SLOWER, "weight_decay": 1e-2}),
         },
     ),
+    Optimizer(
+        "lion",
+        1,
+        1e-4,
+        {
+            "torch": ("ampere.runtimes.torch_lion:Lion", {"lr": SLOWER}),
+            "jax": ("optax:lion", {"learning_rate": SLOWER, "weight_decay": 0.0}),
+        },
+    ),
+    Optimizer(
+        "rmsprop",
+        1,
+        1e-3,
+        {
+            "torch": ("torch.optim:RMSprop", {"lr": SLOWER}),
+            "jax": ("optax:rmsprop", {"learning_rate": SLOWER, "decay": 0.99}),
+        },
+    ),
 )
 OPTIMIZERS: Dict[str, Optimizer] = {optimizer.name: optimizer for optimizer in _TABLE}
 

@@ -1,4 +1,4 @@
-"""From what the user names to a model with inputs: `cnn5`, `file.py:function` or `package.module:function`."""
+"""A model with its inputs: `cnn5`, `file.py:function`, `package.module:function`, a function, or a live model."""
 
 from __future__ import annotations
 
@@ -10,59 +10,14 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ampere.core.errors import ModelError, RuntimeMissingError, UsageError
+from ampere.core.optimizers import OPTIMIZERS
 
+from .inputs import Inputs, check_batch, checked, from_text, with_batch
 from .spaces import SPACES, Space
-from .user_code import find_function, guarded, is_file
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    Inputs = tuple[Any, ...] | dict[str, Any]
-
-
-# Models written with flax: known for what they are without importing flax, and their inputs as arrays.
-
-
-def is_flax(model: Any) -> bool:
-    """Whoever made a flax model has imported flax."""
-    nnx = sys.modules.get("flax.nnx")
-    return nnx is not None and isinstance(model, nnx.Module)
-
-
-def refuse_flax(model: Any, done: str) -> None:
-    if is_flax(model):
-        raise ModelError(f"only PyTorch models can be {done}, and {type(model).__name__} is written with flax")
-
-
-def arrays_from_text(text: str) -> tuple[Any, ...]:
-    """`10x28x28x1` as arrays: only their shapes and types are looked at."""
-    import numpy as np
-
-    from ampere.tracing.inputs import parse_input
-
-    try:
-        return tuple(np.zeros(spec.shape, spec.dtype) for spec in parse_input(text))
-    except (TypeError, MemoryError) as error:
-        raise UsageError(f"an input of {text} is no array: {error}") from error
-
-
-def checked_arrays(example: Any, spec: str) -> Any:
-    """Positional ones as a tuple, named ones as a dict."""
-    inputs = (
-        example if isinstance(example, (dict, tuple)) else tuple(example) if isinstance(example, list) else (example,)
-    )
-    arrays = [value for value in (inputs.values() if isinstance(inputs, dict) else inputs) if hasattr(value, "shape")]
-    if not arrays:
-        raise ModelError(f"{spec} gives no array as input: return (module, array), or a tuple or dict of arrays")
-    if any(0 in array.shape for array in arrays):
-        raise ModelError(f"{spec} gives an empty input: its batch must be 1 or more")
-    return inputs
-
-
-# From what the user writes to a model with inputs: `cnn5`, `file.py:function` or `package.module:function`.
+from .user_code import find_function, guarded, is_file, offer_of_file
 
 
 @dataclass(frozen=True)
@@ -72,50 +27,128 @@ class LoadedModel:
     model: Any  # a torch.nn.Module, or a flax.nnx.Module
     inputs: Inputs  # positional ones as a tuple, named ones as a dict
     name: str
-    factory: str
+    factory: str | None  # makes it in another process; None where only its layers can be trained there
     arguments: Mapping[str, Any] = field(default_factory=dict)
     space: Space | None = None
+    optimizer: str | None = None  # that its own configure_optimizers names
 
 
-def load_model(spec: str, /, input: str | None = None, **arguments: Any) -> LoadedModel:
-    """A family by name, or what a function of the user's returns; `arguments` go to the function that builds it."""
-    if ":" not in spec:
+def load_model(
+    model: Any,
+    /,
+    inputs: Any = None,
+    *,
+    input: str | None = None,
+    batch: int | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> LoadedModel:
+    """A model of a family, of the user's code, or the user's own object, ready to be traced and trained.
+
+    `inputs` are example tensors, or text such as `10x1x28x28` (also `input`); without them the function that builds
+    the model returns them with it. `arguments`, and all other keywords, go to that function. `batch` goes there too if
+    the function has such a parameter; else the inputs are repeated or cut to it.
+    """
+    given = {**(arguments or {}), **more}
+    if batch is not None:
+        check_batch(batch)
+    example = inputs if input is None else input
+    if isinstance(model, str) and ":" not in model:
         need_torch()
-        return load_from_space(find_space(spec), input, arguments)
+        changed = given if batch is None else {**given, "batch": batch}
+        return load_from_space(find_space(model), example, changed)
     need_a_library()
-    source, _, function_name = spec.rpartition(":")
-    function, folder = find_function(source, function_name)
-    _need_no_more(function, function_name, arguments)
-    with guarded(f"{function_name} in {source}", folder):
-        built = function(**arguments)
-    model, inputs = _model_and_inputs(built, spec, input)
-    factory = f"{Path(source).expanduser().resolve()}:{function_name}" if is_file(source) else spec
-    return LoadedModel(model, inputs, _short(source, function_name), factory, arguments)
+    if isinstance(model, str):
+        return _from_reference(model, example, batch, given)
+    if callable(model) and not _is_module(model):
+        return _from_function(model, example, batch, given)
+    return _live(model, example, batch, given)
+
+
+def _from_reference(reference: str, example: Any, batch: int | None, given: dict[str, Any]) -> LoadedModel:
+    source, _, name = reference.rpartition(":")
+    function, folder = find_function(source, name)
+    factory = f"{Path(source).expanduser().resolve()}:{name}" if is_file(source) else reference
+    stem = Path(source).stem if is_file(source) else source.rpartition(".")[2]
+    return _built(function, folder, reference, f"{stem}:{name}", factory, example, batch, given)
+
+
+def _from_function(function: Callable[..., Any], example: Any, batch: int | None, given: dict[str, Any]) -> LoadedModel:
+    name = getattr(function, "__name__", type(function).__name__)
+    return _built(function, Path.cwd(), name, name, _reference_to(function), example, batch, given)
+
+
+def _built(
+    function: Callable[..., Any],
+    folder: Path,
+    source: str,
+    name: str,
+    factory: str | None,
+    example: Any,
+    batch: int | None,
+    given: dict[str, Any],
+) -> LoadedModel:
+    passes_batch = batch is not None and _takes(function, "batch")
+    arguments = {**given, "batch": batch} if passes_batch else given
+    _need_no_more(function, name.rpartition(":")[2], arguments)
+    with guarded(f"{name.rpartition(':')[2]} in {source.rpartition(':')[0] or 'Python'}", folder):
+        made = function(**arguments)
+    model, inputs = _model_and_inputs(made, source, example)
+    if batch is not None and not passes_batch:
+        inputs = with_batch(inputs, batch)
+    return LoadedModel(model, inputs, name, factory, arguments, optimizer=own_optimizer(model))
+
+
+def _live(model: Any, example: Any, batch: int | None, given: Mapping[str, Any]) -> LoadedModel:
+    """A model that is already there: its code cannot be run elsewhere, so a worker builds it from its layers."""
+    if given:
+        raise UsageError(
+            f"a model that is already built takes no {next(iter(given))}: give the function that builds it"
+        )
+    name = type(model).__name__
+    model, inputs = _model_and_inputs((model, None), name, example)
+    if batch is not None:
+        inputs = with_batch(inputs, batch)
+    return LoadedModel(model, inputs, name, None, optimizer=own_optimizer(model))
+
+
+def _reference_to(function: Callable[..., Any]) -> str | None:
+    """Where another process finds a function; None of one made on the fly, in a notebook or by the running script."""
+    module = sys.modules.get(getattr(function, "__module__", None) or "")
+    name = getattr(function, "__qualname__", "")
+    if module is None or module.__name__ == "__main__" or getattr(module, name, None) is not function:
+        return None
+    file = getattr(module, "__file__", None)
+    return f"{Path(file).resolve()}:{name}" if file and "." not in module.__name__ else f"{module.__name__}:{name}"
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    return any(p.name == name or p.kind is p.VAR_KEYWORD for p in _parameters(function))
 
 
 def _need_no_more(function: Callable[..., Any], name: str, given: Mapping[str, Any]) -> None:
-    """A class that wants its sizes is the usual mistake."""
-    wanted = [
+    """A class that needs its sizes is the usual mistake."""
+    needed = [
         parameter.name
         for parameter in _parameters(function)
         if parameter.default is parameter.empty
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
-    missing = [wish for wish in wanted if wish not in given]
+    missing = [parameter for parameter in needed if parameter not in given]
     if missing:
         raise ModelError(
-            f"{name} wants {', '.join(missing)}, and is called without: name a function that needs nothing, "
-            f"such as def build(): return {name}(...)"
+            f"{name} needs {' and '.join(missing)}: give --arg {missing[0]}=VALUE, or name a function that needs "
+            f"nothing, such as def build(): return {name}(...)"
         )
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """A class is asked for those of its __init__: flax's are called in a way of their own."""
+    """Of a class those of its __init__: flax's are called in a way of their own."""
     try:
         if isinstance(function, type):
             return list(_signature(inspect.getattr_static(function, "__init__")).parameters.values())[1:]
         return list(_signature(function).parameters.values())
-    except (TypeError, ValueError):  # what is written in C does not tell
+    except (TypeError, ValueError):  # what is written in C has no signature
         return []
 
 
@@ -124,27 +157,27 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function, follow_wrapped=False)
 
 
-def load_from_space(space: Space, input: str | None, changed: Mapping[str, Any]) -> LoadedModel:
+def load_from_space(space: Space, example: Any, changed: Mapping[str, Any]) -> LoadedModel:
     unknown = sorted(set(changed) - set(space.default))
     if unknown:
         raise UsageError(f"{space.name} has no argument {unknown[0]!r}: it has {', '.join(space.default)}")
     arguments = space.arguments(changed)
-    if not isinstance(arguments["batch"], int) or arguments["batch"] < 1:
-        raise UsageError(f"a batch of {arguments['batch']!r} trains nothing: give 1 or more")
+    check_batch(arguments["batch"])
     source, _, function_name = space.factory.rpartition(":")
     build = getattr(importlib.import_module(source), function_name)
     with guarded(f"{space.name} with {dict(changed)}", Path.cwd()):
         built = build(**arguments)
-    model, inputs = _model_and_inputs(built, space.name, input)
+    model, inputs = _model_and_inputs(built, space.name, example)
     # With inputs of the user's own it is no longer the network that the space samples around.
-    return LoadedModel(model, inputs, space.name, space.factory, arguments, space if input is None else None)
+    return LoadedModel(model, inputs, space.name, space.factory, arguments, space if example is None else None)
 
 
 def find_space(name: str) -> Space:
     if name in SPACES:
         return SPACES[name]
     if is_file(name):
-        raise UsageError(f"{name} names no function: write {name}:NAME, the function that returns the model")
+        offer = offer_of_file(Path(name).expanduser())
+        raise UsageError(f"{name} names no function: write {name}:NAME, {offer}")
     near = difflib.get_close_matches(name.lower(), SPACES, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"the families are {', '.join(SPACES)};"
     raise UsageError(f"there is no model {name!r}: {hint} A model of your own is file.py:function")
@@ -161,56 +194,58 @@ def need_torch() -> None:
         raise RuntimeMissingError("PyTorch is not installed: pip install 'ampere-energy[torch]'")
 
 
-def _model_and_inputs(built: Any, spec: str, input: str | None) -> tuple[Any, Inputs]:
-    model, example = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
+def is_flax(model: Any) -> bool:
+    """Whether a model is written with flax, which then is imported already."""
+    nnx = sys.modules.get("flax.nnx")
+    return nnx is not None and isinstance(model, nnx.Module)
+
+
+def refuse_flax(model: Any, done: str) -> None:
+    if is_flax(model):
+        raise ModelError(f"only PyTorch models can be {done}, and {type(model).__name__} is written with flax")
+
+
+def _is_module(model: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return is_flax(model) or (torch is not None and isinstance(model, torch.nn.Module))
+
+
+def _model_and_inputs(built: Any, source: str, example: Any) -> tuple[Any, Inputs]:
+    model, returned = built if isinstance(built, tuple) and len(built) == 2 else (built, None)
     flax = is_flax(model)
     if not flax:
-        _need_module(model, spec)
-    if input is not None:
-        example = arrays_from_text(input) if flax else _inputs_from_text(input)
+        _need_module(model, source)
+    if isinstance(example, str):
+        example = from_text(example, flax)
+    example = returned if example is None else example
     if example is None:
         shape = "10x28x28x1" if flax else "10x1x28x28"
-        raise ModelError(f"{spec} does not tell its input: give --input {shape}, or return (module, example inputs)")
-    return model, checked_arrays(example, spec) if flax else _checked(example, spec)
+        raise ModelError(f"{source} does not tell its input: give --input {shape}, or return (module, example inputs)")
+    return model, checked(example, source, flax)
 
 
-def _need_module(model: Any, spec: str) -> None:
+def _need_module(model: Any, source: str) -> None:
     need_torch()
     from torch import nn
 
     if not isinstance(model, nn.Module):
         raise ModelError(
-            f"{spec} returned {type(model).__name__}, not a model: return a torch.nn.Module or a flax.nnx.Module, "
+            f"{source} returned {type(model).__name__}, not a model: return a torch.nn.Module or a flax.nnx.Module, "
             "alone or as (module, example inputs)"
         )
 
 
-def _inputs_from_text(text: str) -> Any:
-    from ampere.runtimes.torch_model import tensors_of
-    from ampere.tracing.inputs import parse_input
-
+def own_optimizer(model: Any) -> str | None:
+    """The optimizer that a LightningModule's configure_optimizers makes; None where it is none of ours."""
+    configure = getattr(model, "configure_optimizers", None)
+    if not callable(configure):
+        return None
     try:
-        return tensors_of(parse_input(text))
-    except (RuntimeError, MemoryError) as error:
-        raise UsageError(f"an input of {text} does not fit into memory: give a smaller batch") from error
-
-
-def _checked(example: Any, spec: str) -> Inputs:
-    from torch import Tensor
-
-    inputs = (
-        example if isinstance(example, dict) else tuple(example) if isinstance(example, (list, tuple)) else (example,)
-    )
-    tensors: list[Tensor] = [
-        v for v in (inputs.values() if isinstance(inputs, dict) else inputs) if isinstance(v, Tensor)
-    ]
-    if not tensors:
-        raise ModelError(f"{spec} gives no tensor as input: return (module, tensor), or a tuple or dict of tensors")
-    if any(tensor.numel() == 0 for tensor in tensors):
-        raise ModelError(f"{spec} gives an empty input: its batch must be 1 or more")
-    return inputs
-
-
-def _short(source: str, function_name: str) -> str:
-    stem = Path(source).stem if is_file(source) else source.rpartition(".")[2]
-    return f"{stem}:{function_name}"
+        made = configure()
+    except Exception:  # many ask the trainer for the length of the training
+        return None
+    while isinstance(made, (list, tuple, dict)) and made:
+        made = made.get("optimizer") if isinstance(made, dict) else made[0]
+    name = type(made).__name__.lower()
+    has_momentum = name == "sgd" and getattr(made, "defaults", {}).get("momentum")
+    return "momentum" if has_momentum else name if name in OPTIMIZERS else None

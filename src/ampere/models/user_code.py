@@ -1,5 +1,6 @@
 """Code of the user's: finding a function in a file or a module, and saying in one line what went wrong in it."""
 
+import ast
 import importlib
 import importlib.util
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
 
 LONGEST_MESSAGE = 300
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 EXTRAS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax", "optax": "jax"}  # that bring a library
 
 
@@ -53,13 +55,66 @@ def _is_library(filename: str) -> bool:
 def find_function(source: str, name: str) -> tuple[Callable[..., Any], Path]:
     """The function, and the folder that its imports start from."""
     if is_file(source):
-        module, folder = _module_of_file(Path(source).expanduser()), Path(source).expanduser().resolve().parent
+        path = Path(source).expanduser()
+        _refuse_without(path, source, name)
+        module, folder = _module_of_file(path), path.resolve().parent
     else:
         module, folder = _module_by_name(source), Path.cwd()
     function = getattr(module, name, None) if name else None
     if not callable(function):
-        raise ModelError(f"{source} has no function {name!r}: write {source}:NAME with {_offer(module)}")
+        own = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", None) == module.__name__]
+        raise ModelError(f"{source} has no function {name!r}: write {source}:NAME, {_offer(own, False)}")
     return function, folder
+
+
+def _refuse_without(path: Path, source: str, name: str) -> None:
+    """Before anything runs: to import a training script may be to train."""
+    tree = _parsed(path)
+    if tree is None:
+        return  # importing says what is wrong
+    bound = _bound_names(tree.body)
+    if name not in bound and "*" not in bound and "__getattr__" not in bound:
+        raise ModelError(f"{source} has no function {name!r}: write {source}:NAME, {offer_of_file(path)}")
+
+
+def _parsed(path: Path) -> "ast.Module | None":
+    try:
+        return ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return None
+
+
+def _bound_names(statements: list[ast.stmt]) -> set[str]:
+    """What a file defines at its top, but not what is under `if __name__ == "__main__"`."""
+    found: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(statement.name)
+        elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+            found |= {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
+        elif not _is_main_guard(statement):
+            found |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+            found |= _bound_names([child for child in ast.walk(statement) if isinstance(child, DEFINITIONS)])
+    return found
+
+
+def _is_main_guard(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)
+
+
+RECIPE = (
+    "def build(): model = Net(); batch = torch.randn(32, 3, 32, 32); return model, batch "
+    "(and keep the training itself under if __name__ == '__main__')"
+)
+
+
+def offer_of_file(path: Path) -> str:
+    """What there is to name in a file, read and not run; and what to write where it is a training script."""
+    tree = _parsed(path)
+    if tree is None:
+        return "the function that returns the model"
+    functions = [s.name for s in tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))]
+    return _offer(functions, any(_is_main_guard(s) or isinstance(s, (ast.For, ast.While)) for s in tree.body))
 
 
 def is_file(source: str) -> bool:
@@ -94,10 +149,10 @@ def _module_by_name(name: str) -> ModuleType:
         raise
 
 
-def _offer(module: ModuleType) -> str:
-    own = [
-        name
-        for name, value in vars(module).items()
-        if callable(value) and not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
-    ]
-    return f"NAME one of {', '.join(sorted(own))}" if own else "a function that returns the model, which it lacks yet"
+def _offer(functions: list[str], is_script: bool) -> str:
+    public = sorted(name for name in functions if not name.startswith("_"))
+    if not public:
+        return f"a function to be added, such as {RECIPE}"
+    return f"NAME one of {', '.join(public)}" + (
+        f"; if none of them returns the model, add {RECIPE}" if is_script else ""
+    )

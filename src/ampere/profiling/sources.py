@@ -59,20 +59,29 @@ class SpaceSource:
 class ModelSource:
     """A user's model: itself, and networks of its layers with every width between a fraction and its own."""
 
+    remedy = "give the function that builds the model, as file.py:function, so that a worker can run its code"
+
     def __init__(self, name: str, network: Network, workload: Workload) -> None:
-        self.name, self._network, self._subject = name, network, workload
+        self.name, self._network, self._workload = name, network, workload
 
     def opaque(self) -> list[Experiment]:
-        """Modules that no table knows, each trained alone as it is."""
+        """Modules that no kind describes, each trained alone as it is, where its code can be run."""
+        if "factory" not in self._workload:
+            return []
         layers = {layer.config["path"]: layer for layer in self._network.layers if layer.kind == "opaque"}
         return [self._alone(layer) for path, layer in layers.items() if path]
 
     def _alone(self, layer: Layer) -> Experiment:
-        workload = {**self._subject, "path": layer.config["path"], "inputs": _inputs(layer.config["inputs"])}
+        workload = {**self._workload, "path": layer.config["path"], "inputs": _inputs(layer.config["inputs"])}
         return Experiment(Network(with_loss([layer]), self._network.batch), workload, "opaque")
 
     def original(self) -> Experiment:
-        return Experiment(self._network, self._subject, "network")
+        strangers = sorted({layer.name for layer in self._network.layers if not KINDS[layer.kind].described})
+        if strangers and "factory" not in self._workload:
+            raise ModelError(
+                f"{', '.join(strangers)} of {self.name} cannot be trained from a description of layers: {self.remedy}"
+            )
+        return Experiment(self._network, self._workload, "network")
 
     def sample(self, rng: Random) -> Experiment:
         narrowed = narrow(self._network, rng)
@@ -128,19 +137,14 @@ def _narrowed(layer: Layer, chosen: dict[int, int], before: int, after: int) -> 
 class FlaxSource(ModelSource):
     """Profiled from its layers in every runtime, also in JAX: what is measured is one and the same description."""
 
+    remedy = (
+        "`ampere measure --runtime jax` trains its own code, and `ampere estimate --no-profiling` with a profile that "
+        "is there names what it leaves open"
+    )
+
     def __init__(self, loaded: LoadedModel, network: Network) -> None:
         super().__init__(loaded.name, network, {"layers": network.to_json()})
         self._loaded = loaded
-
-    def original(self) -> Experiment:
-        strangers = sorted({layer.name for layer in self._network.layers if layer.kind == "opaque"})
-        if strangers:
-            raise ModelError(
-                f"{', '.join(strangers)} of {self.name} cannot be trained from a description of layers: "
-                "`ampere measure --runtime jax` trains its own code, and `ampere estimate --no-profiling` with a "
-                "profile that is there names what it leaves open"
-            )
-        return super().original()
 
     @property
     def has_code(self) -> bool:

@@ -1,6 +1,8 @@
 """PyTorch models by their own code: inputs, loss and the training step."""
 
 import dataclasses
+import inspect
+import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Callable, Dict, List, Tuple, Union
@@ -106,6 +108,30 @@ def _labels(rows: int, classes: int, device: str) -> Any:
     return torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(0)).to(device)
 
 
+class TrainingStep(nn.Module):
+    """A LightningModule that has no forward: what it computes is the loss of its training_step."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        self.takes_number = len(inspect.signature(model.training_step).parameters) > 1  # type: ignore[arg-type]
+        # Without a trainer nothing is logged, which Lightning would say at every step.
+        warnings.filterwarnings("ignore", message=".*self.log.*")
+
+    def forward(self, *positional: Any, **named: Any) -> Any:
+        batch = named or (positional[0] if len(positional) == 1 else positional)
+        step: Any = self.model.training_step
+        made = step(batch, 0) if self.takes_number else step(batch)
+        return {"loss": made} if isinstance(made, Tensor) else made
+
+
+def called(model: nn.Module) -> nn.Module:
+    """What is called with the inputs: the model, or its training step where that is all it has."""
+    maker = next(kind for kind in type(model).__mro__ if "forward" in vars(kind))
+    own_forward = maker is not nn.Module and maker.__name__ != "LightningModule"
+    return model if own_forward or not callable(getattr(model, "training_step", None)) else TrainingStep(model)
+
+
 def build_from_factory(
     workload: Dict[str, Any], dtype: torch.dtype, made_ready: Callable[[nn.Module], Any] = lambda model: model
 ) -> Tuple[nn.Module, Callable[[], Tensor]]:
@@ -118,7 +144,7 @@ def build_from_factory(
         model, example = model.get_submodule(workload["path"]), None
     model = model.to(dtype).train()
     positional, named = _arguments(workload, example, dtype)
-    ready = made_ready(model)
+    ready = made_ready(called(model))
     return model, lambda: training_loss(ready(*positional, **named))
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ampere.core import Network
 from ampere.core.errors import ModelError
 from ampere.core.network import InputSpec
-from ampere.runtimes.torch_model import differentiable, own_loss, targets, tensors_of, training_loss
+from ampere.runtimes.torch_model import called, differentiable, own_loss, targets, tensors_of, training_loss
 
 from .copying import filled, meta_copy, on_meta, real_copy
 from .layers import Layers, settle
@@ -149,7 +149,7 @@ def _trace(model: nn.Module, inputs: Any, loss: Loss | None, name: str) -> Netwo
 def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) -> dict[int, bool]:
     positional, named = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
     with Scopes(recorder):
-        output = model(*positional, **named)
+        output = called(model)(*positional, **named)
         with recorder.pause():
             refuse_constant(output, model)
             targets(output)
