@@ -221,4 +221,4 @@ def methods_section(validated: Validated) -> Section:
         Table(("method", "what it is", ">mean error"), (*cells, ("measuring twice", "", repeat))),
         full=True,
     )
-    return Section("methods", "Methods compared", charts=(chart,))
+    return Section("methods", "Methods side by side", charts=(chart,))

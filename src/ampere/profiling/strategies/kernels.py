@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from ampere.core import Layer
-from ampere.estimation.kernel_forests import KernelForests, need_forests
+from ampere.estimation.kernel_forests import KernelForests, load_forests
 from ampere.profiling.isolated import Gathering, can_stand_alone, near, operations
 
 from .strategy import Collected, MeasurementContext, Strategy, Task
@@ -22,7 +22,7 @@ WORST = 10  # operations that others are tried near, before the forests grow aga
 
 
 def gather(bench: MeasurementContext, task: Task) -> Collected:
-    need_forests()
+    load_forests()
     gathering, thinking = Gathering(bench, task, "kernel"), 0.0
     for layers in gathering.layers():
         lone = [o for layer in layers for o in operations(layer)]
