@@ -11,6 +11,8 @@ from ampere.baselines.answers import TITLES, answers, names, strategy_of, title
 from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
 from ampere.estimation.estimate import Estimator, watts_of
+from ampere.evaluation.plan import Plan
+from ampere.evaluation.summary import summary_of
 from ampere.evaluation.validation import compare
 from ampere.profiling.strategies import STRATEGIES, find_strategy
 from ampere.storage import Observation, Profile
@@ -146,3 +148,22 @@ def test_a_profile_made_for_a_baseline_replaces_one_that_serves_it():
 
 def test_files_are_found_by_themselves():
     assert all(method.name == name for name, method in METHODS.items())
+
+
+@pytest.mark.usefixtures("no_sklearn")
+def test_methods_that_cannot_run_are_named_in_a_validation():
+    pairs = [(observed(WHOLE[0]), observed(WHOLE[0]))]
+    kernels = replace(USUAL, method="kernels")
+    assert compare("chains", pairs, USUAL, "tuned").unavailable == {}  # nobody wanted it
+    for found in (
+        compare("c", pairs, USUAL, "tuned", methods=names("all")),
+        compare("c", pairs, USUAL, "tuned", [kernels]),
+    ):
+        assert "kernels" not in found.mape
+        assert "ampere-energy[baselines]" in found.to_json()["unavailable"]["kernels"]
+
+
+@pytest.mark.usefixtures("no_sklearn")
+def test_an_evaluation_leaves_out_what_cannot_run():
+    assert ("kernels", "yardstick") not in Plan().baselines("local", "cnn5")
+    assert "kernels" in summary_of([])["unavailable"]

@@ -1,7 +1,5 @@
 """The forests: steps are found, estimates stay within what was seen, and without scikit-learn the remedy is named."""
 
-import importlib.util
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -50,12 +48,6 @@ def test_estimates_lie_within_what_was_seen(count, seed, spread):
     estimates = forest_costs(grow_forest(rows, costs, trees=5), rng.uniform(-5, 5, (4, 3)))
     assert np.all(estimates >= costs.min() * (1 - 1e-9))
     assert np.all(estimates <= costs.max() * (1 + 1e-9))
-
-
-@pytest.fixture
-def no_sklearn(monkeypatch):
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "sklearn" else find(name))
 
 
 @pytest.mark.usefixtures("no_sklearn")

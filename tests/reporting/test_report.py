@@ -11,7 +11,8 @@ from ampere.core import Meter, Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimator, LayerShare
 from ampere.reporting import Run, make_report, save_charts, save_page, write_report
-from ampere.reporting.model_section import _warning, kind_colours, kinds_chart, where_it_goes
+from ampere.reporting.layer_charts import kind_colours, kinds_chart
+from ampere.reporting.model_section import _warning, where_it_goes
 from ampere.reporting.page import html
 
 

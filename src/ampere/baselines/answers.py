@@ -25,7 +25,7 @@ from .method import evidence_of
 BY_THE_CLOCK = "_wallclock"
 TITLES = {
     "additive": "Ampere: layers added up, physics and Gaussian process",
-    "sequential": "the paper's: layers by subtraction, one GP a kind",
+    "sequential": "the paper's: layers by subtraction, one GP per kind",
     **{name: method.title for name, method in METHODS.items()},
 }
 

@@ -6,6 +6,7 @@ y   logarithms of costs, so that errors count relatively and estimates are posit
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import warnings
 from collections.abc import Iterable, Sequence
@@ -32,13 +33,15 @@ def unavailable() -> str:
     return "" if found else "it needs scikit-learn: pip install 'ampere-energy[baselines]'"
 
 
-def need_forests() -> None:
+def load_forests() -> None:
+    """Imports scikit-learn, which takes about a second: while a worker starts, that costs nothing."""
     if reason := unavailable():
         raise RuntimeMissingError(f"the kernels method cannot run: {reason}")
+    importlib.import_module("sklearn.ensemble")
 
 
 def grow_forest(rows: Array, costs: Array, trees: int = TREES, seed: int = 0) -> RandomForestRegressor:
-    need_forests()
+    load_forests()
     from sklearn.ensemble import RandomForestRegressor
 
     # With few trees some samples are in all of them: `out_of_bag` says NaN of those.

@@ -1,1 +1,1 @@
-"""The paper's experiments and ours: measured once, kept as records, drawn separately."""
+"""The paper's experiments and ours: measured once, kept as records, and drawn."""

@@ -154,9 +154,10 @@ def validation_chart(validated: Validated) -> Chart:
     baseline = min(baselines, key=lambda m: validated.mape[m], default=None)
     series = [_of_method(validated, baseline, *BASELINE)] if baseline else []
     series.append(_of_method(validated, validated.ours, *OURS))
+    where = f" on {validated.device}" if validated.device else ""
     return _scatter_chart(
         "validation",
-        f"{len(validated.rows)} unseen networks like {validated.model}, trained",
+        f"{len(validated.rows)} unseen networks like {validated.model}, trained{where}",
         "Every network was trained and measured after it had been estimated; measured a second time they differ by "
         f"{units.percent(validated.repeatability)}. {joules_note(validated.meter)}",
         series,
@@ -220,4 +221,4 @@ def methods_section(validated: Validated) -> Section:
         Table(("method", "what it is", ">mean error"), (*cells, ("measuring twice", "", repeat))),
         full=True,
     )
-    return Section("methods", "Methods compared", charts=(chart,))
+    return Section("methods", "Methods side by side", charts=(chart,))

@@ -29,7 +29,7 @@ def models_section(networks: Sequence[Network], estimates: Sequence[Estimate], e
     relatives = [_relative_stddev(network, networks[0], estimator, estimates[0].allocator) for network in networks[1:]]
     return Section(
         "models",
-        "The models compared",
+        "The models side by side",
         bases=tuple(_on_basis(basis, names, networks, estimates, relatives) for basis in bases),
     )
 
@@ -96,7 +96,7 @@ def devices_section(networks: Sequence[Network], estimators: Sequence[Estimator]
         words.append("The joules come from different meters: devices compare only as well as their meters agree.")
     if not networks:
         words.append("Name a model to see what it costs on each device.")
-    return Section("devices", "The devices compared", tuple(words), charts=charts)
+    return Section("devices", "The devices side by side", tuple(words), charts=charts)
 
 
 def _devices_chart(key: str, network: Network, estimates: Sequence[Estimate], names: Sequence[str]) -> Chart:

@@ -18,7 +18,8 @@ from .accuracy import Validated, accuracy_section, expected_error, methods_secti
 from .comparison_section import devices_section, models_section, totals_section
 from .device_section import batches_of, cost_section, device_name, facts, flags_section, more_facts
 from .drawing import Drawing, Text, room_for
-from .model_section import Run, kind_colours, model_section
+from .layer_charts import kind_colours
+from .model_section import Run, model_section
 from .page import FULL, HALF, html
 from .plotting import need_matplotlib, save_png
 from .record import Chart, Report, Section

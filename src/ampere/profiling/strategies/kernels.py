@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from ampere.core import Layer
-from ampere.estimation.kernel_forests import KernelForests, need_forests
+from ampere.estimation.kernel_forests import KernelForests, load_forests
 from ampere.profiling.isolated import Isolated, can_stand_alone, near, operations
 
 from .strategy import Collected, MeasurementContext, Strategy, Task
@@ -22,7 +22,7 @@ WORST = 10  # operations that others are tried near, before the forests grow aga
 
 
 def collect(context: MeasurementContext, task: Task) -> Collected:
-    need_forests()
+    load_forests()
     isolated_run, thinking = Isolated(context, task, "kernel"), 0.0
     for layers in isolated_run.layers():
         lone = [o for layer in layers for o in operations(layer)]
