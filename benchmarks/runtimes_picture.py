@@ -13,8 +13,9 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot
 from matplotlib.axes import Axes
-from runtimes import FAMILIES, RUNTIMES
 from runtimes_stacks import COLOURS
+
+from runtimes import FAMILIES, RUNTIMES
 
 WIDTH = 0.2  # of a bar, where a family is 1
 TICKS = (0.5, 1, 2, 5, 10, 20, 50, 100)

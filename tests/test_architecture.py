@@ -17,10 +17,10 @@ FILES = sorted((SRC / "ampere").rglob("*.py"))
 LEVELS = (
     ("__init__", "__main__"),
     ("cli",),
-    ("evaluation",),
-    ("searching", "integrations"),
-    ("reporting",),
+    ("evaluation", "integrations"),
     ("api",),
+    ("searching",),
+    ("reporting",),
     ("pruning", "comparison", "budget"),
     ("validation",),
     ("baselines",),
@@ -39,7 +39,7 @@ NEIGHBOURS = {
 # What travels to a device: nothing there but Python 3.8 and a training runtime.
 RUNTIME_LIBRARIES = {"torch", "jax", "flax", "optax", "MNN", "numpy"}
 TRAVELLING = {
-    "core": {"ampere.core"},
+    "core": {"ampere.core", "pandas"},  # which to_frame() imports on the host
     "meters": {"ampere.core", "ampere.meters", "zeus"},
     "runtimes": {"ampere.core", "ampere.runtimes", *RUNTIME_LIBRARIES},
     "worker": {"ampere.core", "ampere.meters", "ampere.runtimes", "ampere.worker"},
@@ -123,6 +123,12 @@ def test_imports_point_downwards(path):
     for target in {i.unit for i in imports_of(path) if i.module.split(".")[0] == "ampere"} - {unit}:
         lower = level_of(target) > level_of(unit)
         assert lower or target in NEIGHBOURS.get(unit, ()), f"{unit} may not import {target}"
+
+
+@EVERY_FILE
+def test_the_host_speaks_to_the_worker_and_imports_nothing_of_it(path):
+    if unit_of(path) != "worker":
+        assert not [i.module for i in imports_of(path) if i.unit == "worker"]
 
 
 def test_the_architectures_picture_names_every_unit():

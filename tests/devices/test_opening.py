@@ -145,4 +145,3 @@ def test_a_setup_is_written_in_the_words_of_pytorch():
     assert device.setup(dtype="torch.float32").dtype == "float32"
     with pytest.raises(UsageError, match="optimizer 'adagrad' is none of"):
         device.setup(optimizer="Adagrad")
-

@@ -117,14 +117,13 @@ def test_a_port_that_is_taken_is_one_line():
 
 @needs_node
 def test_a_worker_of_others_is_not_taken_for_ours():
-    with listening(NODE) as address:
-        with Device() as here, Device(address) as there:
-            assert there.identity["id"] != here.identity["id"]
-            assert there.setup().runtime == "perceptron"
-            assert there.setup(threads=2) == TrainingSetup("perceptron", threads=2)
-            assert here.setup().runtime == "torch"
-            with pytest.raises(DeviceError, match='runtime is "torch"'):
-                there.worker().block(LAYERS, TrainingSetup(), **QUICK)
+    with listening(NODE) as address, Device() as here, Device(address) as there:
+        assert there.identity["id"] != here.identity["id"]
+        assert there.setup().runtime == "perceptron"
+        assert there.setup(threads=2) == TrainingSetup("perceptron", threads=2)
+        assert here.setup().runtime == "torch"
+        with pytest.raises(DeviceError, match='runtime is "torch"'):
+            there.worker().block(LAYERS, TrainingSetup(), **QUICK)
 
 
 @needs_node

@@ -46,9 +46,9 @@ class ProfileJob:
             out=path,
             seed=self.seed,
             method=self.method,
-            protocol=self.protocol,
+            timing=self.protocol,
             device=self.device,
-            on_progress=lambda p: report(p.elapsed / p.seconds),
+            progress=lambda p: report(p.done / p.total),
         )
 
     def load(self, path: Path) -> Profile:
