@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ampere.cli import arguments
 from ampere.cli.console import Display, bar, headline, print_facts, print_json, print_table, rows_that_fit
@@ -198,7 +199,8 @@ def _idle(estimate: Estimate, total: TrainingRun | None, battery: Battery) -> st
 # The layers.
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row:
     name: str
     kind: str
     count: int
@@ -224,7 +226,7 @@ def _all_rows(estimate: Estimate, by_block: bool) -> list[Row]:
         rows = [Row(b.name, b.kind, b.count, b.joules, b.stddev) for b in group_layers(estimate.layers)]
     else:
         rows = [Row(layer.name or "-", layer.kind, 1, layer.joules, layer.stddev) for layer in estimate.layers]
-    return [row._replace(name="(rest of step)", kind="") if row.kind == "step" else row for row in rows]
+    return [replace(row, name="(rest of step)", kind="") if row.kind == "step" else row for row in rows]
 
 
 def _folded(rows: list[Row], top: int) -> list[Row]:
