@@ -223,7 +223,7 @@ def _all_rows(estimate: Estimate, by_block: bool) -> list[Row]:
     if by_block:
         from ampere.estimation.grouping import group_layers
 
-        rows = [Row(b.name, b.kind, b.count, b.joules, b.stddev) for b in group_layers(estimate.layers)]
+        rows = [Row(b.name or "-", b.kind, b.count, b.joules, b.stddev) for b in group_layers(estimate.layers)]
     else:
         rows = [Row(layer.name or "-", layer.kind, 1, layer.joules, layer.stddev) for layer in estimate.layers]
     return [replace(row, name="(rest of step)", kind="") if row.kind == "step" else row for row in rows]
