@@ -64,7 +64,7 @@ def needed(methods: tuple[str, ...]) -> list[tuple[str, str]]:
 def rival(family: str, path: Path, campaign: str, protocol: str, seed: int) -> Profile:
     place = path.with_name(f"{family}-{campaign}-{protocol}.json")
     seconds = SECONDS[family]
-    return ampere.profile(family, seconds=seconds, out=place, method=campaign, protocol=protocol, seed=seed).profile
+    return ampere.profile(family, seconds=seconds, out=place, method=campaign, timing=protocol, seed=seed).profile
 
 
 def again(family: str, path: Path, networks: int, seed: int, rounds: int = 4) -> dict[str, object]:

@@ -19,10 +19,9 @@ from statistics import mean
 
 import ampere
 from ampere.core.errors import UsageError
-from ampere.devices import opened
+from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
 from ampere.evaluation.validation import measure_twice
-from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.models.loading import LoadedModel
 from ampere.profiling.sources import source_of
 from ampere.pruning.checking import joules_of, opened_check
@@ -79,8 +78,8 @@ def measured(pruned: Pruned, loaded: LoadedModel, estimator: Estimator, folder: 
     """In a worker that neither profiled nor pruned."""
     original = source_of(loaded).original()
     both = [original, experiment_of(pruned, original, folder / "pruned.json")]
-    with opened("local", DEFAULT_WATTS_PER_CORE, seed + 2) as devices:
-        pairs = measure_twice(both, devices[ALLOCATOR], estimator.profile, seed, lambda done, total: None, ROUNDS)
+    with Device(seed=seed + 2) as device:
+        pairs = measure_twice(both, device.worker(ALLOCATOR), estimator.profile, seed, lambda done, total: None, ROUNDS)
     whole, left = (joules_of(estimator, *(o.measurement for o in pair)) for pair in pairs)
     share = mean(left) / mean(whole)
     return {

@@ -12,7 +12,6 @@ what it is made of is kept in one file beside the folder.
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -23,7 +22,7 @@ from typing import Any
 import ampere
 from ampere.core import TrainingSetup
 from ampere.core.errors import AmpereError
-from ampere.devices import opened
+from ampere.devices import Device
 from ampere.models import SPACES
 from ampere.profiling.capabilities import built_by
 from ampere.profiling.sources import SpaceSource
@@ -36,7 +35,7 @@ LARGE = ("transformer", "resnet")  # many layers: a step takes longer, and much 
 SECONDS = {"torch": (15.0, 25.0), "mnn": (15.0, 25.0), "jax": (150.0, 150.0), "torch-compile": (150.0, 300.0)}
 # One network of resnet compiles for half a minute; those of lenet5 cost nearly the same.
 LONGER = {("resnet", "torch-compile"): 840.0, ("lenet5", "torch"): 45.0, ("lenet5", "mnn"): 45.0}
-COMPILE_LIMIT = "600"  # seconds
+COMPILE_LIMIT = 600.0  # seconds
 COMPILING = {"torch": (0.0, 0.0), "mnn": (0.0, 0.0), "jax": (2.0, 8.0), "torch-compile": (10.0, 75.0)}  # a network
 NETWORKS = {"torch": 20, "mnn": 20, "jax": 16, "torch-compile": 12}
 # Rounds of each of the two measurements. The networks of lenet5 cost nearly the same: to tell them apart takes more.
@@ -58,7 +57,6 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("benchmarks/results/runtimes"))
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault("AMPERE_COMPILE_LIMIT", COMPILE_LIMIT)
     ends = time.monotonic() + 60 * options.minutes
     for name, seconds, do in missing(options):
         if time.monotonic() + seconds > ends:
@@ -88,7 +86,7 @@ def cell(family: str, runtime: str) -> Iterator[Part]:
 
 def unbuildable(family: str, runtime: str) -> str:
     try:
-        built_by("local", runtime, SpaceSource(SPACES[family]))
+        built_by(Device(), runtime, SpaceSource(SPACES[family]))
     except AmpereError as problem:
         return str(problem)
     return ""
@@ -105,13 +103,16 @@ def validation_seconds(family: str, runtime: str) -> float:
 
 def profile(folder: Path, family: str, runtime: str, method: str) -> None:
     path, seconds = folder / f"{family}-{runtime}-{method}.json", profiling_seconds(family, runtime)
-    ampere.profile(family, seconds=seconds, out=path, setup=TrainingSetup(runtime), method=method)
+    ampere.profile(family, seconds=seconds, out=path, runtime=runtime, method=method, compile_limit=COMPILE_LIMIT)
 
 
 def validate(folder: Path, family: str, runtime: str) -> None:
     ours, paper = (Profile.load(folder / f"{family}-{runtime}-{m}.json") for m in ("additive", "sequential"))
     rounds = ROUNDS.get(family, USUAL_ROUNDS)
-    found = ampere.validate(family, ours, others=[paper], methods=METHODS, networks=NETWORKS[runtime], rounds=rounds)
+    with Device(compile_limit=COMPILE_LIMIT) as device:
+        found = ampere.validate(
+            family, ours, others=[paper], methods=METHODS, networks=NETWORKS[runtime], rounds=rounds, device=device
+        )
     keep(folder / f"{family}-{runtime}-validation.json", {**found.to_json(), "compile_seconds": compile_seconds(ours)})
 
 
@@ -130,10 +131,11 @@ def compare(folder: Path, family: str, runtimes: list[str]) -> None:
     ratios: dict[str, list[float]] = {runtime: [] for runtime in runtimes}
     nominal: list[float] = []
     with ExitStack() as workers:
-        beside, *devices = (workers.enter_context(opened("local", WATTS))["tuned"] for _ in ("yardstick", *runtimes))
+        opened = [Device(watts_per_core=WATTS, compile_limit=COMPILE_LIMIT) for _ in ("yardstick", *runtimes)]
+        beside, *devices = (workers.enter_context(device).worker() for device in opened)
         for _ in range(ROUNDS_SIDE_BY_SIDE):
             for runtime, device in zip(runtimes, devices, strict=True):
-                workload = built_by("local", runtime, source).original().workload
+                workload = built_by(opened[0], runtime, source).original().workload
                 before = beside.yardstick(0.15).cpu_seconds
                 block = device.block(workload, TrainingSetup(runtime), iterations=10, warmup=3)
                 after = beside.yardstick(0.15).cpu_seconds

@@ -17,7 +17,7 @@ from random import Random
 
 from ampere.core import Layer, Measurement, Meter, Network, TrailingOp, TrainingSetup
 from ampere.core.network import with_loss
-from ampere.devices import describe, opened
+from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.observing import merged, observation
@@ -68,11 +68,11 @@ def stack(depth: int) -> Network:
 
 def measured(runtime: str) -> dict[str, object]:
     """Milliseconds of CPU time at the yardstick's nominal speed, by depth."""
-    setup, described = TrainingSetup(runtime), describe("local", WATTS)
+    setup = TrainingSetup(runtime)
     seen: list[Observation] = []
-    with opened("local", WATTS) as devices:
-        device = devices["tuned"]
-        nominal = device.yardstick(0.5, 1, runtime).cpu_seconds
+    with Device(watts_per_core=WATTS) as device:
+        worker, meter = device.worker(), device.meter
+        nominal = worker.yardstick(0.5, 1, runtime).cpu_seconds
         rng, order = Random(0), list(range(1, DEEPEST + 1))
         for _ in range(ROUNDS):
             rng.shuffle(order)
@@ -81,8 +81,7 @@ def measured(runtime: str) -> dict[str, object]:
                 experiment = Experiment(
                     Network(with_loss(network.layers), BATCH), {"layers": network.to_json()}, "network"
                 )
-                block = device.block(experiment.workload, setup, iterations=10, warmup=3)
-                found = observation(experiment, block, described.meter, nominal)
+                found = worker.block(experiment.workload, setup, iterations=10, warmup=3)
                 seen += [] if found is None else [found]
     together = sorted(merged(seen), key=lambda o: len(o.network.layers))
     return {
@@ -94,7 +93,8 @@ def measured(runtime: str) -> dict[str, object]:
 
 def estimated(runtime: str, milliseconds: list[float], shown: tuple[int, ...]) -> list[float]:
     """What Ampere says of every depth after seeing only some of them."""
-    described = describe("local", WATTS)
+    with Device(watts_per_core=WATTS) as device:
+        described = device.described
     unit = 1e-3  # any yardstick will do: all these figures refer to the same
     networks = [Network(with_loss(stack(depth).layers), BATCH) for depth in range(1, DEEPEST + 1)]
     known = [Observation(networks[d - 1], figure(milliseconds[d - 1], unit, described.meter), "network") for d in shown]

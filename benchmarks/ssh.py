@@ -22,7 +22,7 @@ from tests.sshd import server
 
 import ampere
 from ampere.core import Network
-from ampere.devices import Worker, opened
+from ampere.devices import Device, Worker
 from ampere.estimation.estimate import Estimator
 from ampere.evaluation.validation import unseen
 from ampere.models.spaces import SPACES
@@ -58,8 +58,8 @@ def compare_blocks(spec: str) -> dict[str, float]:
     """Two workers that run already, asked in turn, so that both see the same neighbours."""
     rng, source = Random(0), SpaceSource(SPACES[FAMILY])
     workloads = [source.sample(rng).workload for _ in range(BLOCKS)]
-    with opened("local", 5.0) as here, opened(spec, 5.0) as there:
-        devices = here["tuned"], there["tuned"]
+    with Device() as here, Device(spec) as there:
+        devices = here.worker(), there.worker()
         for device in devices:
             timed(device, workloads[0])
         pairs = [[timed(device, workload) for device in devices] for workload in workloads]

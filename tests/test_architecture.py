@@ -124,6 +124,12 @@ def test_imports_point_downwards(path):
         assert lower or target in NEIGHBOURS.get(unit, ()), f"{unit} may not import {target}"
 
 
+@EVERY_FILE
+def test_the_host_speaks_to_the_worker_and_imports_nothing_of_it(path):
+    if unit_of(path) != "worker":
+        assert not [i.module for i in imports_of(path) if i.unit == "worker"]
+
+
 def test_the_architectures_picture_names_every_unit():
     described = (SRC.parent / "docs" / "ARCHITECTURE.md").read_text()
     for unit in {unit_of(path) for path in FILES} - {"__init__", "__main__"}:

@@ -12,22 +12,29 @@ PUBLIC = [
     "AmpereError",
     "Budget",
     "Comparison",
+    "Device",
     "Estimate",
     "Estimator",
     "Layer",
+    "MeasuredStep",
     "Measurement",
     "Meter",
     "Network",
+    "Options",
     "Profile",
+    "Progress",
     "Ranking",
     "TrainingSetup",
     "__version__",
     "compare",
+    "device",
     "estimate",
     "load_model",
+    "load_pruned",
     "measure",
     "profile",
     "prune",
+    "report",
     "search",
     "trace",
     "validate",
@@ -37,6 +44,7 @@ NAMED = [name for name in PUBLIC if name != "__version__"]
 
 def test_the_list_is_this_one():
     assert ampere.__all__ == PUBLIC
+    assert dir(ampere) == PUBLIC
 
 
 @pytest.mark.parametrize("name", NAMED)

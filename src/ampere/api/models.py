@@ -128,7 +128,7 @@ def _loaded(model: Model, inputs: Any) -> LoadedModel:
         need_a_library()
         if inputs is None or isinstance(inputs, str):
             return load_model(model, inputs)
-        return _with_inputs(load_model(model), inputs)
+        return _with_inputs(load_model(model, _shapes(inputs)), inputs)
     if isinstance(model, LoadedModel):
         return model if inputs is None or inputs is model.inputs else _with_inputs(model, inputs)
     if _is_module(model) or isinstance(model, tuple):
@@ -161,6 +161,14 @@ def _with_inputs(loaded: LoadedModel, inputs: Any) -> LoadedModel:
     text = inputs if isinstance(inputs, str) else None
     made = _model_and_inputs((loaded.model, None if text else inputs), loaded.name, text)
     return replace(loaded, inputs=made[1], space=None)
+
+
+def _shapes(inputs: Any) -> str | None:
+    """Example inputs as written after `--input`; None of named ones, which a function returns itself."""
+    values = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+    if not all(hasattr(value, "shape") for value in values):
+        return None
+    return ",".join(f"{'x'.join(map(str, v.shape))}:{str(v.dtype).rpartition('.')[2]}" for v in values)
 
 
 def _spec_of(function: Callable[..., Any]) -> str:

@@ -285,14 +285,14 @@ def validate(
     methods: Sequence[str] | None = None,
     networks: int = 60,
     rounds: int = ROUNDS,
-    others: Sequence[Profile] = (),
+    others: Sequence[Profile] | None = None,
     **options: Unpack[OptionKeywords],
 ) -> Validation:
     """Really trains random networks like the model that were not profiled, and compares the estimates of every method.
 
-    `methods` names those to compare, each on measurements of its own where it needs them, profiled for as long; by
-    default all that can learn from the usual profile. `others` are further profiles to learn from. The allocator is
-    "tuned" unless another one is named. The other keywords are those of `estimate`.
+    `methods` names those to compare; by default all that can learn from the usual profile. `others` are further
+    profiles that they learn from; by default those that the named methods need, profiled for as long where they are
+    missing. The allocator is "tuned" unless another one is named. The other keywords are those of `estimate`.
     """
     inputs, given = profile_apart(inputs, options.get("profile"))
     asked = replace(Options(**options), profile=given, allocator=options.get("allocator", "tuned"))
@@ -305,7 +305,7 @@ def validate(
         profile = _to_validate(subject, asked)
         check_setup(opened, profile.setup)
         check_same_meter(opened, profile.meter)
-        every = (*others, *baseline_profiles(opened, subject, asked, methods or ()))
+        every = baseline_profiles(opened, subject, asked, methods or ()) if others is None else list(others)
         source = built_by(opened, profile.setup.runtime, subject.source())
         allocator = opened.allocator(asked.allocator)
         experiments = [e.under(allocator) for e in unseen(source, (profile, *every), networks, asked.seed)]

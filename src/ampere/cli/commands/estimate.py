@@ -223,7 +223,7 @@ def _all_rows(estimate: Estimate, by_block: bool) -> list[Row]:
     if by_block:
         from ampere.estimation.grouping import blocks
 
-        rows = [Row(b.name, b.kind, b.count, b.joules, b.stddev) for b in blocks(estimate)]
+        rows = [Row(b.name or "-", b.kind, b.count, b.joules, b.stddev) for b in blocks(estimate)]
     else:
         rows = [Row(layer.name or "-", layer.kind, 1, layer.joules, layer.stddev) for layer in estimate.layers]
     return [replace(row, name="(rest of step)", kind="") if row.kind == "step" else row for row in rows]
