@@ -18,6 +18,7 @@ from statistics import mean, median
 import ampere
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.fitting import drift_share_in
+from ampere.estimation.normalization import costs_of, reference_of
 from ampere.evaluation.validation import unseen
 from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
@@ -87,7 +88,7 @@ def main() -> None:
 
 def compare(family: str, profile: ampere.Profile, networks: int, processes: int) -> list[dict[str, float]]:
     estimator, rows = Estimator(profile), []
-    sharing, nominal = drift_share_in(profile.observations, profile.yardstick_seconds).part, profile.yardstick_seconds
+    sharing, nominal = drift_share_in(costs_of(profile), reference_of(profile)).part, profile.yardstick_seconds
     for experiment in unseen(SpaceSource(SPACES[family]), (profile,), networks, seed=20):
         windows = [plain_loop(experiment.workload) for _ in range(processes)]
         costs = [ratio * nominal * (yardstick / nominal) ** (1 - sharing) for ratio, yardstick in windows]

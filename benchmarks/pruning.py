@@ -21,7 +21,7 @@ import ampere
 from ampere.core.errors import UsageError
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
-from ampere.evaluation.validation import measure_twice
+from ampere.evaluation.validation import cost_of, measure_twice
 from ampere.models.loading import LoadedModel
 from ampere.profiling.sources import source_of
 from ampere.pruning.checking import joules_of, opened_check
@@ -80,7 +80,7 @@ def measured(pruned: Pruned, loaded: LoadedModel, estimator: Estimator, folder: 
     both = [original, experiment_of(pruned, original, folder / "pruned.json")]
     with Device(seed=seed + 2) as device:
         pairs = measure_twice(both, device.worker(ALLOCATOR), estimator.profile, seed, lambda done, total: None, ROUNDS)
-    whole, left = (joules_of(estimator, *(o.measurement for o in pair)) for pair in pairs)
+    whole, left = (joules_of(estimator, *(cost_of(rounds, estimator.profile) for rounds in pair)) for pair in pairs)
     share = mean(left) / mean(whole)
     return {
         "joules": mean(whole),

@@ -117,7 +117,7 @@ def validate(folder: Path, family: str, runtime: str) -> None:
 
 
 def compile_seconds(profile: Profile) -> float:
-    return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in profile.observations)
+    return sum(o.measurement.compile_seconds for o in profile.observations)
 
 
 def side_by_side(family: str, runtimes: tuple[str, ...]) -> Part:
@@ -136,10 +136,10 @@ def compare(folder: Path, family: str, runtimes: list[str]) -> None:
         for _ in range(ROUNDS_SIDE_BY_SIDE):
             for runtime, device in zip(runtimes, devices, strict=True):
                 workload = built_by(opened[0], runtime, source).original().workload
-                before = beside.yardstick(0.15).cpu_seconds
+                before = beside.yardstick(0.15).busy_seconds
                 block = device.block(workload, TrainingSetup(runtime), iterations=10, warmup=3)
-                after = beside.yardstick(0.15).cpu_seconds
-                ratios[runtime].append(2 * block.cpu_seconds / (before + after))
+                after = beside.yardstick(0.15).busy_seconds
+                ratios[runtime].append(2 * block.busy_seconds / (before + after))
                 nominal.append((before + after) / 2)
     millijoules = {r: 1000 * WATTS * median(nominal) * median(found) for r, found in ratios.items()}
     keep(folder / f"{family}-side-by-side.json", {"ratios": ratios, "millijoules": millijoules})

@@ -16,11 +16,12 @@ from pathlib import Path
 from random import Random
 
 from ampere.core import Layer, Measurement, Meter, Network, TrailingOp, TrainingSetup
+from ampere.core.measurement import Window
 from ampere.core.network import with_loss
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
+from ampere.estimation.normalization import Reference, normalized
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.observing import merged, observation
 from ampere.storage.profile import Observation, Profile
 
 BATCH, CHANNELS, SIZE, DEEPEST, ROUNDS, WATTS = 10, 24, 20, 8, 7, 5.0
@@ -71,8 +72,8 @@ def measured(runtime: str) -> dict[str, object]:
     setup = TrainingSetup(runtime)
     seen: list[Observation] = []
     with Device(watts_per_core=WATTS) as device:
-        worker, meter = device.worker(), device.meter
-        nominal = worker.yardstick(0.5, 1, runtime).cpu_seconds
+        worker = device.worker()
+        nominal = worker.yardstick(0.5, 1, runtime).busy_seconds
         rng, order = Random(0), list(range(1, DEEPEST + 1))
         for _ in range(ROUNDS):
             rng.shuffle(order)
@@ -82,12 +83,12 @@ def measured(runtime: str) -> dict[str, object]:
                     Network(with_loss(network.layers), BATCH), {"layers": network.to_json()}, "network"
                 )
                 found = worker.block(experiment.workload, setup, iterations=10, warmup=3)
-                seen += [] if found is None else [found]
-    together = sorted(merged(seen), key=lambda o: len(o.network.layers))
+                seen.append(experiment.observed(found))
+    costs = sorted(normalized(seen, Reference(nominal)), key=lambda cost: len(cost.network.layers))
     return {
-        "milliseconds": [1000 * o.measurement.cpu_seconds for o in together],
-        "spread": [o.measurement.spread for o in together],
-        "compile_seconds": sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in together),
+        "milliseconds": [1000 * cost.busy_seconds for cost in costs],
+        "spread": [cost.spread for cost in costs],
+        "compile_seconds": sum(cost.compile_seconds for cost in costs),
     }
 
 
@@ -103,8 +104,9 @@ def estimated(runtime: str, milliseconds: list[float], shown: tuple[int, ...]) -
 
 
 def figure(milliseconds: float, unit: float, meter: Meter) -> Measurement:
-    seconds = milliseconds / 1000
-    return Measurement(WATTS * seconds, seconds, seconds, seconds / unit, 70, (seconds / unit,), meter)
+    """A block of 70 steps that take so long, paired with a yardstick that takes `unit` seconds."""
+    seconds, yardstick = milliseconds / 1000, Window(1, unit, unit, WATTS * unit)
+    return Measurement((Window(70, 70 * seconds, 70 * seconds, 70 * WATTS * seconds),), (yardstick, yardstick), meter)
 
 
 def draw(found: dict[str, dict[str, list[float]]], path: Path) -> None:

@@ -34,6 +34,7 @@ import ampere
 from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.devices.simulated import device as simulated_device
 from ampere.devices.simulated.parts import Counter
+from ampere.estimation.normalization import costs_of
 from ampere.models.loading import find_space
 from ampere.profiling import meter_windows as slowness
 from ampere.profiling.meter_windows import SLOW_SECONDS
@@ -109,7 +110,7 @@ def one(meter: str, way: Way, budget: float, options: argparse.Namespace) -> dic
         errors.append(error)
         covers.append(covered)
         spent.append(made.profile.profiling_seconds)
-        readings.append(sum(len(o.measurement.joules_rounds) for o in made.profile.observations))
+        readings.append(sum(len(cost.joules_rounds) for cost in costs_of(made.profile)))
     row = {
         "meter": meter,
         "way": " ".join(map(str, way)),

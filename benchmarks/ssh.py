@@ -83,7 +83,7 @@ def profiled(device: str, seconds: float, seed: int, path: Path) -> dict[str, ob
     wall = time.monotonic() - began
     estimator = Estimator(made.profile)
     joules = [estimator.estimate(network, "tuned").joules for network in networks()]
-    measured = sum(len(o.measurement.rounds) for o in made.profile.observations)
+    measured = len(made.profile.observations)
     print(f"  {device.partition(':')[0]}: {wall:.1f} s, {measured} blocks", flush=True)
     return {"wall_seconds": wall, "measured": measured, "joules": joules}
 
