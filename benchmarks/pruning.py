@@ -59,7 +59,7 @@ def one(family: str, folder: Path, seed: int) -> dict[str, object]:
     row = {"family": family, "profiling_seconds": profile.profiling_seconds, "meter": profile.meter.to_json()}
     try:
         began = time.perf_counter()
-        with opened_check(loaded, "local", profile, ALLOCATOR) as check:
+        with Device() as device, opened_check(loaded, device, profile, ALLOCATOR) as check:
             pruned = prune(loaded, None, SHARE, estimator, confidence=CONFIDENCE, allocator=ALLOCATOR, check=check)
         took = time.perf_counter() - began
     except UsageError as error:  # a step of a small model is mostly what no channel changes

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
+import ampere
 from ampere.models import SPACES
 
+PUBLIC = set(ampere.__all__)
 SRC = Path(__file__).resolve().parents[1] / "src"
 FILES = sorted((SRC / "ampere").rglob("*.py"))
 
@@ -93,8 +95,10 @@ def _imports(node: ast.AST, package: tuple[str, ...], at_import: bool) -> Iterat
 def _imports_from(node: ast.ImportFrom, package: tuple[str, ...], at_import: bool) -> Iterator[Import]:
     base = package[: len(package) - node.level + 1] if node.level else ()
     module = ".".join([*base, *([node.module] if node.module else [])])
-    if module == "ampere":  # from ampere import network
-        yield from (Import(f"ampere.{alias.name}", at_import) for alias in node.names)
+    if module == "ampere":  # a package, or a public name, which is loaded through the API
+        yield from (
+            Import(f"ampere.{alias.name if alias.name not in PUBLIC else 'api'}", at_import) for alias in node.names
+        )
     else:
         yield Import(module, at_import)
 

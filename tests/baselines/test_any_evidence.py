@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.synthetic import conv, linear, observed, random_chains
+from tests.synthetic import conv, linear, random_chains
 
 from ampere.baselines import METHODS, Evidence
 from ampere.core import Layer, Network
@@ -21,12 +21,12 @@ def evidence(method, networks, drawn):
     """Of the sort that the method asks for, with costs that need not make any sense."""
     sort = METHODS[method].learns_from
     if sort in ("networks", "all", "sequential"):
-        return [observed(n, drawn(costs)) for n in networks]
+        return [(n, "step", drawn(costs)) for n in networks]
     single = dict.fromkeys(layer for n in networks for layer in n.layers)
     if sort == "kernels":
         single = dict.fromkeys(o for layer in single for o in operations(layer))
     purpose = {"stages": "stage", "kernels": "kernel"}[sort]
-    return [observed(alone(x, s, purpose).network, drawn(costs), purpose, s) for x in single for s in stages_of(x)]
+    return [(alone(x, s, purpose).network, s, drawn(costs)) for x in single for s in stages_of(x)]
 
 
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"sequential"}))
@@ -34,8 +34,8 @@ def evidence(method, networks, drawn):
 @given(data=st.data())
 def test_answers_are_costs(method, data):
     networks = random_chains(data.draw(st.integers(0, 99)), data.draw(st.integers(1, 5)), depth=2)
-    observations = evidence(method, networks, data.draw)
-    answers = METHODS[method].fit(Evidence(tuple(observations), 1e-3))([*networks, FAR, FROZEN])
+    known, stages, seconds = zip(*evidence(method, networks, data.draw), strict=True)
+    answers = METHODS[method].fit(Evidence(known, stages, np.array(seconds)))([*networks, FAR, FROZEN])
     assert answers.shape == (len(networks) + 2,)
     assert np.all(np.isfinite(answers))
     assert np.all(answers >= 0)

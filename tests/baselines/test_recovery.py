@@ -10,15 +10,23 @@ from ampere.baselines import METHODS, Evidence
 from ampere.baselines.counts import layers, parameters
 from ampere.baselines.roofline import Roofs
 from ampere.core import Layer, Network, work
+from ampere.estimation.normalization import Reference, normalized
 from ampere.profiling.isolated import alone, operations, stages_of
 
 SEEN, UNSEEN = random_chains(1, 30), random_chains(2, 20)
 DEPTHS = [chain(*(Random(d).randint(1, 64) for _ in range(d))) for d in range(2, 12)]
 
 
+def evidence(observations):
+    costs = normalized(observations, Reference(1e-3))
+    return Evidence(
+        tuple(c.network for c in costs), tuple(c.stage for c in costs), np.array([c.busy_seconds for c in costs])
+    )
+
+
 def off(method, observations, networks, costs):
     """Largest relative error on networks that were not observed."""
-    estimate = METHODS[method].fit(Evidence(tuple(observations), yardstick_seconds=1e-3))
+    estimate = METHODS[method].fit(evidence(observations))
     return np.max(np.abs(estimate(networks) / np.array(costs) - 1))
 
 
@@ -34,7 +42,7 @@ def test_counts_with_a_constant(method, count):
 def test_a_count_is_never_paid_for():
     """Where larger networks are cheaper, a count explains nothing, and the constant is all there is."""
     observations = [observed(n, 1 / len(n.layers)) for n in DEPTHS]
-    estimate = METHODS["layers"].fit(Evidence(tuple(observations), 1e-3))
+    estimate = METHODS["layers"].fit(evidence(observations))
     assert np.ptp(estimate(DEPTHS)) == pytest.approx(0)
 
 
@@ -97,5 +105,5 @@ def test_kernels():
         sum(kernel_seconds(o, stage) for layer in n.layers for o in operations(layer) for stage in stages_of(o))
         for n in UNSEEN
     ]
-    estimate = METHODS["kernels"].fit(Evidence(tuple(observations), 1e-3))
+    estimate = METHODS["kernels"].fit(evidence(observations))
     assert np.mean(np.abs(estimate(UNSEEN) / np.array(costs) - 1)) < 0.06

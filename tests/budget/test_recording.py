@@ -14,6 +14,7 @@ from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
 from ampere.devices.simulated import SimulatedWorker
 from ampere.estimation.drift import Condition, followed
+from ampere.estimation.normalization import runs_of
 from ampere.storage.places import journal_path
 from ampere.storage.recording import observations_from, profile_from
 
@@ -68,7 +69,8 @@ def test_a_run_is_appended_to_the_journal_and_is_part_of_the_profile(path):
     assert after.observations == before.observations
     [run] = after.runs
     assert (run.purpose, run.network) == ("run", chain(3, 20, 30))
-    assert run.measurement.joules == pytest.approx(joules, rel=0.02)
+    [cost] = runs_of(after)
+    assert cost.joules == pytest.approx(joules, rel=0.02)
     [*_, last] = observations_from(journal_path(path))
     assert last == run
     assert profile_from(journal_path(path)).runs == (run,)
@@ -110,8 +112,8 @@ def test_on_a_steady_device_runs_do_no_harm(path):
 
 def test_the_condition_follows_slowly_where_estimates_are_uncertain(path):
     trained(chain(3, 20, 30), path, 1.2, seed=0)
-    [run] = Profile.load(path).runs
-    joules = run.measurement.joules / 1.2
+    [run] = runs_of(Profile.load(path))
+    joules = run.joules / 1.2
     [certain] = followed([run], lambda r: (joules, 0.0))
     [uncertain] = followed([run], lambda r: (joules, 0.2 * joules))
     assert 1.1 < certain.factor < 1.2
@@ -166,10 +168,10 @@ def test_each_block_is_a_run_of_its_own_and_one_that_fails_is_none(path):
     with pytest.raises(ZeroDivisionError):
         run(9.0)
     run(2.0)
-    first, second = Profile.load(path).runs
-    assert first.measurement.joules == pytest.approx(1)
-    assert second.measurement.joules == pytest.approx(2)
-    assert second.measurement.iterations <= 60
+    first, second = runs_of(Profile.load(path))
+    assert first.joules == pytest.approx(1)
+    assert second.joules == pytest.approx(2)
+    assert second.iterations <= 60
 
 
 def test_rounds_have_about_as_many_steps_each():

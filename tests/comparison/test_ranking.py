@@ -72,9 +72,7 @@ def test_an_unsteady_machine_is_in_the_interval(torch, jax):
 
     def with_yardsticks(profile, allocator):
         seen = [
-            replace(
-                o, measurement=replace(o.measurement, allocator=allocator, yardsticks=(1e-3 * (1 + 0.3 * (n % 2)),))
-            )
+            with_yardstick(o, 1e-3 * (1 + 0.3 * (n % 2)), allocator=allocator)
             for n, o in enumerate(profile.observations)
         ]
         return replace(profile, observations=tuple(seen))
@@ -196,9 +194,24 @@ def test_more_than_the_runtime_is_named_where_more_differs(torch):
     assert set(entries_of(torch, replace(torch, setup=TrainingSetup(optimizer="adam")))) == {"sgd", "adam"}
 
 
+def with_slower_yardstick(observation):
+    """The same cost, measured beside a yardstick that takes 1.2 times as long."""
+    beside = [
+        w._replace(wall_seconds=1.2 * w.wall_seconds, busy_seconds=1.2 * w.busy_seconds)
+        for w in yardstick_of(observation)
+    ]
+    return replace(observation, measurement=replace(observation.measurement, yardstick=tuple(beside)))
+
+
+def yardstick_of(observation):
+    return observation.measurement.yardstick
+
+
 def test_two_boards_of_one_make_are_not_made_equal(torch, jax):
     """They have the same id, and are left as they were measured though the yardstick took longer on one of them."""
-    slower = replace(torch, yardstick_seconds=1.2e-3)
+    slower = replace(
+        torch, yardstick_seconds=1.2e-3, observations=tuple(map(with_slower_yardstick, torch.observations))
+    )
     ranking = ranked(torch, slower)
     assert {entry.name for entry in ranking.entries} == {"board (1)", "board (2)"}
     assert ranking.entries[1].ratio == pytest.approx(1)
@@ -252,5 +265,5 @@ def test_two_profiles_of_two_models_are_named_in_json(torch):
 
 
 def test_one_profile_is_compared_with_nothing(torch):
-    with pytest.raises(UsageError, match="a second model or profile"):
+    with pytest.raises(UsageError, match="name another model, two runtimes or two profiles"):
         ranked(Estimator(torch))

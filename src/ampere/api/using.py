@@ -158,8 +158,8 @@ def prune(
             at = opened_check(loaded, opened, known.profile, asked.allocator, subject.network)
         with at as checking:
             pruned = prune_model(
-                loaded.model,
-                loaded.inputs,
+                loaded,
+                None,
                 budget,
                 known.estimator,
                 strategy,
@@ -169,7 +169,6 @@ def prune(
                 battery_joules=joules,
                 allocator=asked.allocator,
                 seed=asked.seed,
-                name=subject.network.name,
                 short_training=short_training,
                 check=checking,
                 on_progress=lambda done, total, text: asked.report("pruning", done, total, text),

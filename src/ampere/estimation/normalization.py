@@ -160,12 +160,11 @@ def _joules(m: Measurement, busy: float, reference: Reference) -> tuple[float, t
 def _plain_round(m: Measurement, reference: Reference, purpose: str) -> _Round:
     """A loop without a yardstick, as fast or slow as the machine just was. Of a user's run each window is a round."""
     each = [window.per_iteration(reference.clock) / reference.seconds for window in m.target]
-    ratios = tuple(each) if purpose == "run" else (median(each),)
-    joules = m.joules or 0.0
-    counted: tuple[float, ...] = ()
-    if reference.joules is not None:
-        counted = tuple((w.joules or 0.0) / w.iterations for w in m.target) if purpose == "run" else (joules,)
-    return _Round(ratios, None, joules, counted, m.wall_seconds, m.busy_seconds, m.meter)
+    joules = [(window.joules or 0.0) / window.iterations for window in m.target]
+    if purpose != "run":
+        each, joules = [median(each)], [m.joules or 0.0]
+    counted = tuple(joules) if reference.joules is not None else ()
+    return _Round(tuple(each), None, median(joules), counted, m.wall_seconds, m.busy_seconds, m.meter)
 
 
 def _cost(what: tuple[Network, str, str, str], measurements: list[Measurement], reference: Reference) -> NormalizedCost:

@@ -85,7 +85,7 @@ def _loaded(model: nn.Module | LoadedModel, inputs: Any, name: str) -> LoadedMod
     plain = inputs if isinstance(inputs, dict) else (inputs,) if one else tuple(inputs)
     if isinstance(model, LoadedModel):
         return LoadedModel(model.model, plain, name or model.name, model.factory, model.arguments, model.space)
-    return LoadedModel(model, plain, name, "")
+    return LoadedModel(model, plain, name, None)
 
 
 class Candidate(NamedTuple):
