@@ -48,7 +48,7 @@ def test_it_says_the_same_after_being_written_anew(tmp_path):
 
 def test_another_device_is_refused_and_told_apart():
     here = {**PROFILE.device, "id": "arm-1", "cpu": "Other CPU"}
-    with pytest.raises(ProfileError, match=r"cpu Reference CPU, here Other CPU.*--foreign"):
+    with pytest.raises(ProfileError, match=r"cpu Reference CPU, here Other CPU.*--allow-other-device"):
         check_device(PROFILE, here)
 
 
