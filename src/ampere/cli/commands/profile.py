@@ -97,10 +97,10 @@ def run(options: Namespace) -> None:
 
 
 def show(result: ProfilingResult, options: Namespace) -> None:
-    error, measurements = result.expected_error, f"{len(result.profile.observations)} measurements"
-    headline(
-        f"{measurements if error is None else f'expected error {units.percent(error)}'} after {units.seconds(result.seconds)}"
-    )
+    known = f"{len(result.profile.observations)} measurements"
+    if result.expected_error is not None:
+        known = f"expected error {units.percent(result.expected_error)}"
+    headline(f"{known} after {units.seconds(result.seconds)}")
     print_facts(_facts(result, options))
 
 
