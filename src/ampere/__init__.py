@@ -103,5 +103,5 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(_HOMES[name]), name)
 
 
-def __dir__() -> list[str]:
+def __dir__() -> "list[str]":
     return __all__
