@@ -24,7 +24,7 @@ def test_a_process_ends_with_the_code_and_the_line(ampere, refused):
         ("profile lenet5 --target 300%", ["--target", "3% or 0.03"]),
         ("profile lenet5 --target soon", ["--target", "3% or 0.03"]),
         ("profile lenet5 --watts-per-core 0", ["--watts-per-core", "positive number of watts"]),
-        ("profile lenet5 --optimizer lbfgs", ["--optimizer", "adamw"]),
+        ("profile lenet5 --optimizer adagrad", ["--optimizer", "adamw"]),
         ("profile lenet5 --threads 0", ["--threads", "whole number from 1"]),
         ("profile lenet5 --runtime tensorflow", ["no runtime 'tensorflow'", "torch, torch-compile, jax"]),
         ("profile lenet5 --runtime jax --device simulated:xavier", ["trains with torch", "leave out --runtime"]),
