@@ -94,8 +94,9 @@ def test_a_model_in_a_file_is_traced_once_too(counted, tmp_path, monkeypatch):
 def test_a_stored_profile_answers_without_profiling(made, counted, monkeypatch):
     monkeypatch.setattr("ampere.api.profiles.run_profiling", None)  # it must not be called
     estimate = ampere.estimate("lenet5", made.path, device=XAVIER)
-    assert estimate.joules == ampere.estimate("lenet5", profile=made.profile).joules
-    assert counted["opened"] == 1
+    for profile in (made, made.profile, str(made.path)):
+        assert estimate.joules == ampere.estimate("lenet5", profile=profile, device=XAVIER).joules
+    assert counted["opened"] == 2, "a profile that is no file needs no device"
 
 
 def test_a_device_is_opened_once_for_many_calls(counted):
@@ -243,7 +244,7 @@ def test_two_models_are_compared_on_the_device():
 
 def test_one_model_is_ranked_over_profiles(made):
     adam = ampere.profile("lenet5", device=XAVIER, seconds=60, optimizer="adam")
-    ranking = ampere.compare("lenet5", made.profile, adam.profile)
+    ranking = ampere.compare("lenet5", made, adam.profile)
     assert ranking.to_json()["model"] == "lenet5"
     same = ampere.compare("lenet5", profiles=[made.path, adam.path])
     assert same.to_json()["cheapest"] == ranking.to_json()["cheapest"]

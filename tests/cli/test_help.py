@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ampere.cli.parsing import TITLES
+from ampere.cli.parsing import TITLES, command_parser
 
 
 def cpu_seconds(command):
@@ -61,3 +61,9 @@ def test_without_words_it_shows_help_and_fails(ampere):
     ran = ampere()
     assert ran.code == 2
     assert "ampere estimate lenet5" in ran.out
+
+
+@pytest.mark.parametrize("command", TITLES)
+def test_help_fits_eighty_columns(monkeypatch, command):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, command_parser(command)[1].format_help().splitlines())) <= 80

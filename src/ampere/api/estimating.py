@@ -19,7 +19,7 @@ from ampere.storage.profile import Profile
 
 from .models import Model, ResolvedModel, resolve
 from .options import AnyProfile, Options, Progress
-from .profiles import at_current_speed, ensure_profile, run_profiling, stored_profile
+from .profiles import at_current_speed, ensure_profile, run_profiling, stored_profile, with_own_optimizer
 
 OVERHEADS_AT_MOST = 3.0  # seconds of timing each
 
@@ -135,7 +135,7 @@ def profile(
         watts = options.watts_on(opened)
         if watts is not None and watts_in(opened.meter.scope) is None:
             raise UsageError(f"joules of {opened.spec} come from a counter: leave out --watts-per-core")
-        asked = replace(options, watts_per_core=watts)
+        asked = replace(with_own_optimizer(options, subject), watts_per_core=watts)
         return run_profiling(opened, subject, asked, target=target, out=Path(out) if out else None)
 
 
@@ -174,8 +174,9 @@ def measure(
         seconds=seconds, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit, allocator=allocator,
         allow_other_device=allow_other_device, extend=False, seed=seed, progress=progress, notice=notice,
     )  # fmt: skip
+    subject = resolve(model, inputs)
     with options.opened() as options, options.opened_device() as opened:
-        return _measured(opened, resolve(model, inputs), options, seconds, data, evaluation)
+        return _measured(opened, subject, with_own_optimizer(options, subject), seconds, data, evaluation)
 
 
 def _measured(
@@ -222,6 +223,6 @@ def _measured(
 def profile_apart(inputs: Any, profile: AnyProfile | None) -> tuple[Any, AnyProfile | None]:
     """A profile may also follow the model: `estimate(network, "profile.json")`."""
     names_file = isinstance(inputs, Path) or (isinstance(inputs, str) and not inputs[:1].isdigit())
-    if profile is None and (names_file or isinstance(inputs, (Profile, Estimator))):
+    if profile is None and (names_file or isinstance(inputs, (Profile, Estimator, ProfilingResult))):
         return None, inputs
     return inputs, profile

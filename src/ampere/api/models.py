@@ -74,6 +74,11 @@ class ResolvedModel:
         return self._space is not None or bool(self._loaded and self._loaded.factory)
 
     @property
+    def optimizer(self) -> str | None:
+        """The optimizer that the model itself configures, such as a LightningModule; None where it configures none."""
+        return getattr(self._loaded, "optimizer", None)
+
+    @property
     def is_flax(self) -> bool:
         return self._loaded is not None and is_flax(self._loaded.model)
 

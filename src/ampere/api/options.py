@@ -15,9 +15,10 @@ from ampere.core.setup import ALLOCATORS, PROTOCOLS
 from ampere.devices import LOCAL, Device
 from ampere.devices.opening import usual_names
 from ampere.estimation.estimate import Estimator
+from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
-AnyProfile = str | Path | Profile | Estimator
+AnyProfile = str | Path | Profile | Estimator | ProfilingResult
 SETUP = ("runtime", "optimizer", "dtype", "threads")
 
 log = logging.getLogger("ampere")
@@ -40,7 +41,7 @@ class Options:
     The fields are keyword arguments of the functions of the API, with the names and the defaults of the flags.
     """
 
-    profile: AnyProfile | None = None  # used as it is; None: the device's own
+    profile: AnyProfile | None = None  # a file, or what `profile` made: used as it is; None: the device's own
     device: str | Device = LOCAL
     runtime: str | None = None
     optimizer: str | None = None
@@ -60,6 +61,8 @@ class Options:
     notice: Callable[[str], None] | None = None  # one line a call; None: logged as "ampere"
 
     def __post_init__(self) -> None:
+        if isinstance(self.profile, ProfilingResult):
+            object.__setattr__(self, "profile", self.profile.profile)
         if self.allocator not in ALLOCATORS:
             raise UsageError(f"allocator {self.allocator!r} is none of {', '.join(ALLOCATORS)}")
         if self.timing not in PROTOCOLS:

@@ -60,7 +60,17 @@ def ensure_profile(model: Model, options: Options, inputs: Any = None) -> Profil
         check_same_setup(given.setup, options, "the profile")
         return _estimated(options.profile, None, subject, options.watts_per_core, options.allocator)
     with options.opened_device() as device:
-        return _ensure_on(device, subject, options)
+        return _ensure_on(device, subject, with_own_optimizer(options, subject))
+
+
+def with_own_optimizer(options: Options, *subjects: ResolvedModel) -> Options:
+    """The options with the optimizer that the models configure themselves, where they agree and none is named."""
+    own = {subject.optimizer for subject in subjects}
+    optimizer = own.pop() if len(own) == 1 else None
+    if optimizer is None or options.optimizer or options.profile:
+        return options
+    options.say(f"trained with {OPTIMIZER_NAMES.get(optimizer, optimizer)}, as configure_optimizers says")
+    return replace(options, optimizer=optimizer)
 
 
 def _ensure_on(device: Device, subject: ResolvedModel, options: Options) -> ProfiledEstimate:

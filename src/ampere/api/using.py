@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.comparison import Comparison, Ranking, rank
 from ampere.comparison import compare as compare_networks
+from ampere.core import TrainingSetup
 from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import check_same_meter
 from ampere.estimation.estimate import Estimator, joules_in
@@ -18,6 +19,7 @@ from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
 from ampere.models.loading import refuse_flax
 from ampere.profiling.capabilities import built_by, check_builds, check_setup
+from ampere.profiling.running import ProfilingResult
 from ampere.runtimes.table import refusal
 from ampere.storage.profile import Profile
 
@@ -31,6 +33,7 @@ from .profiles import (
     load_profile,
     stored_profile,
     unsupported_layers,
+    with_own_optimizer,
 )
 
 if TYPE_CHECKING:
@@ -43,6 +46,9 @@ if TYPE_CHECKING:
     from ampere.searching.result import Found
     from ampere.searching.spaces import Values
     from ampere.searching.training import Train
+
+
+OBJECTS = (Profile, Estimator, ProfilingResult)  # a profile may be given as one of these, or as a file
 
 
 def compare(
@@ -58,9 +64,9 @@ def compare(
     over these. Profiles may also follow the models. The other keywords are those of `estimate`.
     """
     asked = Options(**options)
-    given = [*profiles, *(m for m in models if isinstance(m, (Profile, Estimator)))]
+    given = [*profiles, *(m for m in models if isinstance(m, OBJECTS))]
     given += [asked.profile] if asked.profile is not None else []
-    subjects = [resolve(m, inputs) for m in models if not isinstance(m, (Profile, Estimator))]
+    subjects = [resolve(m, inputs) for m in models if not isinstance(m, OBJECTS)]
     if runtimes and (given or asked.runtime):
         other = "profiles, which have their own" if given else "runtime"
         raise UsageError(f"runtimes does not go with {other}: leave out one of them")
@@ -86,22 +92,30 @@ def _with_profiles(
         if isinstance(one, Estimator):
             estimators.append(one)
             continue
-        known = one if isinstance(one, Profile) else load_profile(one)
-        check_same_setup(known.setup, options, str(one) if not isinstance(one, Profile) else "the profile")
+        known, file = _profile(one), isinstance(one, (str, Path))
+        check_same_setup(known.setup, options, str(one) if file else "the profile")
         if "worker" not in known.device:  # a worker of others knows by itself what it can build
             for subject in subjects:
                 if lacks := list(unsupported_layers(subject.network, known.setup.runtime)):
-                    where = one if not isinstance(one, Profile) else f"the profile of {known.setup.runtime}"
+                    where = one if file else f"the profile of {known.setup.runtime}"
                     raise ModelError(f"{refusal(known.setup.runtime, lacks)} of {subject.name}: leave out {where}")
         estimators.append(Estimator(known, options.watts_per_core))
     files = all(isinstance(one, (str, Path)) for one in given)
     return estimators, [Path(str(one)).stem for one in given] if files else []
 
 
+def _profile(given: AnyProfile) -> Profile:
+    if isinstance(given, Profile):
+        return given
+    return given.profile if isinstance(given, (Estimator, ProfilingResult)) else load_profile(given)
+
+
 def _in_runtimes(subjects: Sequence[ResolvedModel], runtimes: Sequence[str], options: Options) -> list[Estimator]:
     """An estimator of each runtime of the device, from one profile that is certain of all models."""
     with options.opened() as options, options.opened_device() as opened:
-        settings = [replace(options, runtime=name) for name in runtimes or (options.runtime,)]
+        common = with_own_optimizer(options, *subjects)
+        common = replace(common, optimizer=common.optimizer or TrainingSetup().optimizer)  # the same for all models
+        settings = [replace(common, runtime=name) for name in runtimes or (options.runtime,)]
         if runtimes:  # before any time is spent on the first
             for subject in subjects:
                 for setting in settings:
@@ -150,7 +164,7 @@ def prune(
     with asked.opened() as asked, asked.opened_device() as opened:
         known = ensure_profile(subject, asked)
         unmeasured = "as asked for" if check is False else ""
-        if check is None and isinstance(profile, (Profile, Estimator)):
+        if check is None and isinstance(profile, OBJECTS):
             unmeasured = "the profile was given: check=True measures"
         unmeasured = unmeasured or ("" if check else why_unchecked(opened, known.profile, known.network))
         at: AbstractContextManager[Check | None] = nullcontext()
@@ -374,8 +388,7 @@ def report(
 def _reported(subjects: Sequence[ResolvedModel], profiles: Sequence[AnyProfile], options: Options) -> list[Profile]:
     given = [*([options.profile] if options.profile is not None else []), *profiles]
     if given:
-        objects = [one.profile if isinstance(one, Estimator) else one for one in given]
-        return [one if isinstance(one, Profile) else load_profile(one) for one in objects]
+        return [_profile(one) for one in given]
     with options.opened() as options:
         if subjects:
             return [[ensure_profile(subject, options) for subject in subjects][-1].profile]

@@ -49,7 +49,7 @@ class Described:
     meter: Meter
     vector_width: int
     runtimes: tuple[str, ...]  # that can train there
-    capabilities: Description | None = None  # of a worker that is not ours: what it says that it can build
+    foreign: Description | None = None  # of a worker of another make: what it says that it can build
 
 
 class Device:
@@ -139,7 +139,7 @@ class Device:
     @property
     def foreign_capabilities(self) -> Description | None:
         """What a worker of somebody else's says that it can build; None of ours, whose runtimes are in our table."""
-        return self.described.capabilities if self._type == "tcp" else None
+        return self.described.foreign if self._type == "tcp" else None
 
     def capabilities(self, runtime: str) -> Description:
         """What a runtime can train there."""

@@ -21,7 +21,7 @@ from .process_worker import WorkerOptions
 from .remote import RemoteWorker
 from .transport import ConnectionLost, Transport, WorkerGone, WorkerProcess
 
-# Where a remote device is: `ssh://user@host:port?python=/path/to/python3`, as it is written and as ssh is told.
+# Where a remote device is: `ssh://user@host:port?python=/path/to/python3`, as it is written and as ssh takes it.
 
 FORM = "ssh://user@host, ssh://host:2222 or ssh://host?python=/path/to/python3"
 SPEC = re.compile(

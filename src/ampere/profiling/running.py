@@ -81,7 +81,7 @@ USUAL_SECONDS = 15.0
 USUAL_COMPILING = 120.0  # with a runtime that compiles every new shape
 USUAL_BLOCKS, FEW_BLOCKS = 100, 12  # with a counter whose windows decide how long a block takes, or a slow one
 USUAL_AT_MOST = 1000.0  # seconds
-USUAL_TIMED = 60.0  # with a slow gauge, besides its readings
+USUAL_TIMED = 60.0  # with a slow gauge, in addition to its readings
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
 
 

@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere import compare
+    from ampere.api import compare
     from ampere.comparison import Ranking
 
     _check(options)

@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere import measure
+    from ampere.api import measure
 
     if options.device != "local" and (options.data or options.evaluation):
         raise UsageError(f"--data and --evaluation are timed on this machine, not on {options.device}: leave them out")

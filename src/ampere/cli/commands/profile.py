@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import time
 from argparse import ArgumentParser, Namespace
-from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ampere.cli import arguments
 from ampere.cli.console import Display, headline, print_facts, print_json
@@ -16,7 +14,6 @@ from ampere.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ampere.profiling.running import ProfilingResult
-    from ampere.storage.profile import Profile
 
 SPACES = ("cnn", "transformers", "recurrent")
 REFUSALS_SHOWN = 3
@@ -72,12 +69,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere import profile
+    from ampere.api import profile
 
     if bool(options.model) == bool(options.space):
         raise UsageError(f"name either a model or --space with one of {', '.join(SPACES)} (see ampere profile --help)")
     model = arguments.trainable_model(options.model or options.space, options)
-    began = time.monotonic()
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         result = profile(
             model,
@@ -94,55 +90,37 @@ def run(options: Namespace) -> None:
             notice=display.notice,
             **arguments.given_setup(options),
         )
-    seconds = time.monotonic() - began
     if options.json:
-        print_json(to_json(result, seconds))
+        print_json(result.to_json())
     else:
-        show(result, seconds, options)
+        show(result, options)
 
 
-def to_json(result: ProfilingResult, seconds: float) -> dict[str, Any]:
-    profile = result.profile
-    return {
-        "path": str(result.path),
-        "expected_error": result.expected_error,
-        "seconds": seconds,
-        "thinking_seconds": result.thinking_seconds,
-        "profiling_seconds": profile.profiling_seconds,
-        "compile_seconds": _compile_seconds(profile),
-        "measurements": dict(Counter(o.purpose for o in profile.observations)),
-        "spaces": list(profile.spaces),
-        "refused": list(result.refused),
-        "resumed": result.resumed,
-        "method": profile.method,
-        "timing": profile.timing,
-        "meter": profile.meter.to_json(),
-        "setup": profile.setup.to_json(),
-    }
+def show(result: ProfilingResult, options: Namespace) -> None:
+    known = f"{len(result.profile.observations)} measurements"
+    if result.expected_error is not None:
+        known = f"expected error {units.percent(result.expected_error)}"
+    headline(f"{known} after {units.seconds(result.seconds)}")
+    print_facts(_facts(result, options))
 
 
-def show(result: ProfilingResult, seconds: float, options: Namespace) -> None:
-    error, measurements = result.expected_error, f"{len(result.profile.observations)} measurements"
-    headline(
-        f"{measurements if error is None else f'expected error {units.percent(error)}'} after {units.seconds(seconds)}"
-    )
-    print_facts(_facts(result, seconds, options))
-
-
-def _facts(result: ProfilingResult, seconds: float, options: Namespace) -> Iterator[tuple[str, str]]:
+def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, str]]:
     from ampere.cli.wording import meter_line, setup_line
 
     profile = result.profile
     yield "setup", setup_line(profile.setup)
     yield "profile", str(result.path)
     simulated = "simulated " if profile.meter.simulated else ""
-    counts = Counter(o.purpose for o in profile.observations)
-    measured = ", ".join(f"{n} {PLURALS.get(purpose, purpose)}" for purpose, n in counts.most_common())
+    most_first = sorted(result.measurements.items(), key=lambda item: -item[1])
+    measured = ", ".join(f"{n} {PLURALS.get(purpose, purpose)}" for purpose, n in most_first)
     yield "measured", f"{measured}; in all {simulated}{units.seconds(profile.profiling_seconds)}"
     yield "for", ", ".join(profile.spaces)
-    if compiled := _compile_seconds(profile):
+    if compiled := result.compile_seconds:
         yield "compiling", f"{units.seconds(compiled)} of that; it is in no figure of training"
-    yield "fitting", f"{units.percent(result.thinking_seconds / seconds)} of the time went into choosing and fitting"
+    yield (
+        "fitting",
+        f"{units.percent(result.thinking_seconds / result.seconds)} of the time went into choosing and fitting",
+    )
     if result.resumed:
         yield "resumed", "a run that was stopped; its measurements are used"
     for refusal in result.refused[:REFUSALS_SHOWN]:
@@ -151,10 +129,6 @@ def _facts(result: ProfilingResult, seconds: float, options: Namespace) -> Itera
         yield "refused", f"{len(result.refused) - REFUSALS_SHOWN} more"
     yield "joules", meter_line(profile.meter)
     yield "next", shlex.join(_next(result, options))
-
-
-def _compile_seconds(profile: Profile) -> float:
-    return sum(o.measurement.compile_seconds for o in profile.observations)
 
 
 def _next(result: ProfilingResult, options: Namespace) -> list[str]:

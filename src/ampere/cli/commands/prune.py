@@ -54,7 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere import prune
+    from ampere.api import prune
 
     model = arguments.trainable_model(options.model, options)
     with arguments.open_device(options) as device, Display(options.quiet) as display:

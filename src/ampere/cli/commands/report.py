@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere import report
+    from ampere.api import report
 
     arguments.check_run(options)
     place = _place(options)

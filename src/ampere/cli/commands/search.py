@@ -71,7 +71,7 @@ def _add_training(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere import search
+    from ampere.api import search
     from ampere.searching.spaces import read_axis
 
     name = options.space.replace(":", "-").replace("/", "-")

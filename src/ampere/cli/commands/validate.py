@@ -58,7 +58,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere import validate
+    from ampere.api import validate
     from ampere.baselines.answers import names
 
     methods = names(options.methods) if options.methods is not None else None
