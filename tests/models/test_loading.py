@@ -280,6 +280,8 @@ def test_a_live_model_has_no_factory():
 def test_a_live_model_needs_its_inputs_and_takes_no_arguments():
     with pytest.raises(ModelError, match="Linear does not tell its input"):
         load_model(torch.nn.Linear(8, 4))
+    with pytest.raises(UsageError, match="int is no model"):
+        load_model(5, torch.zeros(2, 8))
     with pytest.raises(UsageError, match="takes no width"):
         load_model(torch.nn.Linear(8, 4), torch.zeros(2, 8), width=3)
 

@@ -19,7 +19,7 @@ class Network:
     layers: Tuple[Layer, ...]
     batch: int
     name: str = ""
-    notes: Tuple[str, ...] = field(default=(), compare=False)  # what the tracer wants people to know
+    notes: Tuple[str, ...] = field(default=(), compare=False)  # what people should know of the trace
 
     @property
     def distinct(self) -> Dict[Layer, int]:

@@ -50,7 +50,7 @@ class Fresh(NamedTuple):
 
 class Read(NamedTuple):
     value: int
-    shape: Shape  # as the reader wants it
+    shape: Shape  # in which it is read
     parts: int = 1  # into which the value is cut,
     part: int = 0  # and which of them is read
     last_of: Tuple[int, ...] = ()  # dimensions of which only the last entry is read
@@ -168,7 +168,7 @@ class _Wirer:
         return Read(value, shape, parts, part) if len(shape) == 4 and parts in (2, 3) and not rest else None
 
     def _last_of(self, value: int, shape: Shape) -> Optional[Read]:
-        """Of a sequence's outputs, often only the last is read."""
+        """The last entries of a value, where they fit: of a sequence's outputs often only the last is read."""
         whole = self.shapes[value]
         gone = dimensions_to_drop(whole, product(shape))
         fits = gone is not None and 0 not in gone and without_dimensions(whole, gone) == shape

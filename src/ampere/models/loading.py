@@ -106,6 +106,8 @@ def _live(model: Any, example: Any, batch: int | None, given: Mapping[str, Any])
             f"a model that is already built takes no {next(iter(given))}: give the function that builds it"
         )
     name = type(model).__name__
+    if not _is_module(model):
+        raise UsageError(f"{name} is no model: give a torch.nn.Module, a flax.nnx.Module, or what builds one")
     model, inputs = _model_and_inputs((model, None), name, example)
     if batch is not None:
         inputs = with_batch(inputs, batch)
@@ -143,7 +145,7 @@ def _need_no_more(function: Callable[..., Any], name: str, given: Mapping[str, A
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Of a class those of its __init__: flax's are called in a way of their own."""
+    """The parameters of a function, or of a class's __init__: flax's classes are called in a way of their own."""
     try:
         if isinstance(function, type):
             return list(_signature(inspect.getattr_static(function, "__init__")).parameters.values())[1:]

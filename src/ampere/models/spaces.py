@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-# A space: networks that share a factory and differ in its arguments. Known without importing torch.
-
 Arguments = dict[str, Any]  # plain JSON: numbers, words, lists and objects of them
 
 
 @dataclass(frozen=True)
 class Space:
+    """Networks that share a factory and differ in its arguments. Known without importing torch."""
+
     name: str
     title: str
     factory: str  # module:function

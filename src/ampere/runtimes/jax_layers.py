@@ -1,4 +1,9 @@
-"""Layer kinds as flax modules, and how their arrays lie in memory."""
+"""Layer kinds as flax modules. Each takes its arrays, and a key for what is random.
+
+Arrays lie in memory as JAX likes them: images with their channels last, heads of attention after their places. A
+described network knows shapes as PyTorch has them. What a layer reads is made up, so another order of its values costs
+nothing: every array is stored as its own layer likes it, and read by a reshape, never by a transposition.
+"""
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -13,11 +18,6 @@ from ampere.core.kinds.kind import Shape
 from ampere.core.kinds.recurrent import GATES
 
 from .table import checked_builders
-
-# How arrays lie in memory in JAX: images with their channels last, heads of attention after their places.
-#
-# A described network knows shapes as PyTorch has them. What a layer reads is made up, so another order of its values
-# costs nothing: every array is stored as its own layer likes it, and read by a reshape, never by a transposition.
 
 IMAGES = ("conv", "conv_grouped", "conv_transposed", "norm_batch", "nonparametric")
 HEADS = ("attention",)
@@ -43,8 +43,9 @@ def stored(shape: Shape, layer: Layer) -> Shape:
     return tuple(found)
 
 
-# Recurrent layers with PyTorch's parameters: the product with the input for all steps at once, then a scan.
+DROPOUT = 0.1  # as in PyTorch's variants
 
+Key = Optional[Array]
 State = Tuple[Array, ...]
 Cell = Callable[[Array, Array, State], State]  # what comes of the input, what of the state -> the next state
 
@@ -69,7 +70,10 @@ CELLS: Dict[str, Tuple[Cell, int]] = {"lstm": (_lstm, 2), "gru": (_gru, 1), "rnn
 
 
 class Recurrent(nnx.Module):
-    """Its sequence of outputs; the final state is left out."""
+    """A recurrent layer with PyTorch's parameters: the product with the input for all steps at once, then a scan.
+
+    It returns its sequence of outputs; the final state is left out.
+    """
 
     def __init__(self, layer: Layer, dtype: Any) -> None:
         c: Any = layer.config
@@ -109,13 +113,6 @@ class Recurrent(nnx.Module):
         backwards = place % self.directions == 1
         outputs: Array = lax.scan(step, start, ours.swapaxes(0, 1), reverse=backwards)[1]
         return outputs.swapaxes(0, 1)
-
-
-# Layer kinds as flax modules. Each takes its arrays, stored as `jax_layout` says, and a key for what is random.
-
-DROPOUT = 0.1  # as in PyTorch's variants
-
-Key = Optional[Array]
 
 
 def build_layer(layer: Layer, dtype: Any) -> nnx.Module:
@@ -261,7 +258,7 @@ class Attention(nnx.Module):
     def __call__(self, key: Key, queries: Array, keys: Array, values: Array) -> Array:
         if not self.dropout and keys.shape == values.shape:
             return nnx.dot_product_attention(queries, keys, values, is_causal=self.causal)
-        # Flax's own wants heads as wide in values as in keys.
+        # Flax's own needs heads as wide in values as in keys.
         scores = jnp.einsum("bqhd,bkhd->bhqk", queries * queries.shape[-1] ** -0.5, keys)
         if self.causal:
             scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, -1e30)

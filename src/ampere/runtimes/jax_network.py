@@ -16,12 +16,11 @@ from ampere.core.wiring import Node, Read, Wiring, wire
 from .jax_layers import axes, axis, build_layer, drop, stored
 from .jax_layers import is_random as layer_is_random
 
-# The operations between parametric layers in JAX. What nothing reads is left out, as XLA would leave it out.
-
 Action = Callable[..., Array]  # a key for what is random, and the arrays
 
 
 def trailing_action(plan: TrailingPlan, layer: Layer) -> Action:
+    """A trailing operation in JAX. What nothing reads is left out, as XLA would leave it out."""
     return ACTIONS[plan.action](plan, layer)
 
 
@@ -119,14 +118,12 @@ ACTIONS: Dict[str, Callable[[TrailingPlan, Layer], Action]] = {
 }
 
 
-# Parameters from shapes alone, drawn with NumPy: JAX would compile a program to draw each shape.
-
 ONES = ("scale", "var")
 ZEROS = ("bias", "state_bias", "mean")
 
 
 def filled(shapes: Any, rng: np.random.Generator) -> List[Array]:
-    """The leaves of a tree, with values."""
+    """The leaves of a tree with values, drawn with NumPy: JAX would compile a program to draw each shape."""
     leaves = jax.tree_util.tree_leaves_with_path(shapes)
     return [_drawn(_name(path), leaf, rng) for path, leaf in leaves]
 
@@ -148,22 +145,20 @@ def _name(path: Tuple[Any, ...]) -> str:
     return next(name for name in reversed(names) if name)
 
 
-# A described network as a function of its parameters, ready for jax.grad.
-#
-# trained   parameters that the optimiser updates
-# loose     parameters and inputs that only get a gradient: of shared layers, and of what precedes a variant
-# kept      all else: frozen parameters, inputs without gradient, running statistics
-
-Arrays = Dict[str, Any]  # lists of them, and lone ones
+Arrays = Dict[str, Any]  # each an array, or a list of them
 
 
 class Variables(NamedTuple):
-    trained: Arrays
-    loose: Arrays
-    kept: Arrays
+    """All arrays of a network."""
+
+    trained: Arrays  # parameters that the optimizer updates
+    loose: Arrays  # parameters and inputs that only get a gradient: of shared layers, and of what precedes a variant
+    kept: Arrays  # all else: frozen parameters, inputs without gradient, running statistics
 
 
 class Chain:
+    """A described network as a function of its parameters, ready for jax.grad."""
+
     def __init__(self, network: Network, dtype: Any) -> None:
         if not network.layers:
             raise ValueError("the network has no layers")

@@ -1,4 +1,8 @@
-"""Layer kinds in MNN, and the tensors that they read."""
+"""Layer kinds in MNN: its own modules where it has them, else its operations; and the tensors that they read.
+
+The functions of `MNN.expr` cast what they are given, and a cast has no gradient: what comes before it is silently not
+trained. So the functions underneath are called here, which cast nothing.
+"""
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 
@@ -11,14 +15,12 @@ from ampere.core.wiring import operands, shape_out
 
 from .table import checked_builders
 
-# MNN's variables: made of random numbers, and brought into the shape and the memory layout that an operation reads.
-#
-# The functions of `MNN.expr` cast what they are given, and a cast has no gradient: what comes before it is silently not
-# trained. So the functions underneath are called here, which cast nothing.
-
 F: Any = MNN.expr._F
 PADDED = MNN.expr.Padding_Mode.CAFFE  # without it, MNN ignores the padding that it is given
 UNPADDED = MNN.expr.Padding_Mode.VALID
+
+DROPOUT = 0.1  # the usual share
+EPSILON = 1e-5
 
 Var = Any
 Numbers = Any  # where random numbers come from
@@ -87,13 +89,9 @@ def across_down(sizes: Sequence[int], missing: int) -> "list[int]":
     return [across, down]
 
 
-# Layer kinds in MNN: its own modules where it has them, else its operations.
-
-DROPOUT = 0.1  # the usual share
-EPSILON = 1e-5
-
-
 class Built(NamedTuple):
+    """A layer, ready to be called."""
+
     forward: Callable[..., Var]
     module: Optional[Any] = None  # whose parameters are trained
     tensors: int = 0  # so many of them

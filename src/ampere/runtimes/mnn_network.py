@@ -29,13 +29,13 @@ from .mnn_layers import (
     shape_of,
 )
 
-# The operations between parametric layers, as `ampere.core.trailing_ops` planned them, in MNN.
+SEED = 0
 
 Action = Callable[..., Var]
 
 
 def trailing_action(plan: TrailingPlan, shape: Shape) -> Action:
-    """On a value of that shape."""
+    """A trailing operation on a value of that shape."""
     return ACTIONS[plan.action](plan, shape)
 
 
@@ -124,13 +124,8 @@ ACTIONS: Dict[str, Callable[[TrailingPlan, Shape], Action]] = {
 }
 
 
-# A described network in MNN: the graph of its loss is built anew for every step, as in training loops of MNN's own.
-
-SEED = 0
-
-
 class Root(nn.Module):  # type: ignore[misc]
-    """All that the optimiser trains."""
+    """All that the optimizer trains."""
 
 
 class Call(NamedTuple):
@@ -153,13 +148,15 @@ class Call(NamedTuple):
 
 
 class Trained(NamedTuple):
-    name: str  # of its variables too: gradients are told by name
+    name: str  # of its variables too: gradients are found by name
     layer: Layer
     variables: Tuple[Var, ...]
     tensors: int  # of those, so many get a gradient; the others are statistics
 
 
 class Chain:
+    """A described network; the graph of its loss is built anew for every step, as in training loops of MNN's own."""
+
     def __init__(self, network: Network) -> None:
         wiring = wire(network)
         self._numbers = np.random.RandomState(SEED)

@@ -40,7 +40,7 @@ def trained_variables(chain: Chain, optimizer: Any) -> Tuple[Var, ...]:
 
 
 def _largest(gradients: List[Var]) -> Any:
-    """Of each, in one reading: every reading computes what nobody read before anew, back to the loss."""
+    """The largest value of each, in one reading: every reading computes everything anew, back to the loss."""
     if not gradients:
         return ()  # MNN crashes where nothing is joined
     each = [F.reduce_max(F.abs(plain(g, shape_of(g))), [], False) for g in gradients]

@@ -104,9 +104,9 @@ class Compiled(NamedTuple):
 
 def _refusal(problem: Exception) -> WorkerError:
     """What the compiler said last is more than that it failed."""
-    told = as_worker_error(problem)
-    if told.type != "variant_failed" or type(problem).__module__.partition(".")[0] != "torch":
-        return told
+    plain = as_worker_error(problem)
+    if plain.type != "variant_failed" or type(problem).__module__.partition(".")[0] != "torch":
+        return plain
     lines: List[str] = [line.strip() for line in str(problem).splitlines() if line.strip()]
     causes = [line for line in lines if "rror" in line] or lines
     return WorkerError("variant_failed", f"torch.compile failed: {causes[0][:200]}; --runtime torch needs no compiler")

@@ -15,15 +15,15 @@ from .runtime import Part
 from .torch_layers import DROPOUT, build_layer
 from .torch_model import training_loss
 
-# The operations between parametric layers, as `ampere.core.trailing_ops` planned them.
-
 MAX_POOLS = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 ADAPTIVE_POOLS = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
 
 Action = Callable[..., Tensor]
+View = Callable[[Tensor], Tensor]
 
 
 def trailing_action(plan: TrailingPlan) -> Action:
+    """A trailing operation, as `ampere.core.trailing_ops` planned it."""
     return ACTIONS[plan.action](plan)
 
 
@@ -47,14 +47,14 @@ def _mean(plan: TrailingPlan) -> Action:
 
 
 def _last(plan: TrailingPlan) -> Action:
+    return lambda x: last_entries(x, plan.sizes).contiguous()
+
+
+def last_entries(x: Tensor, dimensions: Tuple[int, ...]) -> Tensor:
     """The last entry along each dimension that goes: what is taken of a sequence's outputs."""
-
-    def select(x: Tensor) -> Tensor:
-        for dimension in reversed(plan.sizes):
-            x = x.select(dimension, -1)
-        return x.contiguous()
-
-    return select
+    for dimension in reversed(dimensions):
+        x = x.select(dimension, -1)
+    return x
 
 
 def _draw_mask(x: Tensor) -> Tensor:
@@ -90,11 +90,6 @@ ACTIONS: Dict[str, Callable[[TrailingPlan], Action]] = {
 }
 
 
-# A described network as a PyTorch module that is really trained: forward, backward and update of every layer.
-
-View = Callable[[Tensor], Tensor]
-
-
 class Call(NamedTuple):
     """One operation, ready to run."""
 
@@ -105,10 +100,12 @@ class Call(NamedTuple):
 
 
 class Chain(nn.Module):
+    """A described network that is really trained: forward, backward and update of every layer."""
+
     def __init__(self, wiring: Wiring, dtype: torch.dtype) -> None:
         super().__init__()
         self.layers = nn.ModuleList()
-        self.trained: List[nn.Parameter] = []  # what the optimiser visits: parameters shared by layers only once
+        self.trained: List[nn.Parameter] = []  # what the optimizer visits: parameters shared by layers only once
         self.calls = [self._call(node, frees, wiring.shapes) for node, frees in zip(wiring.nodes, wiring.frees)]
         self._dangling = wiring.dangling
         self.to(dtype)
@@ -131,7 +128,7 @@ class Chain(nn.Module):
         return self.loss_of(*self.forward())
 
     def clear(self) -> None:
-        """Gradients that no optimiser clears."""
+        """Gradients that no optimizer clears."""
         for tensor in self._gradients_to_clear:
             tensor.grad = None
 
@@ -159,14 +156,8 @@ def _view(read: Read, shape: Shape) -> Optional[View]:
     if read.parts > 1:
         return lambda x: x.reshape(read.parts, *read.shape)[read.part]
     if read.last_of:
-        return lambda x: _last_of_torch_chain(x, read.last_of)
+        return lambda x: last_entries(x, read.last_of)
     return (lambda x: x.reshape(read.shape)) if read.shape != shape else None
-
-
-def _last_of_torch_chain(x: Tensor, dimensions: Tuple[int, ...]) -> Tensor:
-    for dimension in reversed(dimensions):
-        x = x.select(dimension, -1)
-    return x
 
 
 def build_chain(network: Network, dtype: torch.dtype) -> Chain:
@@ -181,14 +172,13 @@ def _tensor(operand: Operand, dtype: torch.dtype) -> Tensor:
     return torch.randn(operand.shape, dtype=dtype).requires_grad_(operand.grad)
 
 
-# A described network's step in parts that can be timed one by one.
-
-
 def parts_of(
     chain: Chain, optimizer: Optional[torch.optim.Optimizer], seen: Callable[[Tensor], None]
 ) -> Tuple[Part, ...]:
-    """Forward, loss, backward and update. A lone layer has a loss only for want of what would follow it in a network,
-    so it is kept out of the stages: backward starts from the gradient that has come back to the layer's output.
+    """A step in parts that can be timed one by one: forward, loss, backward and update.
+
+    A layer by itself has a loss only because nothing follows it, so it is kept out of the stages: backward starts from
+    the gradient that has come back to the layer's output.
     """
     outputs: List[Tensor] = []
     gradients: List[Tensor] = []

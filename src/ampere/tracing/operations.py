@@ -86,8 +86,6 @@ def _classify(func: Any) -> tuple[str, str]:
     return ("reduce" if torch.Tag.reduction in func.tags else UNKNOWN), plain
 
 
-# FLOPs of the operations that are products, from their operands; a multiply-add is two.
-
 aten = torch.ops.aten
 
 
@@ -119,14 +117,14 @@ FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
 
 
 def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:
+    """FLOPs of an operation, from its operands; a multiply-add is two."""
     count = FLOPS.get(func)
     return count(args, out) if count else 0
 
 
-# Which parameters an operand comes from, through views, `detach` and computations on parameters alone.
-
-
 class Ownership:
+    """Which parameters an operand comes from, through views, `detach` and computations on parameters alone."""
+
     def __init__(self, model: nn.Module) -> None:
         self.names: dict[nn.Parameter, str] = {}
         self._by_storage: dict[int, nn.Parameter | None] = {}
@@ -161,11 +159,8 @@ def _storage(tensor: Tensor) -> int:
         return 0
 
 
-# Which autograd nodes the loss reaches: only they run in backward.
-
-
 def reached_nodes(loss: Tensor) -> dict[int, bool]:
-    """Sequence numbers; True for the nodes of a torch.autograd.Function."""
+    """Sequence numbers of the autograd nodes that run in backward; True for those of a torch.autograd.Function."""
     numbers: dict[int, bool] = {}
     seen: set[Any] = set()
     waiting: list[Any] = [loss.grad_fn]

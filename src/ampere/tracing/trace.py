@@ -115,7 +115,7 @@ def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str 
 
 
 def trace_own(model: nn.Module, inputs: Any) -> Network:
-    """Of a model on meta tensors that nobody else holds: it need not be copied first."""
+    """The network of a model on meta tensors that nobody else holds: it need not be copied first."""
     with _own_random_numbers():
         return _trace(model, _on_meta(inputs), None, "")
 

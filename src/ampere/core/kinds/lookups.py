@@ -100,7 +100,7 @@ INDEX = 2  # values of the size of an index, which is a whole number of 64 bits
 
 
 def _moved(layer: Layer, width: int) -> Work:
-    """Of a gather and of a scatter, each of which is the other's backward."""
+    """The work of a gather or a scatter, each of which is the other's backward."""
     rows_in, rows_out = layer.config["rows_in"], layer.config["rows_out"]
     named, others = (rows_out, rows_in) if layer.kind == "gather" else (rows_in, rows_out)
     read = named * (2 * layer.channels_out + INDEX)
@@ -139,7 +139,7 @@ def _after(x: Any, dim: int) -> int:
 
 
 def _last_indexed(indices: Sequence[Any]) -> int:
-    """Of x[indices]; a mask of several dimensions stands for all of them."""
+    """The last dimension that x[indices] indexes; a mask covers as many as it has itself."""
     place = last = -1
     for index in indices:
         masks = index is not None and index.element_size() == 1

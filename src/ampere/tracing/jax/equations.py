@@ -12,7 +12,7 @@ from jax.extend import core
 
 from .scopes import backward_in, path_in
 
-# What class an equation is of. What no class knows is `UNKNOWN`, and is never passed over.
+# The class of an equation. What no class knows is `UNKNOWN`, and is never passed over.
 #
 # A function that JAX itself gives a name to (relu, softmax, mean) is one operation, as it is in PyTorch.
 
@@ -41,20 +41,21 @@ _FUNCTIONS = {
     "dropout": "bernoulli uniform normal truncated_normal",
     "reduce": "softmax log_softmax logsumexp mean var std standardize",
 }
+BODIES = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 PRIMITIVES = {name: group for group, names in _PRIMITIVES.items() for name in names.split()}
 FUNCTIONS = {name: group for group, names in _FUNCTIONS.items() for name in names.split()}
 
 
 def function_class(name: str) -> str | None:
-    """Of a function that JAX compiles by name; `_mean` is how it calls what users know as `mean`."""
+    """The class of a function that JAX compiles by name, such as `_mean`, which users know as `mean`."""
     return FUNCTIONS.get(name.lstrip("_"))
 
 
-# FLOPs of an equation, from its operands; a multiply-add is two. Zeros that a stride puts in are not multiplied.
-
-
 def flops_of(equation: Any) -> int:
-    """With those of the equations inside it."""
+    """FLOPs of an equation, with those of the equations inside it; a multiply-add is two.
+
+    Zeros that a stride puts in are not multiplied.
+    """
     name = equation.primitive.name
     if name == "dot_general":
         return _dot(equation)
@@ -88,11 +89,6 @@ def _convolution(equation: Any) -> int:
         return int(2 * prod(x) * places * kernel[numbers.rhs_spec[0]] // equation.params["feature_group_count"])
     window = prod(kernel[i] for i in numbers.rhs_spec[1:])  # channels of a group, then places
     return int(2 * prod(equation.outvars[0].aval.shape) * window)
-
-
-# A jaxpr as one list of equations: functions inside it are opened, but those that are one operation by name.
-
-BODIES = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 
 @dataclass(eq=False)
@@ -155,7 +151,7 @@ def constant_of(aval: Any) -> Value:
 
 
 def flattened(closed: Any, inputs: list[Value]) -> list[Equation]:
-    """All equations of a closed jaxpr on these inputs, in order."""
+    """All equations of a closed jaxpr in order. Functions are opened, but for those that are one operation by name."""
     constants = [constant_of(variable.aval) for variable in closed.jaxpr.constvars]
     reader = _Reader()
     return list(reader.read(closed.jaxpr, [*constants, *inputs], ""))

@@ -57,7 +57,7 @@ CELLS = ((nnx.LSTMCell, "lstm"), (nnx.OptimizedLSTMCell, "lstm"), (nnx.GRUCell, 
 
 
 def norm_draft(module: Any, shapes: tuple[Any, ...], first: Equation) -> Draft | None:
-    """Of the norm that this is the first equation of."""
+    """The norm that this is the first equation of."""
     if not isinstance(module, NORMS) or not shapes or not shapes[0]:
         return None
     shape = shapes[0]
@@ -72,7 +72,7 @@ def norm_draft(module: Any, shapes: tuple[Any, ...], first: Equation) -> Draft |
 
 
 def attention_draft(module: Any, products: list[Equation]) -> Draft | None:
-    """Of the two products between activations that attention has: queries with keys, weights with values."""
+    """Attention, from the two products between its activations: queries with keys, weights with values."""
     if not isinstance(module, nnx.MultiHeadAttention) or len(products) != 2:
         return None
     scores, mixed = (_sizes(product) for product in products)
@@ -85,7 +85,7 @@ def attention_draft(module: Any, products: list[Equation]) -> Draft | None:
 
 
 def recurrent_draft(module: Any, shapes: tuple[Any, ...], loop: Equation) -> Draft | None:
-    """Of a cell that a loop carries along a sequence; its own initial state has no gradient."""
+    """A cell that a loop carries along a sequence; its own initial state has no gradient."""
     cell: Any = module.cell if isinstance(module, nnx.RNN) else None
     kind = next((kind for known, kind in CELLS if isinstance(cell, known)), None)
     if kind is None or not shapes or len(shapes[0] or ()) != 3:

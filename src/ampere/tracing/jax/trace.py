@@ -38,7 +38,7 @@ class Step:
 
     @property
     def arrays(self) -> list[Any]:
-        """Of what the model is called with; flags and numbers stay as they are."""
+        """The arrays that the model is called with; flags and numbers stay as they are."""
         return [value for value in self._given if hasattr(value, "shape")]
 
     def run(self, parameters: Any, rest: Any, arrays: list[Any]) -> Any:
