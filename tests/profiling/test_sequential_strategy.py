@@ -16,7 +16,7 @@ from ampere.models.loading import find_space
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
 from ampere.profiling.strategies.networks import collect as collect_networks
-from ampere.profiling.strategies.sequential import POINTS_AT_MOST, SURE, collect
+from ampere.profiling.strategies.sequential import POINTS_AT_MOST, TARGET_DEVIATION, collect
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Task
 from ampere.profiling.variants import joined, layer_kinds, variant, with_reach
 
@@ -125,7 +125,7 @@ def test_it_ends_by_itself_when_every_kind_is_sure_or_at_its_limit():
     assert max(counts.values()) <= POINTS_AT_MOST[False]
     for kind in layer_kinds([Chains().original().network, Chains().sample(Random(1)).network]).hidden:
         process = model.processes[kind.kind]
-        sure = np.max(process.deviations(np.array(kind.candidates(), dtype=float))) < 2 * SURE * process.typical
+        sure = np.max(process.deviations(np.array(kind.candidates(), dtype=float))) < 2 * TARGET_DEVIATION * process.typical
         assert sure or counts[kind.kind] == POINTS_AT_MOST[False]
 
 

@@ -1,4 +1,11 @@
-"""A random forest for each kind of operation and each stage of it."""
+"""Random forests over operations: one for each kind of operation and each stage of a training step.
+
+    x   one row of features      y   logarithms of costs, so that errors are relative and costs positive
+    cost = exp(mean over trees of the mean y in the leaf that x falls into)
+
+Trees are grown on samples drawn with replacement, and split where that leaves the least variance. A tree only
+compares a feature with a value, so features need no scaling.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +19,14 @@ from ampere.core.kinds import USUAL_WIDTH
 
 from .features import Array, is_waste
 
-# A random forest: trees grown on samples drawn with replacement, each split where it leaves the least variance.
-#
-#     x   one row of features      y   logarithms of costs, so that errors count relatively and answers are positive
-#     answer = exp(mean over trees of the mean y in the leaf that x falls into)
-#
-# A tree asks only whether a feature is below a value, so features need no scaling.
-
 TREES = 40
 LEAST_TO_SPLIT = 2
+ANY = "any"  # the forest for kinds that were never measured: it uses only features that all operations have
 
 
 @dataclass(frozen=True)
 class Tree:
-    """One node: a leaf, or a question with a tree for each answer."""
+    """One node: a leaf, or a split on a feature with a tree on each side."""
 
     mean: float
     feature: int = 0
@@ -34,6 +35,7 @@ class Tree:
     above: Tree | None = None
 
     def answer(self, row: Array) -> float:
+        """The mean logarithm of the leaf that a row falls into."""
         node = self
         while node.below is not None and node.above is not None:
             node = node.below if row[node.feature] <= node.value else node.above
@@ -42,14 +44,18 @@ class Tree:
 
 @dataclass(frozen=True)
 class Forest:
+    """Trees, and their costs for the samples that they were grown from."""
+
     trees: tuple[Tree, ...]
-    out_of_bag: Array  # for each sample, what the trees that never saw it say; NaN where all did
+    out_of_bag: Array  # each sample's cost by the trees that were grown without it; NaN where there are none
 
     def costs(self, rows: Array) -> Array:
+        """The cost of each row."""
         return np.exp([np.mean([tree.answer(row) for tree in self.trees]) for row in rows]).reshape(-1)
 
 
 def grow_forest(rows: Array, costs: Array, trees: int = TREES, seed: int = 0) -> Forest:
+    """A forest grown from rows of features and their costs."""
     rng, logs, count = np.random.default_rng(seed), np.log(costs), len(costs)
     grown, sums, votes = [], np.zeros(count), np.zeros(count)
     for _ in range(trees):
@@ -59,8 +65,8 @@ def grow_forest(rows: Array, costs: Array, trees: int = TREES, seed: int = 0) ->
         for index in np.setdiff1d(np.arange(count), drawn):
             sums[index] += tree.answer(rows[index])
             votes[index] += 1
-    told = np.divide(sums, votes, out=np.full(count, np.nan), where=votes > 0)
-    return Forest(tuple(grown), np.exp(told))
+    means = np.divide(sums, votes, out=np.full(count, np.nan), where=votes > 0)
+    return Forest(tuple(grown), np.exp(means))
 
 
 def _grow(rows: Array, logs: Array) -> Tree:
@@ -81,38 +87,33 @@ def _grow(rows: Array, logs: Array) -> Tree:
 
 
 def _explained(sorted_rows: Array, sorted_logs: Array) -> Array:
-    """For each place to split at and each feature, by how much the squared error falls; nothing between equals."""
+    """The drop in squared error for each split position and feature; 0 between equal values."""
     count = len(sorted_rows)
     left = np.cumsum(sorted_logs, axis=0)[:-1]
     sizes = np.arange(1, count)[:, None]
-    gain = left**2 / sizes + left**2 / (count - sizes)  # both halves' sums are opposite: the mean was taken away
+    gain = left**2 / sizes + left**2 / (count - sizes)  # both halves have opposite sums: the mean is subtracted
     return np.where(sorted_rows[:-1] < sorted_rows[1:], gain, 0.0)
 
 
-# A forest for each kind of operation and each stage of it, over the operation's configuration.
-
-ANY = "any"  # a kind that was never seen is judged by what all operations have
-
-
 def operation_kind(operation: Layer) -> str:
-    """What shares a forest: a layer kind, or a class of operations of tails."""
+    """The key of an operation's forest: its layer kind, or the class of a trailing operation."""
     return f"tail.{operation.tail[0].op}" if operation.kind == "glue" else operation.kind
 
 
 def configuration(layer: Layer) -> tuple[float, ...]:
-    """Sizes as a user would name them: channels, places, kernel, stride, batch..."""
+    """An operation's sizes as a user would name them: channels, positions, kernel, stride, batch..."""
     if layer.kind == "glue" and "size" in layer.config:
         size = layer.config["size"]
         return float(layer.config["batch"]), float(np.prod(size)), float(np.prod(size[1:]))
-    told = KINDS[layer.kind].coordinates(layer, USUAL_WIDTH)
-    waste = is_waste(layer.kind, len(told))
-    return tuple(float(size) for size, wasted in zip(told, waste, strict=True) if not wasted)
+    sizes = KINDS[layer.kind].coordinates(layer, USUAL_WIDTH)
+    waste = is_waste(layer.kind, len(sizes))
+    return tuple(float(size) for size, wasted in zip(sizes, waste, strict=True) if not wasted)
 
 
 def amounts(layer: Layer) -> tuple[float, ...]:
-    """Arithmetic, memory moved and parameters, which every operation has."""
-    asked, moved = work(layer), sum(tail.values_in + tail.values_out for tail in layer.tail)
-    return float(asked.flops), float(asked.values + moved), float(asked.parameters)
+    """An operation's arithmetic, memory moved and parameters."""
+    needed, moved = work(layer), sum(op.values_in + op.values_out for op in layer.tail)
+    return float(needed.flops), float(needed.values + moved), float(needed.parameters)
 
 
 def _row(kind: str, operation: Layer) -> tuple[float, ...]:
@@ -120,10 +121,12 @@ def _row(kind: str, operation: Layer) -> tuple[float, ...]:
 
 
 class KernelForests:
-    def __init__(self, operations: Sequence[Layer], stages: Sequence[str], costs: Array, trees: int = 40) -> None:
-        self.out_of_bag = np.full(len(costs), np.nan)  # what is said of each operation by those who never saw it
+    """Forests over operations' configurations, by kind and stage."""
+
+    def __init__(self, operations: Sequence[Layer], stages: Sequence[str], costs: Array, trees: int = TREES) -> None:
+        self.out_of_bag = np.full(len(costs), np.nan)  # each operation's cost by trees that were grown without it
         self._forests: dict[tuple[str, str], Forest] = {}
-        self._known: dict[tuple[Layer, str], float] = {}
+        self._cache: dict[tuple[Layer, str], float] = {}
         places: dict[tuple[str, str], list[int]] = {}
         for i, (operation, stage) in enumerate(zip(operations, stages, strict=True)):
             places.setdefault((operation_kind(operation), stage), []).append(i)
@@ -138,11 +141,11 @@ class KernelForests:
             )
 
     def seconds(self, operation: Layer, stage: str) -> float:
-        """0 of a stage in which nothing was ever measured."""
+        """The seconds of one operation in one stage; 0 where nothing was ever measured in that stage."""
         key = operation, stage
-        if key not in self._known:
+        if key not in self._cache:
             kind = operation_kind(operation) if (operation_kind(operation), stage) in self._forests else ANY
             forest = self._forests.get((kind, stage))
             row = np.array([_row(kind, operation)])
-            self._known[key] = float(forest.costs(row)[0]) if forest else 0.0
-        return self._known[key]
+            self._cache[key] = float(forest.costs(row)[0]) if forest else 0.0
+        return self._cache[key]

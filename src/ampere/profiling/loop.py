@@ -28,7 +28,7 @@ from ampere.storage.profile import Observation
 
 from .experiment import Experiment, slices
 from .observing import block_seconds
-from .planner import FAMILY, Compiling, Manner, expected_error, manner_of, plan
+from .planner import FAMILY, Compiling, TimeAllocation, expected_error, time_allocation, plan
 
 LAST_EVALUATIONS = 60
 FEWEST = 8  # measurements, up to which hyperparameters are left as they are
@@ -75,7 +75,7 @@ class Profiling:
         self._too_large = float("inf")
         self._compiling = Compiling(context.compiles)
         self._thinking = self._fitting = 0.0
-        self._patience, self._manner = float("inf"), FAMILY
+        self._patience, self._time_allocation = float("inf"), FAMILY
         self._model = self._fit(hyper, 0)
 
     def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Collected:
@@ -135,18 +135,18 @@ class Profiling:
 
     def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
         started = time.monotonic()
-        self._manner = self._manner_now(goal)
-        self._sample(self._context.clock() + self._manner.sampling * goal.seconds)
-        pieces = [p for whole in self._pool[-self._manner.networks :] for p in slices(whole.network, self._rng, 1)]
-        drawn, used = self._drawn(self._pool, self._manner.drawn * seconds)
+        self._time_allocation = self._current_time_allocation(goal)
+        self._sample(self._context.clock() + self._time_allocation.sampling * goal.seconds)
+        pieces = [p for whole in self._pool[-self._time_allocation.networks :] for p in slices(whole.network, self._rng, 1)]
+        drawn, used = self._drawn(self._pool, self._time_allocation.drawn * seconds)
         if "system" in self._context.trainers:
-            told, spent = self._drawn([e.under("system") for e in self._pool], self._manner.plain * seconds)
+            told, spent = self._drawn([e.under("system") for e in self._pool], self._time_allocation.plain * seconds)
             drawn, used = [*drawn, *told], used + spent
-        if self._manner.pieces:
-            told, spent = self._drawn(pieces, self._manner.pieces * seconds)
+        if self._time_allocation.pieces:
+            told, spent = self._drawn(pieces, self._time_allocation.pieces * seconds)
             drawn, used = [*drawn, *told], used + spent
-        drawn += [] if self._manner.plans else [e for e in self._source.opaque() if not self._compiling.knows(e)]
-        if self._manner.plans or not (drawn or self._seen):
+        drawn += [] if self._time_allocation.plans else [e for e in self._source.opaque() if not self._compiling.is_compiled(e)]
+        if self._time_allocation.plans or not (drawn or self._seen):
             planned = plan(self._model, self._candidates(), self._targets, self._seconds_of, _noise_of, seconds - used)
             chosen, error = [*drawn, *(e for e in planned.chosen if e not in drawn)], planned.expected_error
         else:
@@ -154,9 +154,9 @@ class Profiling:
         self._thinking += time.monotonic() - started
         return chosen[: None if self._compiling.informed else COMPILED_FIRST], error
 
-    def _manner_now(self, goal: Goal) -> Manner:
+    def _current_time_allocation(self, goal: Goal) -> TimeAllocation:
         compiling = self._compiling.seconds_of_new(self._source.original()) if self._context.compiles else None
-        return manner_of(goal.seconds, self._context.window_seconds, compiling)
+        return time_allocation(goal.seconds, self._context.window_seconds, compiling)
 
     def _drawn(self, pool: list[Experiment], seconds: float) -> tuple[list[Experiment], float]:
         """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
@@ -165,7 +165,7 @@ class Profiling:
         steps = BatchTotals(self._model, bool(pool) and pool[0].system)([whole.network for whole in pool])
         for whole, step in zip(reversed(pool), reversed(steps), strict=True):
             cost = self._seconds_of(whole, float(step))
-            fits = used + cost <= seconds and _size(whole) < self._too_large and not self._compiling.knows(whole)
+            fits = used + cost <= seconds and _size(whole) < self._too_large and not self._compiling.is_compiled(whole)
             if fits and all(whole is not other for other in drawn) and self._context.offers(whole):
                 drawn.append(whole)
                 used += cost
@@ -182,7 +182,7 @@ class Profiling:
     def _sample(self, until: float) -> None:
         self._choose_targets()
         fresh = 0
-        while fresh < self._manner.networks and (fresh < 2 or self._context.clock() < until):
+        while fresh < self._time_allocation.networks and (fresh < 2 or self._context.clock() < until):
             self._pool.append(self._source.sample(self._rng))
             fresh += 1
 
@@ -196,7 +196,7 @@ class Profiling:
         return [e for e in found if _size(e) < self._too_large and self._context.offers(e)]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
-        window, rounds = self._context.window_seconds, 1 if experiment.system else 1 + self._manner.repeated
+        window, rounds = self._context.window_seconds, 1 if experiment.system else 1 + self._time_allocation.repeated
         trained = rounds * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
         return trained + self._compiling.seconds(experiment)
 
@@ -222,7 +222,7 @@ class Profiling:
     def _once_more(self, chosen: list[Experiment]) -> list[Experiment]:
         """Not under the system's allocator: there networks differ more from each other than rounds do."""
         quiet = [e for e in chosen if not e.system]
-        return quiet[: round(self._manner.repeated * len(quiet))]
+        return quiet[: round(self._time_allocation.repeated * len(quiet))]
 
     def _observe(self, experiment: Experiment, chosen: list[Experiment]) -> None:
         guess = self._model.answer(experiment.network, experiment.system).seconds

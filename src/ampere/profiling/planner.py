@@ -17,7 +17,7 @@ from .experiment import Experiment
 # How a profiling run spends its time: on whole networks, on pieces of them, on repeats.
 
 
-class Manner(NamedTuple):
+class TimeAllocation(NamedTuple):
     repeated: float  # share of what is trained that is trained twice
     drawn: float  # share of a batch for whole networks as they come, instead of planned experiments
     networks: int  # sampled before each batch, at most
@@ -29,31 +29,31 @@ class Manner(NamedTuple):
 
 # One more network teaches more than one more round; only as many repeats are needed as tell the noise. In a whole
 # space networks differ more, so that there are hardly enough of them.
-FAMILY = Manner(repeated=0.25, drawn=0.5, networks=32, sampling=0.012, plain=0.2)
-SPACE = Manner(repeated=0.1, drawn=0.7, networks=200, sampling=0.01, plain=0.1)
+FAMILY = TimeAllocation(repeated=0.25, drawn=0.5, networks=32, sampling=0.012, plain=0.2)
+SPACE = TimeAllocation(repeated=0.1, drawn=0.7, networks=200, sampling=0.01, plain=0.1)
 SPACE_FROM_SECONDS = 40.0
 # A slow counter makes every block dear, so hardly anything is trained twice.
-FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
+FEW_BLOCKS = TimeAllocation(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
 # Compiling makes every new shape dear and every further round cheap. A piece compiled by itself is not what it is in
 # a network: pieces serve only where so few whole networks could be compiled that nothing could be told from them.
 # A planner would spend its time on what is compiled already, which is cheap and teaches little.
-COMPILED = Manner(repeated=1.0, drawn=0.85, networks=32, sampling=0.01, plain=0.15, plans=False)
-COMPILED_DEARLY = Manner(repeated=1.0, drawn=0.6, networks=16, sampling=0.01, plain=0.1, pieces=0.2)
+COMPILED = TimeAllocation(repeated=1.0, drawn=0.85, networks=32, sampling=0.01, plain=0.15, plans=False)
+COMPILED_SLOWLY = TimeAllocation(repeated=1.0, drawn=0.6, networks=16, sampling=0.01, plain=0.1, pieces=0.2)
 ENOUGH_NETWORKS = 6
 
 
-def manner_of(seconds: float, window_seconds: float, compile_seconds: float | None = None) -> Manner:
+def time_allocation(seconds: float, window_seconds: float, compile_seconds: float | None = None) -> TimeAllocation:
     """`compile_seconds` are those of a whole network; None where nothing is compiled."""
     if window_seconds:
         return FEW_BLOCKS
     if compile_seconds is not None:
-        return COMPILED if ENOUGH_NETWORKS * compile_seconds < seconds else COMPILED_DEARLY
+        return COMPILED if ENOUGH_NETWORKS * compile_seconds < seconds else COMPILED_SLOWLY
     return FAMILY if seconds < SPACE_FROM_SECONDS else SPACE
 
 
 # What compiling will take, so that the planner can weigh it: a new shape is dear, one that is compiled is free.
 
-LAYERS_BESIDES = 0.3  # what is compiled with every network, told in layers: the loss, and the program itself
+OVERHEAD_LAYERS = 0.3  # what is compiled with every network, told in layers: the loss, and the program itself
 FIRST_GUESS = 0.25  # seconds a layer
 
 
@@ -78,19 +78,19 @@ class Compiling:
         seconds = seen.measurement.compile_seconds
         if seconds:
             self._seconds += seconds
-            self._layers += len(seen.network.layers) + LAYERS_BESIDES
+            self._layers += len(seen.network.layers) + OVERHEAD_LAYERS
 
     def seconds(self, experiment: Experiment) -> float:
         """Of a block of it, from now on."""
-        return 0.0 if not self._compiles or self.knows(experiment) else self.seconds_of_new(experiment)
+        return 0.0 if not self._compiles or self.is_compiled(experiment) else self.seconds_of_new(experiment)
 
-    def knows(self, experiment: Experiment) -> bool:
+    def is_compiled(self, experiment: Experiment) -> bool:
         """Whether it is compiled already."""
         return self._compiles and (experiment.network, experiment.allocator) in self._known
 
     def seconds_of_new(self, experiment: Experiment) -> float:
         each = self._seconds / self._layers if self._layers else FIRST_GUESS
-        return each * (len(experiment.network.layers) + LAYERS_BESIDES)
+        return each * (len(experiment.network.layers) + OVERHEAD_LAYERS)
 
 
 # What to train next: whatever reduces the doubt about the user's networks most, for a second of measuring.

@@ -92,7 +92,7 @@ class TimedFirst(Profiling):
             self._trained.setdefault(experiment.network, experiment)
 
 
-def profiled_slowly(context: MeasurementContext, task: Task, hyper: Hyperparameters) -> Collected:
+def profile_with_slow_meter(context: MeasurementContext, task: Task, hyper: Hyperparameters) -> Collected:
     goal, run = task.goal, TimedFirst(context, task.known, hyper, task.seed)
     seconds = timed_seconds(context.meter, context.steady, goal.seconds - (context.clock() - task.began))
     run.run(Goal(seconds, goal.target / 2), context.clock(), _within(task, context.clock() - task.began))

@@ -60,7 +60,7 @@ class ModelSource:
     """A user's model: itself, and networks of its layers with every width between a fraction and its own."""
 
     def __init__(self, name: str, network: Network, workload: Workload) -> None:
-        self.name, self._network, self._subject = name, network, workload
+        self.name, self._network, self._workload = name, network, workload
 
     def opaque(self) -> list[Experiment]:
         """Modules that no table knows, each trained alone as it is."""
@@ -68,11 +68,11 @@ class ModelSource:
         return [self._alone(layer) for path, layer in layers.items() if path]
 
     def _alone(self, layer: Layer) -> Experiment:
-        workload = {**self._subject, "path": layer.config["path"], "inputs": _inputs(layer.config["inputs"])}
+        workload = {**self._workload, "path": layer.config["path"], "inputs": _inputs(layer.config["inputs"])}
         return Experiment(Network(with_loss([layer]), self._network.batch), workload, "opaque")
 
     def original(self) -> Experiment:
-        return Experiment(self._network, self._subject, "network")
+        return Experiment(self._network, self._workload, "network")
 
     def sample(self, rng: Random) -> Experiment:
         narrowed = narrow(self._network, rng)

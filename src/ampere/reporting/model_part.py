@@ -8,7 +8,7 @@ from ampere.core import Network, units
 from ampere.core.setup import ALLOCATORS
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import COVERS, Estimate, Estimator
-from ampere.estimation.variance import doubts
+from ampere.estimation.variance import variance_shares
 from ampere.reporting import bars
 
 from .layers import called, kinds_chart, layers_chart, placed
@@ -113,7 +113,7 @@ def _some(names: tuple[str, ...]) -> str:
 
 
 def _doubts_chart(key: str, network: Network, estimate: Estimate, model: Additive, condition: float) -> Chart:
-    found = doubts(model, network, estimate.allocator == "system")
+    found = variance_shares(model, network, estimate.allocator == "system")
     busy = (condition * estimate.joules / estimate.stddev) ** 2
     names: dict[object, list[str]] = {}
     for layer in network.layers:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ampere.core import Network
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
-from ampere.estimation.lookup_table import Bulk, Template, template
+from ampere.estimation.lookup_table import LookupTable, Template, template
 from ampere.models.spaces import Arguments
 
 from .spaces import SearchSpace, Shape
@@ -46,7 +46,7 @@ class OpenGroup:
     """One shape: all it can cost is in tables, and a candidate is a row of widths."""
 
     def __init__(
-        self, shape: Shape, ready: Bulk, opened: Template, price: float, doubt: float, optimizer: str, drawn: Rows
+        self, shape: Shape, ready: LookupTable, opened: Template, price: float, doubt: float, optimizer: str, drawn: Rows
     ) -> None:
         """`price` is joules of a second, `doubt` how unsure the device's present condition is, relative."""
         self.optimizer, self.batch, self._doubt = optimizer, opened.batch, doubt
@@ -113,7 +113,7 @@ class Prices:
         some = self.estimator.estimate(form.network(shape.largest), self.allocator)
         doubt = float(np.hypot(self.estimator.condition_doubt, self.estimator.condition.stddev))
         price *= some.condition * self._examples / form.batch
-        ready = Bulk(model, form, some.allocator == "system")
+        ready = LookupTable(model, form, some.allocator == "system")
         group = OpenGroup(shape, ready, form, price, doubt, self.optimizer, drawn)
         rows = np.linspace(0, len(drawn) - 1, CHECKED).astype(np.int64)
         said = [self.of(space.network(group.arguments(int(row))))[0] for row in rows]

@@ -26,7 +26,7 @@ from ampere.storage.profile import Observation
 
 from .strategy import Collected, Guess, MeasurementContext, Progress, Strategy, Task
 
-SURE = 0.05  # of a kind's costs: a deviation below it ends the kind
+TARGET_DEVIATION = 0.05  # of a kind's costs: a deviation below it ends the kind
 POINTS_AT_MOST = {True: 12, False: 40}  # of a kind with one free axis, and with two
 NETWORKS_AT_LEAST, NETWORKS_AT_MOST = 6, 32
 SAMPLING_SHARE = 0.02  # of the time, for looking at the source's networks
@@ -87,7 +87,7 @@ class Run:
             return None
         deviations = process.deviations(np.array(points, dtype=float)) / max(process.typical, 1e-12)
         best = int(np.argmax(deviations))
-        return None if deviations[best] < SURE else (float(deviations[best]), points[best])
+        return None if deviations[best] < TARGET_DEVIATION else (float(deviations[best]), points[best])
 
     def _measure(self, kind: LayerKind, point: Point) -> None:
         done = self._done.setdefault(kind.kind, self._known_points(kind))
