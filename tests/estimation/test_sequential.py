@@ -64,8 +64,8 @@ def test_the_layers_sum_to_the_total_and_the_order_of_measuring_does_not_matter(
 
 def test_repeated_layers_are_doubted_together(model):
     once, thrice = (Network((first(12), *[conv(20, 20)] * n, linear(20 * 196, 10)), 10) for n in (1, 3))
-    doubts = [model.answer(network).stddev for network in (once, thrice)]
-    assert doubts[1] > 1.5 * doubts[0]
+    stddevs = [model.answer(network).stddev for network in (once, thrice)]
+    assert stddevs[1] > 1.5 * stddevs[0]
 
 
 def test_a_hidden_layer_may_stand_first_where_no_input_fits():

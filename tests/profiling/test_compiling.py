@@ -62,7 +62,7 @@ def test_before_anything_was_compiled_its_time_is_a_guess():
 
 
 def test_pieces_are_compiled_only_where_hardly_any_whole_network_could_be():
-    cheap, dear = time_allocation(60.0, 0.0, 1.5), time_allocation(60.0, 0.0, 20.0)
+    cheap, expensive = time_allocation(60.0, 0.0, 1.5), time_allocation(60.0, 0.0, 20.0)
     assert (cheap.pieces, cheap.plans) == (0, False)
-    assert dear.pieces > 0
-    assert dear.plans
+    assert expensive.pieces > 0
+    assert expensive.plans

@@ -209,7 +209,7 @@ class Additive:
         )
 
     def whole_deviation(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
-        """A network's deviation from its layers' sum: seconds, whitened covariance (the step's included), prior variance."""
+        """A network's deviation from its layers: seconds, whitened covariance (with the step's), prior variance."""
         place, mode = features.position[None, :], np.array([float(system)])
         physics = float(features.row @ self.prices)
         own = float(whole_covariance(place, place, mode, mode, self.hyper)[0, 0]) * physics**2

@@ -46,7 +46,14 @@ class OpenGroup:
     """One shape: all it can cost is in tables, and a candidate is a row of widths."""
 
     def __init__(
-        self, shape: Shape, ready: LookupTable, opened: Template, price: float, doubt: float, optimizer: str, drawn: Rows
+        self,
+        shape: Shape,
+        ready: LookupTable,
+        opened: Template,
+        price: float,
+        doubt: float,
+        optimizer: str,
+        drawn: Rows,
     ) -> None:
         """`price` is joules of a second, `doubt` how unsure the device's present condition is, relative."""
         self.optimizer, self.batch, self._doubt = optimizer, opened.batch, doubt

@@ -1,4 +1,4 @@
-"""Ours: layers, pieces and whole networks, whatever teaches most about the user's networks a second."""
+"""Ampere's own strategy: layers, pieces and whole networks, chosen to be most informative per second."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from .strategy import Collected, MeasurementContext, Strategy, Task
 
 
 def collect(context: MeasurementContext, task: Task) -> Collected:
+    """Runs the profiling loop, or its variant for slow meters."""
     fresh = Hyperparameters(vector_width=context.vector_width, one_by_one=context.one_by_one)
     hyper = Hyperparameters.from_json(task.fit) if task.fit else fresh
     if slow(context.meter):
