@@ -27,7 +27,7 @@ from .fitting import Surrogate, condition_uncertainty, counted, fit, fit_joules,
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of
 from .sequential import Sequential
 
-Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
+Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
 COVERS = "the training step: forward, loss, backward, optimiser; not loading data, evaluation or checkpoints"
 
@@ -69,7 +69,7 @@ class Estimate:
         return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
 
     def total_joules(self, iterations: float) -> float:
-        """The joules of so many iterations."""
+        """The joules of this many iterations."""
         return self.joules * iterations
 
     def to_json(self) -> dict[str, Any]:
