@@ -143,7 +143,7 @@ def ours(seen: Data) -> Additive:
 def estimates(model: Additive, networks: tuple[Network, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Joules and their standard deviations, of all at once."""
     means, posterior = model.joint(networks, np.zeros(len(networks)))
-    variances = np.maximum(np.diag(posterior), 0.0) + model.measuring(means)
+    variances = np.maximum(np.diag(posterior), 0.0) + model.measurement_variance(means)
     return means, model.hyper.calibration * np.sqrt(variances)
 
 

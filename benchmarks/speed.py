@@ -20,7 +20,7 @@ import numpy as np
 import ampere
 from ampere.devices.workloads import traced
 from ampere.estimation.estimate import Estimator
-from ampere.estimation.lookup_table import Bulk, template
+from ampere.estimation.lookup_table import LookupTable, template
 
 CNN5 = [32, 64, 128, 256]
 
@@ -45,7 +45,7 @@ def bulk(profile: ampere.Profile) -> dict[str, float]:
     rng = np.random.default_rng(0)
     widths = np.stack([rng.integers(1, w + 1, 1_000_000) for w in CNN5], axis=1)
     began = time.perf_counter()
-    ready = Bulk(model, opened, system=True)
+    ready = LookupTable(model, opened, system=True)
     return {
         "measurements in the cnn5 profile": len(model.data),
         "seconds to make the tables": time.perf_counter() - began,

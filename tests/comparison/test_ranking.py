@@ -194,24 +194,16 @@ def test_more_than_the_runtime_is_named_where_more_differs(torch):
     assert set(entries_of(torch, replace(torch, setup=TrainingSetup(optimizer="adam")))) == {"sgd", "adam"}
 
 
-def with_slower_yardstick(observation):
-    """The same cost, measured beside a yardstick that takes 1.2 times as long."""
-    beside = [
-        w._replace(wall_seconds=1.2 * w.wall_seconds, busy_seconds=1.2 * w.busy_seconds)
-        for w in yardstick_of(observation)
-    ]
-    return replace(observation, measurement=replace(observation.measurement, yardstick=tuple(beside)))
-
-
-def yardstick_of(observation):
-    return observation.measurement.yardstick
+def with_yardstick(observation, seconds, **more):
+    """The same windows, paired with a yardstick that takes so long."""
+    window = observation.measurement.yardstick[0]._replace(wall_seconds=seconds, busy_seconds=seconds)
+    return replace(observation, measurement=replace(observation.measurement, yardstick=(window, window), **more))
 
 
 def test_two_boards_of_one_make_are_not_made_equal(torch, jax):
     """They have the same id, and are left as they were measured though the yardstick took longer on one of them."""
-    slower = replace(
-        torch, yardstick_seconds=1.2e-3, observations=tuple(map(with_slower_yardstick, torch.observations))
-    )
+    seen = tuple(with_yardstick(o, 1.2e-3) for o in torch.observations)
+    slower = replace(torch, yardstick_seconds=1.2e-3, observations=seen)
     ranking = ranked(torch, slower)
     assert {entry.name for entry in ranking.entries} == {"board (1)", "board (2)"}
     assert ranking.entries[1].ratio == pytest.approx(1)

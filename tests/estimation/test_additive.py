@@ -27,9 +27,9 @@ def test_unseen_networks_are_estimated_within_two_percent(model: Additive) -> No
 
 def test_the_gaussian_process_improves_on_physics_alone(model: Additive) -> None:
     networks, data = random_chains(2, 60), model.data
-    rows = model.stack.rows
+    rows = model.design.rows
     prices = fit_prices(rows, data.costs)
-    unseen = learn(measured(networks)).stack.rows
+    unseen = learn(measured(networks)).design.rows
     physics = unseen @ prices / np.array([true_seconds(n) for n in networks]) - 1
     assert np.mean(np.abs(errors(model, networks))) < np.mean(np.abs(physics))
 

@@ -1,4 +1,4 @@
-"""One kind's process: whatever it is given it answers with finite numbers, and it knows what it was told."""
+"""One kind's process: its answers are always finite, and it reproduces its data."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ def process(seen) -> ChannelGP:
 
 @settings(deadline=None, max_examples=60)
 @given(points, st.lists(channels, min_size=1, max_size=5))
-def test_every_answer_is_finite(seen, asked):
+def test_every_answer_is_finite(seen, points):
     gp = process(seen)
-    mean, covariance = gp.posterior(np.array(asked, dtype=float))
+    mean, covariance = gp.posterior(np.array(points, dtype=float))
     assert np.all(np.isfinite(mean))
     assert np.all(np.isfinite(covariance))
-    assert np.all(np.isfinite(gp.deviations(np.array(asked, dtype=float))))
+    assert np.all(np.isfinite(gp.deviations(np.array(points, dtype=float))))
 
 
 def test_it_repeats_what_was_measured_and_doubts_what_lies_between():

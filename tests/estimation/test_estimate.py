@@ -40,7 +40,7 @@ def test_joules_are_seconds_times_the_watts_of_the_meter(estimator: Estimator) -
 def test_the_layers_sum_to_the_total(estimator: Estimator) -> None:
     estimate = estimator.estimate(chain(3, 20, 20, 20))
     assert sum(share.joules for share in estimate.layers) == pytest.approx(estimate.joules)
-    assert len(estimate.layers) == 4 + 1  # and what a step costs besides
+    assert len(estimate.layers) == 4 + 1  # and the fixed cost of a step
 
 
 def test_a_condition_scales_everything(estimator: Estimator) -> None:

@@ -1,4 +1,4 @@
-"""Costs are moved to the reference condition by what networks themselves show; all share the uncertainty of that."""
+"""Costs are converted to the reference condition by a learnt share, whose uncertainty is common to all."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ REFERENCE = Reference(YARDSTICK)
 
 
 def observed(network, slowdown, sharing, noise):
-    """Trained once beside a yardstick that was so much slower, of which the network shares a part."""
+    """One observation, paired with a yardstick that was slowed down; the network shares a part of the slowdown."""
     ratio = true_seconds(network) / YARDSTICK * slowdown ** (sharing - 1) * noise
     return Observation(network, block(ratio * YARDSTICK * slowdown, YARDSTICK * slowdown, meter=METER), "network")
 
@@ -32,7 +32,7 @@ def profile(sharing, busy, count=40):
 
 
 @pytest.mark.parametrize("sharing", [0.6, 1.0])
-def test_networks_trained_once_each_tell_what_they_share_of_a_slowdown(sharing):
+def test_the_drift_share_is_found_from_networks_trained_once_each(sharing):
     known = profile(sharing, busy=0.5)
     found = drift_share_in(costs_of(known), REFERENCE)
     assert found.part == pytest.approx(sharing, abs=0.15)

@@ -4,7 +4,7 @@ from tests.synthetic import chain, measured, random_chains
 
 from ampere.estimation.additive import Additive
 from ampere.estimation.learning import learn
-from ampere.estimation.lookup_table import Bulk, Template, template
+from ampere.estimation.lookup_table import LookupTable, Template, template
 
 LARGEST = [16, 48, 64]
 
@@ -33,11 +33,11 @@ def test_a_template_gives_back_the_traced_network(opened: Template) -> None:
 
 
 @pytest.mark.parametrize("system", [False, True])
-def test_bulk_says_what_single_estimates_say(model: Additive, opened: Template, system: bool) -> None:
+def test_a_lookup_table_agrees_with_single_estimates(model: Additive, opened: Template, system: bool) -> None:
     widths = some_widths(50)
-    bulk = Bulk(model, opened, system)
-    seconds, stddevs = bulk.seconds_and_stddevs(widths)
+    table = LookupTable(model, opened, system)
+    seconds, stddevs = table.seconds_and_stddevs(widths)
     single = [model.answer(opened.network(w), system) for w in widths]
     assert seconds == pytest.approx([a.seconds for a in single], rel=1e-3)
     assert stddevs == pytest.approx([a.stddev for a in single], rel=0.02)
-    assert bulk.seconds(widths) == pytest.approx(seconds)
+    assert table.seconds(widths) == pytest.approx(seconds)

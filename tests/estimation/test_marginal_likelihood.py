@@ -9,31 +9,31 @@ STEP = 1e-5
 
 
 def coordinates(model: Additive) -> dict[str, int]:
-    return {kind: positions.shape[1] for kind, positions in model.stack.positions.items()}
+    return {kind: positions.shape[1] for kind, positions in model.design.positions.items()}
 
 
 def test_slopes_are_those_of_the_value() -> None:
     model, start = Additive(measured(random_chains(1, 20)), Hyperparameters()), Hyperparameters()
     layout = _Layout(coordinates(model))
     here = layout.typical + 0.1 * np.random.default_rng(0).standard_normal(len(layout.typical))
-    slopes = layout.flat(model.evidence(layout.unpack(here, start))[1])
+    slopes = layout.flat(model.marginal_likelihood(layout.unpack(here, start))[1])
     for index, slope in enumerate(slopes):
         aside = STEP * np.eye(len(here))[index]
-        above, below = (model.evidence(layout.unpack(here + s * aside, start))[0] for s in (1, -1))
+        above, below = (model.marginal_likelihood(layout.unpack(here + s * aside, start))[0] for s in (1, -1))
         assert abs((above - below) / (2 * STEP) - slope) < 1e-4 * (1 + abs(slope))
 
 
 def test_the_search_finds_something_more_probable() -> None:
     start = Hyperparameters()
     model = Additive(measured(random_chains(1, 30)), start)
-    found = most_probable(model.evidence, coordinates(model), start, 30)
-    assert model.evidence(found)[0] > model.evidence(start)[0]
+    found = most_probable(model.marginal_likelihood, coordinates(model), start, 30)
+    assert model.marginal_likelihood(found)[0] > model.marginal_likelihood(start)[0]
 
 
 def test_a_search_without_time_ends_where_it_began() -> None:
     start = Hyperparameters()
     model = Additive(measured(random_chains(1, 10)), start)
-    found = most_probable(model.evidence, coordinates(model), start, 30, seconds=0.0)
+    found = most_probable(model.marginal_likelihood, coordinates(model), start, 30, seconds=0.0)
     assert np.isclose(found.residual, start.residual)
 
 

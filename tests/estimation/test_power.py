@@ -1,4 +1,4 @@
-"""Power learnt from few windows: close to the truth where power follows what networks do, and honest about the rest."""
+"""Power learnt from few windows: close to the truth, with an uncertainty that covers the errors."""
 
 import numpy as np
 import pytest
@@ -25,26 +25,26 @@ def learnt(count, noise=0.01, chosen=True, seed=0):
 
 
 @pytest.mark.parametrize("count", [3, 6])
-def test_few_windows_tell_the_power_of_all(count):
+def test_few_windows_give_the_power_of_all(count):
     for seed in range(5):
         watts, _ = learnt(count, seed=seed)[0].watts(NETWORKS, SECONDS)
         assert np.mean(np.abs(watts / TRUTH - 1)) < 0.03
 
 
-def test_doubt_covers_what_is_missed():
+def test_the_uncertainty_covers_the_errors():
     inside = []
     for seed in range(10):
-        watts, doubts = learnt(4, seed=seed)[0].watts(NETWORKS, SECONDS)
-        inside.append(np.mean(np.abs(watts / TRUTH - 1) <= 1.645 * doubts))
+        watts, stddevs = learnt(4, seed=seed)[0].watts(NETWORKS, SECONDS)
+        inside.append(np.mean(np.abs(watts / TRUTH - 1) <= 1.645 * stddevs))
     assert np.mean(inside) > 0.8
 
 
-def test_more_windows_leave_less_doubt():
+def test_more_windows_leave_less_uncertainty():
     few, many = (np.mean(learnt(count)[0].watts(NETWORKS, SECONDS)[1]) for count in (2, 12))
     assert many < few
 
 
-def test_what_is_chosen_is_unlike_what_is_known():
+def test_the_chosen_network_is_unlike_those_already_read():
     def off(chosen, seed):
         return np.mean(np.abs(learnt(3, chosen=chosen, seed=seed)[0].watts(NETWORKS, SECONDS)[0] / TRUTH - 1))
 

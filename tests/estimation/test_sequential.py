@@ -64,15 +64,15 @@ def test_the_layers_sum_to_the_total_and_the_order_of_measuring_does_not_matter(
 
 def test_repeated_layers_are_doubted_together(model):
     once, thrice = (Network((first(12), *[conv(20, 20)] * n, linear(20 * 196, 10)), 10) for n in (1, 3))
-    doubts = [model.answer(network).stddev for network in (once, thrice)]
-    assert doubts[1] > 1.5 * doubts[0]
+    stddevs = [model.answer(network).stddev for network in (once, thrice)]
+    assert stddevs[1] > 1.5 * stddevs[0]
 
 
 def test_a_hidden_layer_may_stand_first_where_no_input_fits():
     networks = [*variants(), *(Network((conv(c, c, 7), linear(c * 49, 10)), 10) for c in (4, 32))]
     model = Sequential(networks, np.array([total(n) for n in networks]))
-    assert model.knows(conv(9, 9, 7))
-    assert not model.knows(conv(9, 9, 5))
+    assert model.is_profiled(conv(9, 9, 7))
+    assert not model.is_profiled(conv(9, 9, 5))
 
 
 def test_a_layer_of_no_known_kind_is_guessed_and_wholly_doubted(model):
@@ -83,8 +83,8 @@ def test_a_layer_of_no_known_kind_is_guessed_and_wholly_doubted(model):
 
 
 def test_what_lies_far_outside_is_told(model):
-    assert model.within(conv(16, 100))
-    assert not model.within(conv(16, 1000))
+    assert model.in_range(conv(16, 100))
+    assert not model.in_range(conv(16, 1000))
 
 
 def test_a_step_with_widths_in_its_config_is_one_kind():

@@ -25,8 +25,8 @@ def network(request):
 
 def test_every_operation_of_the_families_trains_alone(network):
     rng = Random(0)
-    lone = {o for layer in network.distinct for o in operations(layer) if can_stand_alone(o)}
-    for operation in (*lone, *(near(o, rng) for o in lone)):
+    isolated = {o for layer in network.distinct for o in operations(layer) if can_stand_alone(o)}
+    for operation in (*isolated, *(near(o, rng) for o in isolated)):
         chain = build_chain(alone(operation, "forward", "kernel").network, torch.float32)
         loss = chain.loss()
         assert loss.requires_grad == ("backward" in stages_of(operation))
@@ -39,8 +39,8 @@ def test_an_operation_alone_is_planned_as_in_its_layer(network):
         in_layer = [
             (n.trailing.action, n.reads[0].shape, n.shape) for n in wire(Network((layer, layer), 1)).nodes if n.trailing
         ]
-        lone = [wire(Network((o,), 1)).nodes[-1] for o in operations(layer) if can_stand_alone(o) and o.trailing]
-        for node in lone:
+        isolated = [wire(Network((o,), 1)).nodes[-1] for o in operations(layer) if can_stand_alone(o) and o.trailing]
+        for node in isolated:
             assert (node.trailing.action, node.reads[0].shape, node.shape) in in_layer
 
 

@@ -43,13 +43,13 @@ class KnownCosts:
 
     def __init__(self, noise: float = 0.01, largest: float = float("inf")) -> None:
         self._rng, self._noise, self._largest = np.random.default_rng(0), noise, largest
-        self.asked: list[float] = []
+        self.requested: list[float] = []
         self.now = 0.0
 
     def block(self, workload, setup, *, iterations, warmup, pairing, isolation) -> Measurement:
         network = Network.from_json(workload["layers"])
         size = sum(work(layer).values + work(layer).parameters for layer in network.layers)
-        self.asked.append(size)
+        self.requested.append(size)
         if size > self._largest:
             raise VariantDied("out of memory", out_of_memory=True)
         seconds = true_seconds(network) * float(np.exp(self._noise * self._rng.standard_normal()))
@@ -59,10 +59,10 @@ class KnownCosts:
 
 def run(trainer: KnownCosts, goal: Goal, record=lambda seen: None, known=()) -> Collected:
     devices = {"tuned": trainer, "system": trainer}
-    bench = MeasurementContext(
+    context = MeasurementContext(
         Chains(trainer), devices, TrainingSetup(), METER, YARDSTICK, record, clock=lambda: trainer.now
     )
-    return Profiling(bench, known).run(goal, 0.0, lambda progress: None)
+    return Profiling(context, known).run(goal, 0.0, lambda progress: None)
 
 
 def error_of(outcome: Collected) -> float:
@@ -83,7 +83,7 @@ def test_every_block_is_recorded_when_it_is_seen():
     recorded: list[Observation] = []
     trainer = KnownCosts()
     outcome = run(trainer, Goal(seconds=1.0), recorded.append)
-    assert len(recorded) == len(trainer.asked)
+    assert len(recorded) == len(trainer.requested)
     assert list(outcome.observations) == recorded
 
 
@@ -96,7 +96,7 @@ def test_what_was_known_before_is_used_again():
 def test_what_runs_out_of_memory_is_named_and_nothing_as_large_is_proposed_again():
     trainer = KnownCosts(largest=3e6)
     outcome = run(trainer, Goal(seconds=2.0))
-    too_large = [size for size in trainer.asked if size > 3e6]
+    too_large = [size for size in trainer.requested if size > 3e6]
     assert outcome.observations
     assert len(outcome.refused) == len(too_large)
     assert sorted(too_large, reverse=True) == too_large
@@ -117,5 +117,5 @@ def test_a_run_that_is_out_of_time_at_once_still_tells_its_error():
     trainer = KnownCosts()
     trainer.now = 5.0
     outcome = run(trainer, Goal(seconds=1.0), known=before)
-    assert not trainer.asked
+    assert not trainer.requested
     assert 0 < outcome.expected_error < 1

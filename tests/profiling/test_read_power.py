@@ -1,4 +1,4 @@
-"""A gauge's reading of one network: as it is, and beside the yardstick where the clock has moved."""
+"""A gauge's reading of one network: as it is, or relative to the yardstick where the clock has changed."""
 
 from dataclasses import replace
 
@@ -21,27 +21,27 @@ class Board:
     """A step costs WATTS x KNOWN joules, how slow it may be; at another clock, by `slowed`, half the power is drawn."""
 
     def __init__(self, slowed=1.0):
-        self.slowed, self.asked = slowed, []
+        self.slowed, self.requests = slowed, []
 
     def block(self, workload, setup, **how):
-        self.asked.append(how)
+        self.requests.append(how)
         seconds, watts = KNOWN * self.slowed, WATTS * (0.5 if self.slowed > 1.2 else 1 / self.slowed)
         return block(seconds, YARDSTICK * self.slowed, joules=watts * seconds, meter=GAUGE)
 
     def yardstick_now(self):
-        self.asked.append("yardstick")
+        self.requests.append("yardstick")
         return 0.5 * 3.0 * YARDSTICK * self.slowed
 
 
 def read(board, meter=GAUGE):
     network, kept = chain(3, 8), []
-    bench = MeasurementContext(
+    context = MeasurementContext(
         None, {"tuned": board}, TrainingSetup(), meter, YARDSTICK, kept.append, "yardstick", 3.0 * YARDSTICK,
         yardstick_now=board.yardstick_now,
     )  # fmt: skip
-    seen = bench.read_power(Experiment(network, {}, "network"), KNOWN)
+    seen = context.read_power(Experiment(network, {}, "network"), KNOWN)
     assert kept == [seen]
-    return normalized([seen], bench.reference)[0]
+    return normalized([seen], context.reference)[0]
 
 
 @pytest.mark.parametrize("slowed", [1.0, 1 + 0.9 * CLOCK_MOVED])
@@ -50,13 +50,13 @@ def test_at_the_usual_clock_joules_are_taken_as_they_are(slowed):
     found = read(board)
     assert found.joules == pytest.approx(WATTS * KNOWN)
     assert found.joules_rounds == (found.joules,)
-    assert [how["power"] for how in board.asked] == [True]
+    assert [how["power"] for how in board.requests] == [True]
 
 
 def test_at_another_clock_it_is_found_in_the_yardsticks():
     board = Board(1.5)
     found = read(board)
-    assert "yardstick" in board.asked
+    assert "yardstick" in board.requests
     assert found.joules == pytest.approx(WATTS * KNOWN)
 
 

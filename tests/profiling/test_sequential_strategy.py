@@ -16,7 +16,7 @@ from ampere.models.loading import find_space
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
 from ampere.profiling.strategies.networks import collect as collect_networks
-from ampere.profiling.strategies.sequential import POINTS_AT_MOST, SURE, collect
+from ampere.profiling.strategies.sequential import POINTS_AT_MOST, TARGET_DEVIATION, collect
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Task
 from ampere.profiling.variants import joined, layer_kinds, variant, with_reach
 
@@ -55,10 +55,10 @@ class Ticking:
 
 
 def run(seconds: float, known=(), record=lambda seen: None, way=collect, noise=0.002) -> Collected:
-    bench = MeasurementContext(
+    context = MeasurementContext(
         Chains(), {"tuned": KnownCosts(noise)}, TrainingSetup(), METER, YARDSTICK, record, clock=Ticking()
     )
-    return way(bench, Task(Goal(seconds), 0.0, known=known))
+    return way(context, Task(Goal(seconds), 0.0, known=known))
 
 
 def fitted(collected: Collected) -> Sequential:
@@ -70,9 +70,9 @@ def smooth_seconds(net: Network) -> float:
     """As the stepped device of `tests.synthetic`, without its vectors."""
     total = 2e-4
     for layer in net.layers:
-        asked, wide = work(layer), layer.channels_out
+        needed, wide = work(layer), layer.channels_out
         efficiency = 0.4 + 0.6 * wide / (wide + 16)
-        total += asked.flops / 4e10 / efficiency + asked.values * 3e-10 + asked.parameters * 1e-9 + 2e-5
+        total += needed.flops / 4e10 / efficiency + needed.values * 3e-10 + needed.parameters * 1e-9 + 2e-5
     return total
 
 
@@ -125,8 +125,8 @@ def test_it_ends_by_itself_when_every_kind_is_sure_or_at_its_limit():
     assert max(counts.values()) <= POINTS_AT_MOST[False]
     for kind in layer_kinds([Chains().original().network, Chains().sample(Random(1)).network]).hidden:
         process = model.processes[kind.kind]
-        sure = np.max(process.deviations(np.array(kind.candidates(), dtype=float))) < 2 * SURE * process.typical
-        assert sure or counts[kind.kind] == POINTS_AT_MOST[False]
+        largest = np.max(process.deviations(np.array(kind.candidates(), dtype=float)))
+        assert largest < 2 * TARGET_DEVIATION * process.typical or counts[kind.kind] == POINTS_AT_MOST[False]
 
 
 def test_a_short_run_is_no_error_and_a_second_one_goes_on_from_there():
@@ -161,5 +161,5 @@ def test_every_family_has_variants_whose_layers_feed_each_other(family):
     assert {kind_of(layer) for n in networks for layer in n.layers} == known
 
 
-def test_the_clock_of_the_bench_ends_it():
+def test_the_clock_of_the_context_ends_it():
     assert 0 < len(run(0.2).observations) <= 20  # every look at that clock takes 0.01 s

@@ -45,10 +45,10 @@ def test_joules_are_within_5_percent_of_the_truth(profile):
     estimator, simulated, rng = ampere.Estimator(profile), SimulatedWorker(NAME), Random("not profiled")
     source = SpaceSource(find_space("cnn5"))
     networks = [source.sample(rng).network for _ in range(40)]
-    told = [estimator.estimate(network) for network in networks]
+    estimates = [estimator.estimate(network) for network in networks]
     truth = np.array([simulated.truth(network, profile.setup).total.joules for network in networks])
-    assert np.mean(np.abs([e.joules for e in told] / truth - 1)) < 0.05
-    inside = [low <= t <= high for (low, high), t in zip((e.interval for e in told), truth, strict=True)]
+    assert np.mean(np.abs([e.joules for e in estimates] / truth - 1)) < 0.05
+    inside = [low <= t <= high for (low, high), t in zip((e.interval for e in estimates), truth, strict=True)]
     assert np.mean(inside) > 0.6
 
 
@@ -69,7 +69,7 @@ def test_a_profile_like_that_can_be_continued_and_replayed(profile, tmp_path):
     assert sum(bool(c.joules_rounds) for c in costs_of(again)) >= 1
 
 
-def test_only_time_is_told_where_only_time_is_asked_for():
+def test_only_time_is_measured_where_joules_are_not_requested():
     device: Worker = SimulatedWorker(NAME)
     network = SpaceSource(find_space("cnn5")).original()
     began = device.clock()

@@ -1,1 +1,1 @@
-"""From measurements to estimates: normalization, the fitted surrogate, and what it says of a network."""
+"""From measurements to estimates: normalization, the fitted surrogate, and estimates of networks."""

@@ -1,16 +1,16 @@
-"""Ours: physics times a Gaussian process, conditioned on all sums of layers at once.
+"""Ampere's own surrogate: physics times a Gaussian process, conditioned on all measured sums of layers at once.
 
     l         a layer                    m_l   its physics cost, phi_l . beta
     g_l       its relative residual      g ~ GP(0, residual^2 Matern52), one process a layer kind
     net       a network, layers c_l times each
-    h_net     what the whole deviates from its parts, relative; a GP over size and depth
-    a_net     what the system's allocator adds, relative; 0 where the quiet one was used
+    h_net     relative deviation of the whole from its parts; a GP over size and depth
+    a_net     relative cost of the system's allocator; 0 where the tuned one was used
 
     cost(net) = step + sum_l c_l m_l (1 + g_l)  +  m_net (h_net + a_net)  +  noise
-    beta ~ N(fitted prices, (a quarter of them)^2), so that physics itself is not taken for certain
+    beta ~ N(fitted prices, (a quarter of them)^2), because the prices of physics are uncertain too
 
 Everything is linear in Gaussian unknowns, so isolated layers, small variants and whole networks
-teach one model through the same few matrix products.
+train one model through the same few matrix products.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from ampere.core import Layer, Network
 from ampere.core.kinds import group
 
-from .design_matrix import Stack, covariance, scale, whole_covariance
+from .design_matrix import DesignMatrix, covariance, scale, whole_covariance
 from .features import STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gaussian_process import kernel
 from .hyperparameters import Hyperparameters
-from .marginal_likelihood import Evidence
-from .prices import device_speed, fit_prices, settled_prices
+from .marginal_likelihood import MarginalLikelihood
+from .prices import device_speed, fit_prices, isolated_prices
 
-PRICE_DOUBT = 0.25  # relative, for quantities that were measured
-UNMEASURED_DOUBT = 1.0
-CAREFUL = 0.5  # noise variance of a measurement taken to check an estimate, against one taken in a hurry to profile
+PRICE_STDDEV = 0.25  # relative, of a quantity that was measured
+UNMEASURED_STDDEV = 1.0  # relative, of a quantity that was never measured
+CHECK_NOISE = 0.5  # noise variance of a measurement that checks an estimate, relative to one made for a profile
 LEAST_SHARE = 0.1  # a layer never costs less than this share of its physics
 
 
 @dataclass(frozen=True)
 class Data:
-    """Measured networks: cost in seconds, relative noise variance, and under which allocator."""
+    """Measured networks with their cost in seconds, relative noise variance and allocator."""
 
     networks: tuple[Network, ...]
     costs: Array
@@ -52,8 +52,8 @@ class Data:
         return len(self.networks)
 
     @property
-    def alone(self) -> bool:
-        """Whether every layer was measured alone, so that none has to be told from others it was measured with."""
+    def isolated(self) -> bool:
+        """Whether every layer was measured alone, so that no measurement has to be split between layers."""
         return len(self) > 0 and all(len(network.layers) == 1 for network in self.networks)
 
     def only(self, chosen: Array) -> Data:
@@ -75,8 +75,8 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Known:
-    """What the model says of one layer: kept, because networks repeat layers."""
+class Posterior:
+    """The model's posterior of one layer's cost. It is cached, because networks repeat layers."""
 
     physics: float
     mean: float
@@ -87,149 +87,153 @@ class Known:
 
 
 class Additive:
-    """The fitted model. Make one with `learning.learn`; it never changes afterwards."""
+    """The fitted model. `learning.learn` returns one; it never changes afterwards."""
 
     def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
         self.data, self.hyper = data, hyper
         self._median = float(np.median(data.costs)) if len(data) else 0.0
         self.prices = self._fitted_prices() if prices is None else prices
-        self.stack = Stack(data.networks, data.system, self.prices, hyper.vector_width)
-        self.doubt = self._price_doubt()
-        self._careful = CAREFUL * float(np.median(data.noise)) if len(data) else 0.0
-        self._residual = data.costs - self.stack.physics
+        self.design = DesignMatrix(data.networks, data.system, self.prices, hyper.vector_width)
+        self.price_stddev = self._price_stddev()
+        self._check_noise = CHECK_NOISE * float(np.median(data.noise)) if len(data) else 0.0
+        self._residual = data.costs - self.design.physics
         self._condition()
-        self._known: dict[Layer, Known] = {}
-        self.step = self._ask_step()
+        self._posteriors: dict[Layer, Posterior] = {}
+        self.step = self._step_posterior()
 
     def _fitted_prices(self) -> Array:
         data, width = self.data, self.hyper.vector_width
         rows = np.array([network_features(n, width).row for n in data.networks]).reshape(len(data), len(STEP))
-        prices = fit_prices(rows, data.costs, before=self.hyper.prices_before)
-        if not data.alone:
+        prices = fit_prices(rows, data.costs, before=self.hyper.prior_prices)
+        if not data.isolated:
             return prices
-        rough = Stack(data.networks, data.system, prices, width)
-        left_over = covariance(rough, rough, np.zeros(len(STEP)), self.hyper) + np.diag(self._noise())
-        return settled_prices(rows, data.costs, left_over)
+        rough = DesignMatrix(data.networks, data.system, prices, width)
+        residuals = covariance(rough, rough, np.zeros(len(STEP)), self.hyper) + np.diag(self._noise())
+        return isolated_prices(rows, data.costs, residuals)
 
-    def _price_doubt(self) -> Array:
-        measured = np.any(self.stack.rows > 0, axis=0)
-        speed = device_speed(self.stack.rows, self.data.costs) if len(self.data) else 1.0
-        known = PRICE_DOUBT * self.prices + 0.02 * speed * self.hyper.prices_before
-        return np.where(measured, known, UNMEASURED_DOUBT * self.prices)
+    def _price_stddev(self) -> Array:
+        measured = np.any(self.design.rows > 0, axis=0)
+        speed = device_speed(self.design.rows, self.data.costs) if len(self.data) else 1.0
+        stddev = PRICE_STDDEV * self.prices + 0.02 * speed * self.hyper.prior_prices
+        return np.where(measured, stddev, UNMEASURED_STDDEV * self.prices)
 
     def _noisy(self) -> Array:
-        """Covariance of what was measured."""
-        return covariance(self.stack, self.stack, self.doubt, self.hyper) + np.diag(self._noise())
+        """Prior covariance of the measured costs, noise included."""
+        return covariance(self.design, self.design, self.price_stddev, self.hyper) + np.diag(self._noise())
 
     def _noise(self) -> Array:
-        return np.asarray((self.data.noise + self.unrepeatable(self.data.costs)) * self.data.costs**2)
+        return np.asarray((self.data.noise + self.irreducible_variance(self.data.costs)) * self.data.costs**2)
 
-    def unrepeatable(self, costs: Any) -> Any:
-        """Relative variance that no number of repeats removes: more of it where a measurement is short."""
+    def irreducible_variance(self, costs: Any) -> Any:
+        """Relative variance that no number of repeats removes; it is larger for short measurements."""
         return self.hyper.floor**2 + self.hyper.grain**2 * self._median / np.maximum(costs, 1e-300)
 
     @cached_property
-    def evidence(self) -> Evidence:
-        return Evidence(self.stack, self.data.costs, self.data.noise, self.doubt)
+    def marginal_likelihood(self) -> MarginalLikelihood:
+        """The probability of the measured costs as a function of the hyperparameters."""
+        return MarginalLikelihood(self.design, self.data.costs, self.data.noise, self.price_stddev)
 
     def _condition(self) -> None:
         self._factor = cholesky(self._noisy(), lower=True) if len(self.data) else np.zeros((0, 0))
         self.solved = cho_solve((self._factor, True), self._residual) if len(self.data) else np.zeros(0)
-        self.price_shift = self.doubt**2 * (self.stack.rows.T @ self.solved)
-        self.alpha = {k: self.hyper.residual_of(k) ** 2 * (w.T @ self.solved) for k, w in self.stack.weights.items()}
+        self.price_shift = self.price_stddev**2 * (self.design.rows.T @ self.solved)
+        self.alpha = {k: self.hyper.residual_of(k) ** 2 * (w.T @ self.solved) for k, w in self.design.weights.items()}
 
     def whiten(self, with_data: Array) -> Array:
+        """Covariances with the data, in the basis where the data is independent."""
         if len(self.data) == 0:
             return with_data
         return solve_triangular(self._factor, with_data, lower=True, check_finite=False)
 
     def leave_one_out(self) -> tuple[Array, Array]:
-        """Each measurement's error and standard deviation had it not been there (noise included), in seconds."""
+        """Each measurement's error and standard deviation (noise included) without that measurement, in seconds."""
         inverse = cho_solve((self._factor, True), np.eye(len(self.data)))
         precision = np.diag(inverse)
         return (inverse @ self._residual) / precision, 1.0 / np.sqrt(precision)
 
     def joint(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
-        """Means and posterior covariance of several networks at once: what the planner thinks with."""
-        stack = Stack(networks, system, self.prices, self.hyper.vector_width)
-        with_data = covariance(self.stack, stack, self.doubt, self.hyper)
+        """Means and posterior covariance of several networks at once, for the planner."""
+        design = DesignMatrix(networks, system, self.prices, self.hyper.vector_width)
+        with_data = covariance(self.design, design, self.price_stddev, self.hyper)
         whitened = self.whiten(with_data)
-        posterior = covariance(stack, stack, self.doubt, self.hyper) - whitened.T @ whitened
-        return np.maximum(stack.physics + with_data.T @ self.solved, LEAST_SHARE * stack.physics), posterior
+        posterior = covariance(design, design, self.price_stddev, self.hyper) - whitened.T @ whitened
+        return np.maximum(design.physics + with_data.T @ self.solved, LEAST_SHARE * design.physics), posterior
 
-    def known(self, layer: Layer) -> Known:
-        known = self._known.get(layer)
-        if known is None:
-            known = self._known[layer] = self._ask(layer)
-        return known
+    def posterior_of(self, layer: Layer) -> Posterior:
+        """The posterior of one layer's cost."""
+        found = self._posteriors.get(layer)
+        if found is None:
+            found = self._posteriors[layer] = self._layer_posterior(layer)
+        return found
 
-    def _ask(self, layer: Layer) -> Known:
+    def _layer_posterior(self, layer: Layer) -> Posterior:
         row, kind, hyper = layer_row(layer, self.hyper.vector_width), group(layer), self.hyper
         physics = float(row @ self.prices)
         position = scale(kind, layer_position(layer, hyper.vector_width), hyper)
-        with_data = (self.stack.rows * self.doubt**2) @ row
+        with_data = (self.design.rows * self.price_stddev**2) @ row
         relative = 0.0
-        if kind in self.stack.positions:
-            near = kernel(position[None, :], scale(kind, self.stack.positions[kind], hyper), hyper.own)[0]
+        if kind in self.design.positions:
+            near = kernel(position[None, :], scale(kind, self.design.positions[kind], hyper), hyper.own)[0]
             relative = float(near @ self.alpha[kind])
-            with_data = with_data + hyper.residual_of(kind) ** 2 * physics * (self.stack.weights[kind] @ near)
+            with_data = with_data + hyper.residual_of(kind) ** 2 * physics * (self.design.weights[kind] @ near)
         mean = max(physics * (1 + relative) + float(row @ self.price_shift), LEAST_SHARE * physics)
-        variance = float(np.sum((row * self.doubt) ** 2)) + (hyper.residual_of(kind) * physics) ** 2
+        variance = float(np.sum((row * self.price_stddev) ** 2)) + (hyper.residual_of(kind) * physics) ** 2
         whitened = self.whiten(with_data)
         stddev = self._stddev(variance - float(whitened @ whitened), mean)
-        return Known(physics, mean, whitened, stddev, position, kind)
+        return Posterior(physics, mean, whitened, stddev, position, kind)
 
-    def _ask_step(self) -> Known:
+    def _step_posterior(self) -> Posterior:
         physics = float(STEP @ self.prices)
         mean = max(float(STEP @ (self.prices + self.price_shift)), LEAST_SHARE * physics)
-        whitened = self.whiten((self.stack.rows * self.doubt**2) @ STEP)
-        return Known(physics, mean, whitened, 0.0, STEP, "step")
+        whitened = self.whiten((self.design.rows * self.price_stddev**2) @ STEP)
+        return Posterior(physics, mean, whitened, 0.0, STEP, "step")
 
     def answer(self, network: Network, system: bool = False) -> Answer:
+        """The seconds of one step of a network, with the system's allocator or the tuned one."""
         features = network_features(network, self.hyper.vector_width)
-        known = [self.known(layer) for layer in features.layers]
-        parts = np.array([k.mean for k in known])
+        posteriors = [self.posterior_of(layer) for layer in features.layers]
+        parts = np.array([p.mean for p in posteriors])
         total = float(features.counts @ parts) + self.step.mean
-        shift, whitened, variance = self.as_a_whole(features, system)
-        if known:
-            whitened = whitened + features.counts @ np.array([k.whitened for k in known])
-        variance += self._joint_variance(features, known) - float(whitened @ whitened)
+        shift, whitened, variance = self.whole_deviation(features, system)
+        if posteriors:
+            whitened = whitened + features.counts @ np.array([p.whitened for p in posteriors])
+        variance += self._joint_variance(features, posteriors) - float(whitened @ whitened)
         factor = max(1.0 + shift / total, LEAST_SHARE)
         return Answer(
             total * factor,
             self._stddev(variance, total * factor),
             features.layers,
             parts * factor,
-            np.array([k.stddev for k in known]) * factor,
+            np.array([p.stddev for p in posteriors]) * factor,
             self.step.mean * factor,
         )
 
-    def as_a_whole(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
-        """How a network deviates from its layers' sum: seconds, whitened covariance with the step, prior variance."""
+    def whole_deviation(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
+        """A network's deviation from its layers: seconds, whitened covariance (with the step's), prior variance."""
         place, mode = features.position[None, :], np.array([float(system)])
         physics = float(features.row @ self.prices)
         own = float(whole_covariance(place, place, mode, mode, self.hyper)[0, 0]) * physics**2
-        relative = whole_covariance(place, self.stack.places, mode, self.data.system, self.hyper)[0]
-        with_data = relative * self.stack.physics * physics
+        relative = whole_covariance(place, self.design.places, mode, self.data.system, self.hyper)[0]
+        with_data = relative * self.design.physics * physics
         return float(with_data @ self.solved), self.whiten(with_data) + self.step.whitened, own
 
-    def _joint_variance(self, features: NetworkFeatures, known: list[Known]) -> float:
-        """Prior variance of the sum: layers of a kind that lie close deviate together."""
-        variance = float(np.sum((features.row * self.doubt) ** 2))
+    def _joint_variance(self, features: NetworkFeatures, posteriors: list[Posterior]) -> float:
+        """Prior variance of the layers' sum. Similar layers of a kind deviate together."""
+        variance = float(np.sum((features.row * self.price_stddev) ** 2))
         by_kind: dict[str, list[int]] = {}
-        for index, layer in enumerate(known):
+        for index, layer in enumerate(posteriors):
             by_kind.setdefault(layer.kind, []).append(index)
         for kind, members in by_kind.items():
-            positions = np.array([known[i].scaled_position for i in members])
-            weights = np.array([features.counts[i] * known[i].physics for i in members])
+            positions = np.array([posteriors[i].scaled_position for i in members])
+            weights = np.array([features.counts[i] * posteriors[i].physics for i in members])
             near = kernel(positions, positions, self.hyper.own)
             variance += self.hyper.residual_of(kind) ** 2 * float(weights @ near @ weights)
         return variance
 
-    def measuring(self, costs: Any) -> Any:
-        """Variance of a careful measurement of what costs so much."""
-        return (self._careful + self.unrepeatable(costs)) * costs**2
+    def measurement_variance(self, costs: Any) -> Any:
+        """Noise variance of a measurement that checks an estimate, in seconds squared."""
+        return (self._check_noise + self.irreducible_variance(costs)) * costs**2
 
     def _stddev(self, variance: float, mean: float) -> float:
-        """Of what a measurement would show: doubt about the cost, and the noise of a typical measurement."""
-        return self.hyper.calibration * float(np.sqrt(max(variance, 0.0) + self.measuring(mean)))
+        """Standard deviation of a future measurement: uncertainty of the cost, and the noise of measuring it."""
+        return self.hyper.calibration * float(np.sqrt(max(variance, 0.0) + self.measurement_variance(mean)))

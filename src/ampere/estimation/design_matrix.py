@@ -1,8 +1,8 @@
 """Networks as matrices, and the prior covariance of their costs.
 
-rows     (networks, quantities)   what each network asks for
-weights  (networks, positions)    a kind's layers, those at one position together: how often they run times their
-                                  physics cost; mostly zeros
+rows     (networks, quantities)   how much of each quantity a network needs (FLOPs, values, launches...)
+weights  (networks, positions)    for each kind: physics cost of the layers at a position, times how often they run;
+                                  mostly zeros
 physics  (networks,)              rows . prices
 """
 
@@ -20,12 +20,14 @@ from .features import STEP, Array, layer_position, layer_row, network_features
 from .gaussian_process import kernel
 from .hyperparameters import Hyperparameters
 
-ALLOCATOR_MEAN_DOUBT = 0.15
-NETWORK_OCTAVES = 3.0
-ALLOCATOR_OCTAVES = 2.0
+ALLOCATOR_MEAN_STDDEV = 0.15  # relative, of what the system's allocator adds to all networks alike
+NETWORK_OCTAVES = 3.0  # length scale of a whole network's deviation
+ALLOCATOR_OCTAVES = 2.0  # length scale of what the system's allocator adds
 
 
-class Stack:
+class DesignMatrix:
+    """Several networks as the matrices of the module's docstring."""
+
     def __init__(self, networks: Sequence[Network], system: Array, prices: Array, width: int) -> None:
         features = [network_features(network, width) for network in networks]
         self.system = system
@@ -55,16 +57,16 @@ def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:
 
 
 def whole_covariance(a: Array, b: Array, system_a: Array, system_b: Array, hyper: Hyperparameters) -> Array:
-    """Relative covariance of what networks deviate as wholes, and of what the system's allocator adds."""
+    """Relative covariance of whole networks' deviations and of what the system's allocator adds."""
     shared = hyper.network**2 * kernel(a / NETWORK_OCTAVES, b / NETWORK_OCTAVES)
-    allocator = ALLOCATOR_MEAN_DOUBT**2 + hyper.allocator**2 * kernel(a / ALLOCATOR_OCTAVES, b / ALLOCATOR_OCTAVES)
+    allocator = ALLOCATOR_MEAN_STDDEV**2 + hyper.allocator**2 * kernel(a / ALLOCATOR_OCTAVES, b / ALLOCATOR_OCTAVES)
     return shared + np.outer(system_a, system_b) * allocator
 
 
-def covariance(a: Stack, b: Stack, doubt: Array, hyper: Hyperparameters) -> Array:
-    """Prior covariance between the costs of two stacks of networks, without noise."""
+def covariance(a: DesignMatrix, b: DesignMatrix, price_stddev: Array, hyper: Hyperparameters) -> Array:
+    """Prior covariance between the costs of two sets of networks, without noise."""
     total = whole_covariance(a.places, b.places, a.system, b.system, hyper) * np.outer(a.physics, b.physics)
-    total += (a.rows * doubt) @ (b.rows * doubt).T
+    total += (a.rows * price_stddev) @ (b.rows * price_stddev).T
     for kind in a.weights.keys() & b.weights.keys():
         near = kernel(scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper), hyper.own)
         total += hyper.residual_of(kind) ** 2 * ((a.weights[kind] @ near) @ b.weights[kind].T)

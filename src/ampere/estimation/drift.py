@@ -1,6 +1,6 @@
-"""How a device has changed since it was profiled, learnt from runs that were recorded.
+"""How a device has drifted since it was profiled, learnt from recorded training runs.
 
-    r_i     log of what run i cost over what the profile says       s_i   its standard deviation
+    r_i     log of run i's cost over its estimate                    s_i   its standard deviation
     x_i     log of the device's condition at run i: a random walk, WANDER from one run to the next
     V_i     variance of x_i after run i
 
@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from .normalization import NormalizedCost
 
-WANDER = 0.03
-RUN_NOISE = 0.02  # of a run without a yardstick beside it, relative
+WANDER = 0.03  # standard deviation of the log condition from one run to the next
+RUN_NOISE = 0.02  # relative, of a run that is not paired with the yardstick
 
 
 class Condition(NamedTuple):
-    """How many times as much a step costs as in the reference condition, with its relative standard deviation."""
+    """A step's cost relative to the reference condition, with its relative standard deviation."""
 
     factor: float = 1.0
     stddev: float = 0.0
@@ -32,7 +32,7 @@ class Condition(NamedTuple):
 def followed(
     runs: Sequence[NormalizedCost], estimate: Callable[[NormalizedCost], tuple[float, float]]
 ) -> list[Condition]:
-    """The condition at each run; `estimate` returns joules and standard deviation in the reference condition."""
+    """The device's condition at each run. `estimate` returns a run's joules and stddev in the reference condition."""
     x, variance, found = 0.0, 0.0, []
     for run in runs:
         joules, stddev = estimate(run)

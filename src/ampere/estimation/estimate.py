@@ -1,4 +1,7 @@
-"""Profile + Network -> Estimate."""
+"""Estimates: a profile and a network give the joules of a training step, layer by layer, with an interval.
+
+Profile -> Estimator (fitted once) -> estimate(network) -> Estimate
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,15 @@ from .fitting import Surrogate, condition_uncertainty, counted, fit, fit_joules,
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of
 from .sequential import Sequential
 
-Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
+Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
 COVERS = "the training step: forward, loss, backward, optimiser; not loading data, evaluation or checkpoints"
 
 
 @dataclass(frozen=True)
 class LayerShare:
+    """A layer's joules in one training step."""
+
     name: str
     kind: str
     joules: float
@@ -41,34 +46,35 @@ class LayerShare:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of one training iteration. The layers, and what a step costs besides, sum to the total."""
+    """The joules of one training iteration. The layers and the fixed cost of a step sum to the total."""
 
     network: str
     joules: float
     stddev: float
     seconds: float
     layers: tuple[LayerShare, ...]
-    unprofiled: tuple[str, ...]  # layers of kinds that were never measured: priced by physics alone
+    unprofiled: tuple[str, ...]  # layers of kinds that were never measured: estimated from physics alone
     extrapolated: tuple[str, ...]  # layers far outside the sizes that were measured
     meter: Meter
     allocator: str
-    condition: float = 1.0  # how much dearer a step is now than in the reference condition
-    watts_idle: float | None = None  # of the meter at rest, where it was read
+    condition: float = 1.0  # a step's cost now, relative to the reference condition
+    watts_idle: float | None = None  # power of the device at rest; None where it was not read
     setup: TrainingSetup = field(default_factory=TrainingSetup)  # how the network is trained
     batch: int = 1
     device: str = ""  # its processor, or its id where that is not known
 
     @property
     def net_joules(self) -> float | None:
-        """What training adds to resting for as long; None where nobody read the meter at rest."""
+        """Joules above those of an idle device over the same time; None where idle power was not read."""
         return None if self.watts_idle is None else self.joules - self.watts_idle * self.seconds
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 90 % interval, in joules."""
+        """The joules that 90 % of measurements should lie between."""
         return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
 
     def total_joules(self, iterations: float) -> float:
+        """The joules of this many iterations."""
         return self.joules * iterations
 
     def to_json(self) -> dict[str, Any]:
@@ -105,10 +111,10 @@ class Estimate:
 
 
 class Estimator:
-    """A profile made ready: fitted once, asked often."""
+    """Estimates networks with one profile. The profile is fitted once, then used for many networks."""
 
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
-        """Modelled joules can be asked for at other watts than the profile was made with."""
+        """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
         self.profile, self.costs = profile, costs_of(profile)
         self._fit(self.costs)
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
@@ -117,7 +123,7 @@ class Estimator:
         self.condition_uncertainty = (
             0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
         )
-        self.condition = Condition()  # of the device, since it was profiled
+        self.condition = Condition()  # of the device, relative to when it was profiled
         if profile.runs:
             self._learn_from_runs(runs_of(profile))
 
@@ -138,30 +144,33 @@ class Estimator:
 
     @property
     def watts(self) -> float:
-        """Joules a second of what the model is fitted to, as the meter saw or modelled them."""
+        """Joules for a second of the clock that the model is fitted to, as measured or modelled by the meter."""
         return self._watts
 
     @property
     def of_joules(self) -> tuple[Surrogate, float]:
-        """What joules are estimated with, and the joules of one unit of its cost."""
+        """The surrogate that joules are estimated with, and the joules for one unit of its cost."""
         return (self._joules_model, 1.0) if self._joules_model else (self.model, self._watts)
 
     def totals(self, allocator: str = "system") -> Callable[[Sequence[Network]], Array]:
-        """Joules of an iteration of many networks, as `estimate` tells them, without doubts or layers: for searches."""
+        """A fast function from networks to joules of an iteration: the totals of `estimate`, without uncertainty."""
         system = self.allocator(allocator) == "system"
         model, joules = self.of_joules
         joules *= self.condition.factor
         if isinstance(model, Additive):
-            told = BatchTotals(model, system)
-            return lambda networks: told(networks) * joules
+            batch = BatchTotals(model, system)
+            return lambda networks: batch(networks) * joules
         return lambda networks: np.array([model.answer(network, system).seconds * joules for network in networks])
 
-    def allocator(self, asked: str) -> str:
-        """Methods that are not ours know no other than the quiet one, and say so."""
-        return allocator_on(self.profile.device, asked if self.profile.method == "additive" else "tuned")
+    def allocator(self, requested: str) -> str:
+        """The allocator that estimates are for. Only the additive method profiles any but the tuned one."""
+        return allocator_on(self.profile.device, requested if self.profile.method == "additive" else "tuned")
 
     def estimate(self, network: Network, allocator: str = "system", condition: float | None = None) -> Estimate:
-        """`condition` tells how much dearer a step is than when profiled; None leaves that to recorded runs."""
+        """The estimate for one network.
+
+        `condition` is a step's cost relative to when the device was profiled; None takes it from recorded runs.
+        """
         present = self.condition if condition is None else Condition(condition)
         condition = present.factor
         allocator = self.allocator(allocator)
@@ -173,14 +182,14 @@ class Estimator:
         shares = []
         for layer in network.layers:
             index = place[layer]
-            cost, doubt = float(answer.layer_seconds[index]) * joules, float(answer.layer_stddevs[index]) * joules
-            shares.append(LayerShare(layer.name, layer.kind, cost, doubt))
+            cost, stddev = float(answer.layer_seconds[index]) * joules, float(answer.layer_stddevs[index]) * joules
+            shares.append(LayerShare(layer.name, layer.kind, cost, stddev))
         shares.append(LayerShare("(step)", "step", answer.step_seconds * joules, 0.0))
-        unprofiled, extrapolated = self._doubts(network)
+        unprofiled, extrapolated = self._unprofiled_and_extrapolated(network)
         return Estimate(
             network=network.name,
             joules=answer.seconds * joules,
-            stddev=hypot(answer.stddev, answer.seconds * self._shared_doubt(network, step, present)) * joules,
+            stddev=hypot(answer.stddev, answer.seconds * self._shared_stddev(network, step, present)) * joules,
             seconds=step.seconds * self._wall * condition,
             layers=tuple(shares),
             unprofiled=unprofiled,
@@ -194,17 +203,18 @@ class Estimator:
             device=str(self.profile.device.get("cpu", self.profile.device["id"])),
         )
 
-    def _shared_doubt(self, network: Network, step: Answer, present: Condition) -> float:
-        """Relative, of every estimate: about the condition, and what few windows of a slow counter leave open."""
+    def _shared_stddev(self, network: Network, step: Answer, present: Condition) -> float:
+        """Relative uncertainty that all layers share: of the condition, and of power that few windows were read for."""
         power = self._power.watts([network], np.array([step.seconds]))[1][0] if self._power else 0.0
         return hypot(self.condition_uncertainty, present.stddev, float(power))
 
-    def _doubts(self, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _unprofiled_and_extrapolated(self, network: Network) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of layers of kinds that were never measured, and of layers far outside the measured sizes."""
         unprofiled, extrapolated = [], []
         if isinstance(self.model, Sequential):
-            known = [layer for layer in network.layers if self.model.knows(layer)]
-            far = tuple(layer.name or layer.kind for layer in known if not self.model.within(layer))
-            return tuple(x.name or x.kind for x in network.layers if not self.model.knows(x)), far
+            profiled = [layer for layer in network.layers if self.model.is_profiled(layer)]
+            far = tuple(layer.name or layer.kind for layer in profiled if not self.model.in_range(layer))
+            return tuple(x.name or x.kind for x in network.layers if not self.model.is_profiled(x)), far
         for layer in network.layers:
             measured = self._ranges.get(_family(layer))
             if measured is None:
@@ -215,7 +225,7 @@ class Estimator:
 
 
 def _family(layer: Layer) -> tuple[str, str]:
-    """What shares a range: a kind; an opaque module only with itself."""
+    """The key of a measured range: the layer kind, and for an opaque module its class."""
     return layer.kind, str(layer.config.get("class", "")) if layer.kind == "opaque" else ""
 
 
@@ -236,7 +246,7 @@ def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
 
 
 def watts_of(profile: Profile) -> float:
-    """Joules a second of the guiding clock: busy time paired with a yardstick, wall time where there was none."""
+    """Joules for a second of busy time where a yardstick was paired, of wall time where there was none."""
     return _watts(costs_of(profile), profile, None)
 
 
@@ -256,12 +266,13 @@ def _modelled(profile: Profile, watts_per_core: float) -> Meter:
 
 
 def _wall_seconds(costs: Sequence[NormalizedCost], profile: Profile) -> float:
-    """Wall seconds for a second of cost on a machine with nothing else to do: the quieter quarter of what was seen."""
+    """Wall seconds for a second of cost on an idle machine: the lower quartile of all measurements."""
     ratios = [c.seconds / (c.ratio * profile.yardstick_seconds) for c in costs]
     return float(np.quantile(ratios, 0.25)) if ratios else 1.0
 
 
 def estimate(network: Network, profile: Profile, allocator: str = "system", condition: float | None = None) -> Estimate:
+    """The estimate for one network. For several networks, keep an `Estimator`."""
     return Estimator(profile).estimate(network, allocator, condition)
 
 

@@ -1,4 +1,4 @@
-"""A layer as numbers: what it asks of a device (physics) and where it lies among its like (the residual)."""
+"""Layers as numbers: the quantities of work they need (for physics) and their position in a kind (for the residual)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PER_KIND = (
     "remainders",
     "remainder_flops",
 )
-# The price in seconds that a column is given before anything was measured: a slow laptop core.
+# Prior price of each column in seconds, before anything was measured: that of a slow laptop core.
 PRIOR_SECONDS = {
     "launches": 5e-6,
     "flops": 1e-11,
@@ -36,7 +36,7 @@ PRIOR_SECONDS = {
     "padded_values": 1e-10,
     "weights": 3e-10,
     "remainders": 2e-9,
-    "remainder_flops": 0.0,  # but with runtimes that do them one by one
+    "remainder_flops": 0.0,  # unless the runtime computes them one by one: ONE_BY_ONE_SECONDS
 }
 ONE_BY_ONE_SECONDS = 2e-11
 TAIL_PRIOR_SECONDS = 6e-10
@@ -51,6 +51,12 @@ COLUMNS: tuple[str, ...] = (
 )
 COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 
+# Coordinates that measure how far the channels are from a multiple of the vector width.
+WASTE = {
+    **dict.fromkeys(("conv", "conv_direct", "conv_grouped", "conv_transposed", "linear"), (2, 3)),
+    **dict.fromkeys(("lstm", "gru", "rnn"), (2, 3)),
+}
+
 
 def _prior(column: str) -> float:
     fixed = {"step": 1e-4, "tail.launches": 5e-6, "update.parameters": 1e-9, "update.tensors": 8e-6}
@@ -62,18 +68,25 @@ def _prior(column: str) -> float:
 PRIOR_PRICES: Array = np.array([_prior(column) for column in COLUMNS])
 ONE_BY_ONE: Array = PRIOR_PRICES + [ONE_BY_ONE_SECONDS * c.endswith(".remainder_flops") for c in COLUMNS]
 
+# Rows that pick columns: `row @ FLOPS` sums a row's arithmetic.
+STEP: Array = np.eye(len(COLUMNS))[COLUMN["step"]]
+FLOPS = np.array([c.endswith(".flops") for c in COLUMNS], dtype=float)
+VALUES = np.array(
+    [c.endswith(".values") or (c in {f"tail.{t}" for t in TRAILING_CLASSES}) for c in COLUMNS], dtype=float
+)
+
 
 def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
-    """What one layer puts into each physics column; numbers, or arrays where its channels are arrays."""
-    asked = work(layer, width)
-    columns = {COLUMN[f"{kind}.{quantity}"]: getattr(asked, quantity) for quantity in PER_KIND}
-    columns[COLUMN["update.parameters"]] = asked.parameters
-    columns[COLUMN["update.tensors"]] = asked.parameter_tensors
+    """One layer's amount in each physics column: numbers, or arrays where its channels are arrays."""
+    needed = work(layer, width)
+    columns = {COLUMN[f"{kind}.{quantity}"]: getattr(needed, quantity) for quantity in PER_KIND}
+    columns[COLUMN["update.parameters"]] = needed.parameters
+    columns[COLUMN["update.tensors"]] = needed.parameter_tensors
     launches = 0
-    for tail in layer.trailing:
-        passes = 1 + int(tail.backward)
-        column = COLUMN[f"tail.{tail.op}"]
-        columns[column] = columns.get(column, 0) + (tail.values_in + tail.values_out) * passes
+    for op in layer.trailing:
+        passes = 1 + int(op.backward)
+        column = COLUMN[f"tail.{op.op}"]
+        columns[column] = columns.get(column, 0) + (op.values_in + op.values_out) * passes
         launches += passes
     columns[COLUMN["tail.launches"]] = launches
     return columns
@@ -81,6 +94,7 @@ def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
 
 @lru_cache(maxsize=65536)
 def layer_row(layer: Layer, width: int) -> Array:
+    """One layer's amount in each physics column, for a device of this vector width."""
     row = np.zeros(len(COLUMNS))
     for column, value in layer_columns(layer, width, group(layer)).items():
         row[column] = value
@@ -89,7 +103,7 @@ def layer_row(layer: Layer, width: int) -> Array:
 
 @lru_cache(maxsize=65536)
 def layer_position(layer: Layer, width: int) -> Array:
-    """Octaves along each coordinate: cost changes with ratios of sizes, not with their differences."""
+    """A layer's coordinates in its kind, in octaves: cost changes with ratios of sizes, not with differences."""
     return np.log2(np.maximum(np.array(KINDS[layer.kind].coordinates(layer, width), dtype=float), 1e-9))
 
 
@@ -99,16 +113,9 @@ def is_waste(kind: str, coordinates: int) -> tuple[bool, ...]:
     return tuple(index in kind_of_group(kind).waste for index in range(coordinates))
 
 
-STEP: Array = np.eye(len(COLUMNS))[COLUMN["step"]]
-FLOPS = np.array([c.endswith(".flops") for c in COLUMNS], dtype=float)
-VALUES = np.array(
-    [c.endswith(".values") or (c in {f"tail.{t}" for t in TRAILING_CLASSES}) for c in COLUMNS], dtype=float
-)
-
-
 @dataclass(frozen=True)
 class NetworkFeatures:
-    """A network as its distinct layers, how often each runs, and its place among whole networks."""
+    """A network's distinct layers, how often each runs, and its position among whole networks."""
 
     layers: tuple[Layer, ...]
     counts: Array
@@ -118,6 +125,7 @@ class NetworkFeatures:
 
 @lru_cache(maxsize=16384)
 def network_features(network: Network, width: int) -> NetworkFeatures:
+    """The features of a network, for a device of this vector width."""
     distinct = network.distinct
     counts = np.array(list(distinct.values()), dtype=float)
     rows = np.array([layer_row(layer, width) for layer in distinct]).reshape(-1, len(COLUMNS))
@@ -126,5 +134,5 @@ def network_features(network: Network, width: int) -> NetworkFeatures:
 
 
 def network_position(row: Array, depth: Any) -> Array:
-    """Octaves of arithmetic, of memory moved and of depth."""
+    """A network's position: octaves of arithmetic, of memory moved and of depth."""
     return np.stack([np.log2(1e3 + row @ FLOPS), np.log2(1e3 + row @ VALUES), np.log2(1.0 + depth)], axis=-1)

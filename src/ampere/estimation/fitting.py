@@ -30,20 +30,20 @@ from .normalization import (
 from .power import Power
 from .sequential import Sequential
 
-TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # of one round around the median of many, relative
-PRIOR_ROUNDS = 3.0  # how many rounds' worth of belief the typical spread has against a measurement's own
-FLAGGED = 4.0  # a flagged measurement's variance counts this many times
+TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # relative, of one round around the median of many
+PRIOR_ROUNDS = 3.0  # rounds that the typical spread counts for, added to a measurement's own
+FLAGGED = 4.0  # factor on the variance of a flagged measurement
 FEWEST_FOR_SHARE, MOST_FOR_SHARE = 8, 160  # costs that the drift share is learnt from
-VARIANT_STDDEV = 0.02  # a variant is wired a little differently from the network it stands for
+VARIANT_STDDEV = 0.02  # relative: a variant is wired a little differently from the network that it represents
 
 
 def data_of(costs: Sequence[NormalizedCost], reference: Reference) -> Data:
-    """Training data in seconds of the guiding clock, in the reference condition."""
-    return _moved(costs, reference, drift_share_in(costs, reference).part)
+    """Training data in seconds of the reference's clock, in the reference condition."""
+    return _data_at_reference(costs, reference, drift_share_in(costs, reference).part)
 
 
 def joules_data_of(costs: Sequence[NormalizedCost]) -> Data:
-    """Training data in joules. What a slow counter did not read has the power of networks that do alike."""
+    """Training data in joules. Where a slow counter read none, power comes from similar networks."""
     read = with_joules(costs)
     spreads = {allocator: _pooled_spread(read, allocator, joules=True) for allocator in TYPICAL_SPREAD}
     return Data(
@@ -55,27 +55,27 @@ def joules_data_of(costs: Sequence[NormalizedCost]) -> Data:
 
 
 def drift_share_in(costs: Sequence[NormalizedCost], reference: Reference) -> DriftShare:
-    """What part of the yardstick's slowdown networks share, learnt from their rounds and from each other."""
+    """The part of the yardstick's slowdown that networks share, learnt within and between networks."""
     within = drift_share_of(costs)
     paired = [c for c in costs if c.stage == STEP and len(c.yardsticks) == len(c.rounds)]
     if len(paired) < FEWEST_FOR_SHARE:
         return within
     paired = paired[:: math.ceil(len(paired) / MOST_FOR_SHARE)]
-    data = _moved(paired, reference, within.part)
+    data = _data_at_reference(paired, reference, within.part)
     errors, deviations = Additive(data, Hyperparameters()).leave_one_out()
     return corrected(within, conditions_of(paired, reference), errors / data.costs, deviations / data.costs)
 
 
 def condition_uncertainty(costs: Sequence[NormalizedCost], reference: Reference) -> float:
-    """Relative, of all costs alike: they were moved from where they were measured to the reference condition."""
+    """Relative uncertainty that all costs share, because they were converted to the reference condition."""
     paired = [c for c in costs if c.yardsticks]
     if not paired:
         return 0.0
-    moved = conditions_of(paired, reference)
-    return drift_share_in(costs, reference).stddev * float(np.sqrt(np.mean(moved**2)))
+    conditions = conditions_of(paired, reference)
+    return drift_share_in(costs, reference).stddev * float(np.sqrt(np.mean(conditions**2)))
 
 
-def _moved(costs: Sequence[NormalizedCost], reference: Reference, share: float) -> Data:
+def _data_at_reference(costs: Sequence[NormalizedCost], reference: Reference, share: float) -> Data:
     moved = [to_reference(c, reference, share) for c in costs]
     spreads = {allocator: _pooled_spread(moved, allocator) for allocator in TYPICAL_SPREAD}
     return Data(
@@ -95,7 +95,7 @@ def _pooled_spread(costs: Sequence[NormalizedCost], allocator: str, joules: bool
 
 
 def _noise(cost: NormalizedCost, rounds: int, spread: float | None, typical: float) -> float:
-    """Relative variance of the median of so many rounds."""
+    """Relative variance of the median of a number of rounds."""
     own = spread or 0.0
     single = (PRIOR_ROUNDS * typical**2 + (rounds - 1) * own**2) / (PRIOR_ROUNDS + rounds - 1)
     variance = single / rounds * (FLAGGED if cost.flags else 1.0) + cost.watts_uncertainty**2
@@ -103,17 +103,17 @@ def _noise(cost: NormalizedCost, rounds: int, spread: float | None, typical: flo
 
 
 def counted(costs: Sequence[NormalizedCost]) -> bool:
-    """Whether a counter read joules. These are learnt for themselves: power differs between layers."""
+    """Whether a counter read joules. They have a fit of their own, because power differs between layers."""
     return any(c.joules_rounds for c in costs)
 
 
 def partly_counted(costs: Sequence[NormalizedCost]) -> bool:
-    """A slow counter reads some networks only."""
+    """Whether a counter read joules of some networks only, as a slow one does."""
     return counted(costs) and not all(c.joules_rounds for c in costs)
 
 
 def with_joules(costs: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
-    """All costs with joules: those that no counter read at the power of networks that do alike."""
+    """All costs with joules. Where no counter read them, power comes from similar networks."""
     if all(c.joules_rounds for c in costs):
         return tuple(costs)
     seconds = np.array([c.busy_seconds for c in costs])
@@ -125,7 +125,7 @@ def with_joules(costs: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
 
 
 def power_of(costs: Sequence[NormalizedCost]) -> Power:
-    """Learnt from those whose joules were read."""
+    """The power of all these networks, learnt from those whose joules were read."""
     seconds = np.array([c.busy_seconds for c in costs])
     watts = np.array([c.joules for c in costs]) / seconds
     read = np.array([bool(c.joules_rounds) for c in costs])
@@ -134,29 +134,30 @@ def power_of(costs: Sequence[NormalizedCost]) -> Power:
 
 
 def _at_power(cost: NormalizedCost, watts: float, uncertainty: float) -> NormalizedCost:
-    """The spread of its joules is that of its time."""
+    """A cost at a given power. Its joules have the relative spread of its time."""
     joules = watts * cost.busy_seconds
     rounds = tuple(joules * r / cost.ratio for r in cost.rounds)
     return replace(cost, joules=joules, joules_rounds=rounds, watts_uncertainty=uncertainty)
 
 
 class Surrogate(Protocol):
-    """What can be estimated with: the cost of a step, layer by layer, and its uncertainty."""
+    """A fitted method: it returns the cost of a step, layer by layer, with its uncertainty."""
 
     def answer(self, network: Network, system: bool = False) -> Answer: ...
 
 
 def fit_additive(data: Data, hyperparameters: dict[str, object]) -> Additive:
-    """With the hyperparameters that profiling ended with."""
+    """The additive surrogate, with the hyperparameters that profiling ended with."""
     hyper = Hyperparameters.from_json(hyperparameters) if hyperparameters else Hyperparameters()
     return learn(data, hyper, evaluations=0)
 
 
 def fit_sequential(data: Data, hyperparameters: dict[str, object]) -> Sequential:
+    """The paper's surrogate. It has no stored hyperparameters."""
     return Sequential(data.networks, data.costs)
 
 
-# Methods that say what each layer costs, by the name of the strategy that they learn from.
+# Methods that estimate single layers, by the name of the strategy that they learn from.
 BY_LAYER: dict[str, Callable[[Data, dict[str, object]], Surrogate]] = {
     "additive": fit_additive,
     "sequential": fit_sequential,
@@ -164,21 +165,21 @@ BY_LAYER: dict[str, Callable[[Data, dict[str, object]], Surrogate]] = {
 
 
 def fit(profile: Profile, costs: Sequence[NormalizedCost] | None = None) -> Surrogate:
-    """Learnt in seconds, from the profile's own costs unless others are given."""
-    known = costs_of(profile) if costs is None else costs
-    return _by_layer(profile)(data_of(known, reference_of(profile)), dict(profile.fit))
+    """A surrogate of seconds, fitted to the profile's own costs unless others are given."""
+    costs = costs_of(profile) if costs is None else costs
+    return _by_layer(profile)(data_of(costs, reference_of(profile)), dict(profile.fit))
 
 
 def fit_joules(profile: Profile, costs: Sequence[NormalizedCost] | None = None) -> Surrogate:
-    """Learnt in joules that a counter read."""
-    known = costs_of(profile) if costs is None else costs
-    return _by_layer(profile)(joules_data_of(known), dict(profile.joules_fit or profile.fit))
+    """A surrogate of the joules that a counter read."""
+    costs = costs_of(profile) if costs is None else costs
+    return _by_layer(profile)(joules_data_of(costs), dict(profile.joules_fit or profile.fit))
 
 
 def _by_layer(profile: Profile) -> Callable[[Data, dict[str, object]], Surrogate]:
     if profile.method not in BY_LAYER:
         raise ProfileError(
-            f"a profile made with --method {profile.method} says nothing about single layers: "
-            f"estimate with one of {', '.join(BY_LAYER)}; `ampere validate --methods` shows the others"
+            f"a profile made with --method {profile.method} cannot estimate single layers: profile again with "
+            f"--method {' or '.join(BY_LAYER)}; `ampere validate --methods` compares the other methods"
         )
     return BY_LAYER[profile.method]

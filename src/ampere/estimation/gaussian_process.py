@@ -1,4 +1,4 @@
-"""The Matern 5/2 kernel, and how near two layers of a kind are."""
+"""The Matern 5/2 kernel: the covariance of two layers of a kind, by their distance."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import numpy as np
 from .features import Array
 
 SQRT5 = 5.0**0.5
-SAME = 1e-5  # nearer than this is the same layer
+SAME = 1e-5  # at a smaller distance two layers are the same
 
 
 def matern52(distance: Array) -> Array:
-    """k(d) = (1 + sqrt5 d + 5/3 d^2) exp(-sqrt5 d): twice differentiable, as the paper chooses."""
+    """The Matern 5/2 kernel k(d) = (1 + sqrt5 d + 5/3 d^2) exp(-sqrt5 d), which the paper uses."""
     scaled = SQRT5 * distance
     value = scaled / 3.0  # in place from here on: a new array of this size costs more than the arithmetic
     value += 1.0
@@ -23,7 +23,7 @@ def matern52(distance: Array) -> Array:
 
 
 def distances(a: Array, b: Array) -> Array:
-    """Euclidean, between every row of a and every row of b."""
+    """Euclidean distances between every row of a and every row of b."""
     squared = a @ (-2.0 * b.T)
     squared += np.sum(a * a, axis=1)[:, None]
     squared += np.sum(b * b, axis=1)[None, :]
@@ -32,15 +32,16 @@ def distances(a: Array, b: Array) -> Array:
 
 
 def kernel(a: Array, b: Array, own: float = 0.0) -> Array:
-    """Covariance of unit variance between rows that are already divided by their length scales.
+    """Covariance, of unit variance, between rows that are already divided by their length scales.
 
-    `own` is the share of the variance that a layer has with itself alone: which algorithm a runtime picks
-    for a shape is not smooth.
+    `own` is the share of the variance that a layer shares with no other: which algorithm a runtime chooses
+    for a shape does not change smoothly.
     """
     return similarity(distances(a, b), own)
 
 
 def similarity(distance: Array, own: float) -> Array:
+    """Covariance, of unit variance, at each distance."""
     value = matern52(distance)
     value *= 1.0 - own
     value[distance < SAME] += own

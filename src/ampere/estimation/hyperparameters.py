@@ -1,4 +1,4 @@
-"""How much may layers of a kind deviate from physics, and over how many octaves do they deviate alike."""
+"""Hyperparameters of the additive surrogate: how much layers deviate from physics, and how far that extends."""
 
 from __future__ import annotations
 
@@ -12,33 +12,38 @@ from ampere.core.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 
 from .features import ONE_BY_ONE, PRIOR_PRICES, Array, is_waste
 
+NOT_NUMBERS = ("one_by_one", "spread", "stretch")
+
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    residual: float = 0.12  # standard deviation of a layer around physics, relative
+    """Hyperparameters of the additive surrogate, with typical values as defaults."""
+
+    residual: float = 0.12  # relative standard deviation of a layer around physics
     octaves: float = 4.0  # length scale along sizes
     waste_octaves: float = 1.5  # length scale along the distance from the vector width
-    own: float = 0.15  # share of that variance that a layer has with no other, however close
-    network: float = 0.03  # what whole networks deviate from their layers' sum, relative
-    floor: float = 0.01  # noise that no number of repeats removes, relative
+    own: float = 0.15  # share of that variance that a layer shares with no other, however similar
+    network: float = 0.03  # relative deviation of whole networks from their layers' sum
+    floor: float = 0.01  # relative noise that no number of repeats removes
     grain: float = 0.01  # further noise of a measurement of median cost; cheaper ones have more, as 1 / sqrt(cost)
-    allocator: float = 0.06  # what the system's allocator adds, around its mean
-    vector_width: int = USUAL_WIDTH  # at whose multiples costs step on this device
-    one_by_one: bool = False  # whether the runtime does channels beyond the last full vector one by one
+    allocator: float = 0.06  # relative standard deviation of what the system's allocator adds, around its mean
+    vector_width: int = USUAL_WIDTH  # of the device: costs jump at multiples of it
+    one_by_one: bool = False  # whether the runtime computes channels beyond the last full vector one by one
     calibration: float = 1.0  # factor on standard deviations, from held-out residuals
     spread: Mapping[str, float] = field(default_factory=dict)  # a kind's own factor on `residual`
     stretch: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # and on the scale along each coordinate
 
     @property
-    def prices_before(self) -> Array:
-        """Anything was measured."""
+    def prior_prices(self) -> Array:
+        """The price of each physics column before anything was measured."""
         return ONE_BY_ONE if self.one_by_one else PRIOR_PRICES
 
     def residual_of(self, kind: str) -> float:
+        """A kind's relative standard deviation around physics."""
         return self.residual * self.spread.get(kind, 1.0)
 
     def lengths(self, kind: str, coordinates: int) -> Array:
-        """A kind's length scales. What was stored for another number of coordinates is of another time: not used."""
+        """A kind's length scales. Stretches stored for another number of coordinates are outdated and ignored."""
         usual = np.where(is_waste(kind, coordinates), self.waste_octaves, self.octaves)
         factors = self.stretch.get(kind, ())
         return usual * np.array(factors) if len(factors) == coordinates else usual
@@ -56,11 +61,8 @@ class Hyperparameters:
             raise ValueError("a hyperparameter is not a positive number")
         values["vector_width"] = int(values.get("vector_width", USUAL_WIDTH))
         if values["vector_width"] not in VECTOR_WIDTHS:
-            raise ValueError(f"a vector width of {values['vector_width']} is none of {VECTOR_WIDTHS}")
+            raise ValueError(f"the vector width {values['vector_width']} is not one of {VECTOR_WIDTHS}")
         return cls(**values, one_by_one=record.get("one_by_one") is True, spread=spread, stretch=stretch)
-
-
-NOT_NUMBERS = ("one_by_one", "spread", "stretch")
 
 
 NUMBERS = tuple(name for name in Hyperparameters.__dataclass_fields__ if name not in NOT_NUMBERS)

@@ -1,4 +1,9 @@
-"""Estimates of a million networks at once: tables of each layer's cost over its open widths."""
+"""Estimates of a million networks at once: tables of each layer's cost over its open widths.
+
+A template is a network whose widths are still open: every layer's channels are a linear function of them. A layer
+depends on at most two widths, so all its possible costs fit a small table. A whole network's deviation from its
+layers' sum depends smoothly on its arithmetic and memory: that is a grid, interpolated.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +22,22 @@ from .design_matrix import scale, whole_covariance
 from .features import COLUMNS, FLOPS, STEP, VALUES, Array, layer_columns
 from .gaussian_process import kernel, similarity
 
-# A network whose widths are still open: every layer's channels as a linear function of them.
+Widths = NDArray[np.int64]  # one row a network, one column a width
+
+CHUNK = 4096  # networks or table rows computed at once
+GRID = 96  # points along each axis of the interpolated deviation
 
 
 @dataclass(frozen=True)
 class Channels:
-    """channels = constant + coefficient * widths[variable]"""
+    """A layer's channels: constant + coefficient * widths[variable]."""
 
     variable: int | None
     coefficient: int
     constant: int
 
     def at(self, widths: Array) -> Array:
+        """The channels at these widths."""
         if self.variable is None:
             return np.full(widths.shape[:-1], self.constant)
         return self.constant + self.coefficient * widths[..., self.variable]
@@ -36,13 +45,16 @@ class Channels:
 
 @dataclass(frozen=True)
 class Template:
+    """A network with open widths."""
+
     layers: tuple[Layer, ...]
     channels_in: tuple[Channels, ...]
     channels_out: tuple[Channels, ...]
-    largest: tuple[int, ...]  # of each width
+    largest: tuple[int, ...]  # the maximum of each width
     batch: int
 
     def network(self, widths: Sequence[int]) -> Network:
+        """The network with these widths."""
         open_widths = np.asarray(widths)
         layers = [
             layer.with_channels(int(cin.at(open_widths)), int(cout.at(open_widths)))
@@ -52,7 +64,7 @@ class Template:
 
 
 def template(largest: Sequence[int], trace: Callable[[list[int]], Network]) -> Template:
-    """Learnt by tracing the network at its largest widths and with each of them halved."""
+    """The template of a network, found by tracing it at its largest widths and with each of them halved."""
     base = trace(list(largest))
     responses = []
     for variable, width in enumerate(largest):
@@ -76,29 +88,19 @@ def _channels(
     return Channels(None, 0, at_largest)
 
 
-# Estimates of a million networks at once: tables of every layer's cost over its widths, then only look-ups.
-#
-# A template's layer depends on at most two widths, so all it can ever cost fits a small table. What a whole
-# network deviates from its layers' sum depends smoothly on its arithmetic and memory: a grid, interpolated.
-
-Widths = NDArray[np.int64]  # one row a network, one column a width
-
-CHUNK = 4096
-GRID = 96
-
-
 @dataclass(frozen=True)
-class _Table:
-    """A layer's surface, one row a point: means and sums needed for the total, vectors needed for its doubt."""
+class _LayerTable:
+    """A layer at all its widths, one row for each: sums for the total's mean, vectors for its uncertainty."""
 
     index: tuple[int | None, int | None]
     stride: int
     sums: Array  # (points, 4): mean, physics, flops, values
     whitened: Array  # (points, data)
-    doubted: Array  # (points, columns in use)
+    price_deviations: Array  # (points, columns): amount of each column times its price's standard deviation
     positions: Array  # (points, coordinates), scaled
 
     def rows(self, widths: Widths) -> Widths:
+        """The table row of each network."""
         first, second = self.index
         place = np.zeros(len(widths), dtype=np.int64)
         if first is not None:
@@ -108,8 +110,8 @@ class _Table:
         return place
 
 
-class Bulk:
-    """A template made ready for one fitted model."""
+class LookupTable:
+    """Costs of all networks of a template, by one fitted model."""
 
     def __init__(self, model: Additive, template: Template, system: bool = False) -> None:
         self._model, self._template, self._system = model, template, system
@@ -118,7 +120,7 @@ class Bulk:
         self._depth = np.log2(1.0 + len(template.layers))
         self._grid()
 
-    def _table(self, index: int) -> _Table:
+    def _table(self, index: int) -> _LayerTable:
         template = self._template
         layer, cin, cout = template.layers[index], template.channels_in[index], template.channels_out[index]
         variables = [c.variable for c in (cin, cout)]
@@ -132,11 +134,11 @@ class Bulk:
         first = _on_grid(cin, variables, a, b)
         second = _on_grid(cout, variables, a, b)
         parts = [self._surface(layer, first[i : i + CHUNK], second[i : i + CHUNK]) for i in range(0, len(a), CHUNK)]
-        sums, whitened, doubted, positions = (np.concatenate(p) for p in zip(*parts, strict=True))
-        return _Table((variables[0], variables[1]), sizes[1], sums, whitened, doubted, positions)
+        sums, whitened, deviations, positions = (np.concatenate(p) for p in zip(*parts, strict=True))
+        return _LayerTable((variables[0], variables[1]), sizes[1], sums, whitened, deviations, positions)
 
     def _surface(self, layer: Layer, cin: Array, cout: Array) -> tuple[Array, Array, Array, Array]:
-        """The same algebra as for one layer, for many widths of it."""
+        """`Additive._layer_posterior` for many widths of one layer."""
         model, opened, kind = self._model, layer.with_channels(cin, cout), group(layer)
         rows = np.zeros((len(cin), len(COLUMNS)))
         for column, value in layer_columns(opened, model.hyper.vector_width, kind).items():
@@ -147,19 +149,19 @@ class Bulk:
         ]
         positions = scale(kind, np.log2(np.maximum(np.stack(coordinates, axis=1), 1e-9)), model.hyper)
         physics = rows @ model.prices
-        with_data = rows @ (model.stack.rows * model.doubt**2).T
+        with_data = rows @ (model.design.rows * model.price_stddev**2).T
         relative = np.zeros(len(cin))
-        if kind in model.stack.positions:
-            near = kernel(positions, scale(kind, model.stack.positions[kind], model.hyper), model.hyper.own)
+        if kind in model.design.positions:
+            near = kernel(positions, scale(kind, model.design.positions[kind], model.hyper), model.hyper.own)
             relative = near @ model.alpha[kind]
-            together = (model.stack.weights[kind] @ near.T).T
+            together = (model.design.weights[kind] @ near.T).T
             with_data += model.hyper.residual_of(kind) ** 2 * physics[:, None] * together
         mean = np.maximum(physics * (1 + relative) + rows @ model.price_shift, LEAST_SHARE * physics)
         sums = np.stack([mean, physics, rows @ FLOPS, rows @ VALUES], axis=1)
-        return sums, model.whiten(with_data.T).T, rows * model.doubt, positions
+        return sums, model.whiten(with_data.T).T, rows * model.price_stddev, positions
 
     def _grid(self) -> None:
-        """What wholes deviate, relative, over octaves of arithmetic and of memory."""
+        """Fills the grid of relative deviations of whole networks, over octaves of arithmetic and of memory."""
         model = self._model
         low = np.log2(1e3 + sum(t.sums[:, 2:].min(axis=0) for t in self._tables))
         high = np.log2(1e3 + sum(t.sums[:, 2:].max(axis=0) for t in self._tables)) + 1e-9
@@ -167,8 +169,8 @@ class Bulk:
         flops, values = np.meshgrid(*axes, indexing="ij")
         places = np.stack([flops.ravel(), values.ravel(), np.full(flops.size, self._depth)], axis=1)
         mode = np.full(len(places), float(self._system))
-        relative = whole_covariance(places, model.stack.places, mode, model.data.system, model.hyper)
-        self._deviation = (relative @ (model.stack.physics * model.solved)).reshape(GRID, GRID)
+        relative = whole_covariance(places, model.design.places, mode, model.data.system, model.hyper)
+        self._deviation = (relative @ (model.design.physics * model.solved)).reshape(GRID, GRID)
         self._low, self._step = low, (high - low) / (GRID - 1)
 
     def _sums(self, widths: Widths) -> Array:
@@ -178,7 +180,7 @@ class Bulk:
         return total
 
     def seconds(self, widths: Widths) -> Array:
-        """A step's cost for each row of widths."""
+        """Seconds of a step for each row of widths."""
         return self._seconds(self._sums(widths))
 
     def _seconds(self, sums: Array) -> Array:
@@ -196,29 +198,31 @@ class Bulk:
         return low * (1 - u) + high * u
 
     def seconds_and_stddevs(self, widths: Widths) -> tuple[Array, Array]:
-        parts = [self._with_doubt(widths[i : i + CHUNK]) for i in range(0, len(widths), CHUNK)]
+        """Seconds of a step and their standard deviation for each row of widths."""
+        parts = [self._with_stddevs(widths[i : i + CHUNK]) for i in range(0, len(widths), CHUNK)]
         seconds, stddevs = zip(*parts, strict=True)
         return np.concatenate(seconds), np.concatenate(stddevs)
 
-    def _with_doubt(self, widths: Widths) -> tuple[Array, Array]:
+    def _with_stddevs(self, widths: Widths) -> tuple[Array, Array]:
         model, hyper = self._model, self._model.hyper
         rows = [table.rows(widths) for table in self._tables]
         sums = self._sums(widths)
         seconds, physics = self._seconds(sums), sums[:, 1] + model.step.physics
         places = np.column_stack([np.log2(1e3 + sums[:, 2:]), np.full(len(widths), self._depth)])
         mode = np.full(len(places), float(self._system))
-        relative = whole_covariance(places, model.stack.places, mode, model.data.system, hyper)
-        whitened = model.whiten((relative * (model.stack.physics * physics[:, None])).T).T + model.step.whitened
-        doubted = np.tile(STEP * model.doubt, (len(widths), 1))
+        relative = whole_covariance(places, model.design.places, mode, model.data.system, hyper)
+        whitened = model.whiten((relative * (model.design.physics * physics[:, None])).T).T + model.step.whitened
+        deviations = np.tile(STEP * model.price_stddev, (len(widths), 1))
         for table, row in zip(self._tables, rows, strict=True):
             whitened += table.whitened[row]
-            doubted += table.doubted[row]
+            deviations += table.price_deviations[row]
         own = whole_covariance(places[:1], places[:1], mode[:1], mode[:1], hyper)[0, 0]
-        variance = own * physics**2 + np.sum(doubted**2, axis=1) + self._residual_variance(rows)
+        variance = own * physics**2 + np.sum(deviations**2, axis=1) + self._residual_variance(rows)
         variance -= np.sum(whitened**2, axis=1)
-        return seconds, hyper.calibration * np.sqrt(np.maximum(variance, 0) + model.measuring(seconds))
+        return seconds, hyper.calibration * np.sqrt(np.maximum(variance, 0) + model.measurement_variance(seconds))
 
     def _residual_variance(self, rows: list[Widths]) -> Array:
+        """Prior variance of the sum of the layers' residuals."""
         variance: Array = np.zeros(len(rows[0]))
         layers = self._template.layers
         for i, j in combinations_with_replacement(range(len(layers)), 2):

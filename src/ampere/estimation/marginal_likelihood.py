@@ -1,4 +1,15 @@
-"""How probable measurements are under given hyperparameters, and the most probable ones."""
+"""The most probable hyperparameters: marginal likelihood times a prior, climbed by gradient.
+
+    K        covariance of the measured costs         r      their residual after physics
+    theta    the logarithm of a hyperparameter        G      (K^-1 r r^T K^-1 - K^-1) / 2
+
+    log p(r) = -r^T K^-1 r / 2 - log det K / 2        d log p / d theta = sum_ij G_ij dK_ij / d theta
+
+A kind's part of K is W k W^T, so that its slopes are sums of (W^T G W) * dk. Along a length scale l of coordinate x
+    d matern52(d) / d log l = 5/3 (1 + sqrt5 d) exp(-sqrt5 d) (x - x')^2 / l^2
+
+The prior is log-normal around typical values.
+"""
 
 from __future__ import annotations
 
@@ -12,45 +23,42 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotri, dpotrs
 
-from .design_matrix import ALLOCATOR_MEAN_DOUBT, ALLOCATOR_OCTAVES, NETWORK_OCTAVES, Stack
+from .design_matrix import ALLOCATOR_MEAN_STDDEV, ALLOCATOR_OCTAVES, NETWORK_OCTAVES, DesignMatrix
 from .features import Array, is_waste
 from .gaussian_process import SAME, SQRT5, distances, kernel
 from .hyperparameters import Hyperparameters
 
-# How much may layers of a kind deviate from physics, and over how many octaves do they deviate alike.
-
-
-# How probable measurements are under given hyperparameters, and how that changes with each of them.
-#
-#     K        covariance of what was measured          r      what physics leaves over
-#     theta    the logarithm of a hyperparameter        G      (K^-1 r r^T K^-1 - K^-1) / 2
-#
-#     log p(r) = -r^T K^-1 r / 2 - log det K / 2        d log p / d theta = sum_ij G_ij dK_ij / d theta
-#
-# A kind's part of K is W k W^T, so that its slopes are sums of (W^T G W) * dk. Along a length scale l of coordinate x
-#     d matern52(d) / d log l = 5/3 (1 + sqrt5 d) exp(-sqrt5 d) (x - x')^2 / l^2
-
 Slopes = dict[str, Array]
-IMPOSSIBLE = -1e12
+
+IMPOSSIBLE = -1e12  # log likelihood where the covariance is not positive definite
+LEARNT = ("residual", "octaves", "waste_octaves", "own", "network", "floor", "grain", "allocator")
+TYPICAL = Hyperparameters()
+PRIOR_WIDTH = {"grain": 1.5}  # standard deviation of the logarithm
+USUAL_PRIOR_WIDTH = 0.7  # a factor of two either way is common
+FARTHEST = 3.0  # distance from typical, in logarithms
+MOST_OWN = 0.9
 
 
-class Evidence:
-    """What does not depend on hyperparameters is computed once."""
+class MarginalLikelihood:
+    """The log likelihood of measured costs as a function of hyperparameters, with its gradient.
 
-    def __init__(self, stack: Stack, costs: Array, noise: Array, doubt: Array) -> None:
-        self._stack, self._residual = stack, costs - stack.physics
-        sizes, both = np.outer(stack.physics, stack.physics), np.outer(stack.system, stack.system)
-        places = stack.places
+    Everything that does not depend on hyperparameters is computed once.
+    """
+
+    def __init__(self, design: DesignMatrix, costs: Array, noise: Array, price_stddev: Array) -> None:
+        self._design, self._residual = design, costs - design.physics
+        sizes, both = np.outer(design.physics, design.physics), np.outer(design.system, design.system)
+        places = design.places
         self._network = sizes * kernel(places / NETWORK_OCTAVES, places / NETWORK_OCTAVES)
         self._allocator = sizes * both * kernel(places / ALLOCATOR_OCTAVES, places / ALLOCATOR_OCTAVES)
-        doubted = stack.rows * doubt
-        self._fixed = doubted @ doubted.T + ALLOCATOR_MEAN_DOUBT**2 * sizes * both + np.diag(noise * costs**2)
+        deviations = design.rows * price_stddev
+        self._fixed = deviations @ deviations.T + ALLOCATOR_MEAN_STDDEV**2 * sizes * both + np.diag(noise * costs**2)
         self._squares = costs**2
         self._grains = float(np.median(costs)) * costs
 
     def __call__(self, hyper: Hyperparameters) -> tuple[float, Slopes]:
         """log p(costs), up to a constant, and its slopes along the logarithms of the hyperparameters."""
-        parts = {kind: _Part(self._stack, kind, hyper) for kind in self._stack.weights}
+        parts = {kind: _Part(self._design, kind, hyper) for kind in self._design.weights}
         whole = self._fixed + hyper.network**2 * self._network + hyper.allocator**2 * self._allocator
         whole.flat[:: len(whole) + 1] += hyper.floor**2 * self._squares + hyper.grain**2 * self._grains
         for part in parts.values():
@@ -76,10 +84,10 @@ class Evidence:
 class _Part:
     """One layer kind's part of the covariance."""
 
-    def __init__(self, stack: Stack, kind: str, hyper: Hyperparameters) -> None:
-        self._kind, self._weights, self._own = kind, stack.weights[kind], hyper.own
+    def __init__(self, design: DesignMatrix, kind: str, hyper: Hyperparameters) -> None:
+        self._kind, self._weights, self._own = kind, design.weights[kind], hyper.own
         self._variance = hyper.residual_of(kind) ** 2
-        self._scaled = stack.positions[kind] / hyper.lengths(kind, stack.positions[kind].shape[1])
+        self._scaled = design.positions[kind] / hyper.lengths(kind, design.positions[kind].shape[1])
         apart = SQRT5 * distances(self._scaled, self._scaled)
         self._decay = np.exp(-apart)
         self._same = apart < SQRT5 * SAME
@@ -89,6 +97,7 @@ class _Part:
         self.covariance = self._variance * (self._weights @ (self._weights @ near).T)
 
     def slopes(self, g: Array) -> Slopes:
+        """The log likelihood's slopes along this kind's hyperparameters and the shared ones."""
         pulls = self._variance * (self._weights.T @ (self._weights.T @ g).T)
         smooth, alone = float(np.sum(pulls * self._matern)), float(np.sum(pulls[self._same]))
         along = pulls * self._line * self._decay * ((1.0 - self._own) * 5.0 / 3.0)
@@ -105,7 +114,7 @@ class _Part:
 
 
 def _shared(parts: list[Slopes]) -> Slopes:
-    """What kinds have in common changes all of them."""
+    """Slopes of all kinds together: those along shared hyperparameters are summed over kinds."""
     total: Slopes = {name: np.array(0.0) for name in ("octaves", "waste_octaves", "own")}
     for part in parts:
         for name, slope in part.items():
@@ -114,28 +123,21 @@ def _shared(parts: list[Slopes]) -> Slopes:
     return total
 
 
-# The most probable hyperparameters: evidence plus a log-normal prior around typical values, climbed by its slope.
-
-LEARNT = ("residual", "octaves", "waste_octaves", "own", "network", "floor", "grain", "allocator")
-TYPICAL = Hyperparameters()
-PRIOR_WIDTH = {"grain": 1.5}  # of the logarithm
-USUAL_PRIOR_WIDTH = 0.7  # a factor of two either way is unremarkable
-FARTHEST = 3.0  # from typical, in logarithms
-MOST_OWN = 0.9
-
-
 class OutOfTime(Exception):
-    """The search has used up its seconds: the best so far is the answer."""
+    """The search has used up its seconds; the best hyperparameters so far are returned."""
 
 
 def most_probable(
-    evidence: Callable[[Hyperparameters], tuple[float, Slopes]],
+    marginal_likelihood: Callable[[Hyperparameters], tuple[float, Slopes]],
     coordinates: Mapping[str, int],
     start: Hyperparameters,
     evaluations: int,
     seconds: float = float("inf"),
 ) -> Hyperparameters:
-    """`coordinates` says of each layer kind how many it has; what `start` knows of other kinds is kept."""
+    """The most probable hyperparameters, searched from `start`.
+
+    `coordinates` has the number of coordinates of each measured layer kind; values of other kinds stay as in `start`.
+    """
     from scipy.optimize import minimize
 
     layout = _Layout(coordinates)
@@ -145,7 +147,7 @@ def most_probable(
         nonlocal best, lowest
         if time.perf_counter() - began > seconds and lowest < float("inf"):
             raise OutOfTime
-        value, slopes = evidence(layout.unpack(logs, start))
+        value, slopes = marginal_likelihood(layout.unpack(logs, start))
         off = (logs - layout.typical) / layout.widths
         total = 0.5 * float(off @ off) - value
         if total < lowest:
@@ -172,13 +174,15 @@ class _Layout:
         self.high[LEARNT.index("own")] = np.log(MOST_OWN)
 
     def pack(self, hyper: Hyperparameters) -> Array:
+        """The vector of these hyperparameters."""
         values = [getattr(hyper, name) for name in LEARNT]
         for kind, count in self._kinds.items():
-            known = hyper.stretch.get(kind, ())
-            values += [hyper.spread.get(kind, 1.0), *(known if len(known) == count else np.ones(count))]
+            stretch = hyper.stretch.get(kind, ())
+            values += [hyper.spread.get(kind, 1.0), *(stretch if len(stretch) == count else np.ones(count))]
         return np.log(np.array(values, dtype=float))
 
     def unpack(self, logs: Array, start: Hyperparameters) -> Hyperparameters:
+        """The hyperparameters of this vector; those that it does not hold are taken from `start`."""
         parts = dict(zip(self._keys, np.split(np.exp(logs), np.cumsum(self._sizes)[:-1]), strict=True))
         spread = {kind: float(parts[f"spread.{kind}"][0]) for kind in self._kinds}
         stretch = {kind: tuple(parts[f"stretch.{kind}"].tolist()) for kind in self._kinds}
@@ -186,6 +190,7 @@ class _Layout:
         return replace(start, **numbers, spread={**start.spread, **spread}, stretch={**start.stretch, **stretch})
 
     def flat(self, slopes: Slopes) -> Array:
-        if not slopes:  # no covariance at all: nothing to go by
+        """Slopes in the order of the vector."""
+        if not slopes:  # the covariance was not positive definite
             return np.zeros(len(self.typical))
         return np.concatenate([np.atleast_1d(slopes[key]) for key in self._keys])

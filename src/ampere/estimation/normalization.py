@@ -8,9 +8,9 @@ yardstick's slowdown,
 
     t / t0 = (y / y0) ^ share,       hence       t0 / y0 = (t / y) (y / y0) ^ (1 - share),
 
-and the share is learnt: from networks that were measured more than once, and from what is left of all of them once
-each is accounted for, which moves with the yardstick where the share is wrong. On a throttled device it comes out
-near 1 (the plain ratio); on a shared machine lower. Its uncertainty is one that all estimates have in common.
+and the share is learnt: from networks that were measured more than once, and from the residuals of all of them, which
+move with the yardstick where the share is wrong. On a throttled device it is near 1 (the plain ratio); on a shared
+machine it is lower. All estimates have its uncertainty in common.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from statistics import median
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ampere.core import Measurement, Meter, Network
 from ampere.core.measurement import BUSY, WALL, joules_per_iteration, relative_spread, seconds_per_iteration
 from ampere.storage.profile import Observation, Profile
 
-Array = NDArray[np.float64]
+from .features import Array
 
-YARDSTICK_JOULES = "yardstick_joules"  # a condition: joules of a yardstick step, read by a gauge just afterwards
-ROUND_NOISE = 0.025  # of a ratio, relative
-PRIOR_STDDEV = 0.3  # how far from 1 the share may be before anything was measured
-LEAST_SHARE = 0.3
+YARDSTICK_JOULES = (
+    "yardstick_joules"  # key of a condition: joules of a yardstick step, read by a gauge right afterwards
+)
+ROUND_NOISE = 0.025  # relative, of a round's ratio
+PRIOR_STDDEV = 0.3  # of the drift share around 1, before anything was measured
+LEAST_DRIFT_SHARE = 0.3
 
 
 class Reference(NamedTuple):
-    """The condition that costs refer to: what a yardstick step costs in it, and which clock guides."""
+    """The condition that costs refer to: a yardstick step's cost in it, and the clock that costs are compared by."""
 
     seconds: float
     joules: float | None = None  # where a counter reads them
@@ -50,22 +51,23 @@ def guide(timing: str) -> str:
 
 
 def reference_of(profile: Profile) -> Reference:
+    """The condition that a profile's costs refer to."""
     return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.protocol))
 
 
 @dataclass(frozen=True)
 class NormalizedCost:
-    """What a step of one network costs in the reference condition: all rounds that measured it, taken together."""
+    """A network's cost of a step in the reference condition, from all rounds that measured it."""
 
     network: Network
     purpose: str
     stage: str
     allocator: str
     rounds: tuple[float, ...]  # the cost in yardstick steps, of each round
-    yardsticks: tuple[float, ...]  # seconds of the yardstick's step beside each round; none of plain loops
+    yardsticks: tuple[float, ...]  # seconds of the yardstick step paired with each round; empty for plain loops
     joules: float
     joules_rounds: tuple[float, ...]  # of each round whose joules a counter read
-    seconds: float  # by the wall
+    seconds: float  # wall time
     busy_seconds: float
     iterations: int
     meter: Meter
@@ -75,14 +77,17 @@ class NormalizedCost:
 
     @property
     def ratio(self) -> float:
+        """The cost in yardstick steps."""
         return median(self.rounds)
 
     @property
     def spread(self) -> float | None:
+        """Relative spread of the rounds; None where there is only one."""
         return relative_spread(self.rounds)
 
     @property
     def joules_spread(self) -> float | None:
+        """Relative spread of the rounds' joules; None where fewer than two were read."""
         return relative_spread(self.joules_rounds)
 
     def scaled(self, factor: float) -> NormalizedCost:
@@ -108,7 +113,7 @@ def runs_of(profile: Profile) -> list[NormalizedCost]:
 
 
 def normalized(observations: Iterable[Observation], reference: Reference) -> tuple[NormalizedCost, ...]:
-    """One cost for each network, purpose, stage and allocator, in order of first sight, without unusable rounds."""
+    """One cost for each network, purpose, stage and allocator, in order of appearance, without unusable rounds."""
     together: dict[tuple[Network, str, str, str], list[Measurement]] = {}
     for o in observations:
         if usable(o.measurement, reference):
@@ -117,7 +122,7 @@ def normalized(observations: Iterable[Observation], reference: Reference) -> tup
 
 
 def usable(measurement: Measurement, reference: Reference) -> bool:
-    """Whether a measurement has a cost: time that went by, and joules that were read or can be computed."""
+    """Whether a measurement has a cost: positive time, and joules that were read or can be computed."""
     m = measurement
     ratio = m.ratio(reference.clock) if m.yardstick else m.wall_seconds
     finite = ratio is not None and math.isfinite(ratio) and ratio > 0 and m.busy_seconds > 0
@@ -142,15 +147,18 @@ def _round(m: Measurement, reference: Reference, purpose: str) -> _Round:
     ratio = m.ratio(reference.clock) or 0.0
     busy = ratio * reference.seconds
     joules, counted, meter = _joules(m, busy, reference)
-    beside = seconds_per_iteration(m.yardstick, reference.clock)
-    return _Round((ratio,), beside, joules, counted, busy * m.wall_seconds / m.busy_seconds, busy, meter)
+    yardstick = seconds_per_iteration(m.yardstick, reference.clock)
+    return _Round((ratio,), yardstick, joules, counted, busy * m.wall_seconds / m.busy_seconds, busy, meter)
 
 
 def _joules(m: Measurement, busy: float, reference: Reference) -> tuple[float, tuple[float, ...], Meter]:
-    """A counter's joules are expressed in those of the yardstick beside them: a lower clock changes both."""
-    read, beside = m.joules, joules_per_iteration(m.yardstick) or m.conditions.get(YARDSTICK_JOULES)
+    """A step's joules, those among them that a counter read, and the meter.
+
+    A counter's joules are expressed in those of the paired yardstick, because a lower clock changes both.
+    """
+    read, paired = m.joules, joules_per_iteration(m.yardstick) or m.conditions.get(YARDSTICK_JOULES)
     if reference.joules and read:
-        joules = read / beside * reference.joules if beside else read  # a gauge's are right as they are
+        joules = read / paired * reference.joules if paired else read  # a gauge's need no conversion
         return joules, (joules,), m.meter
     if reference.joules:
         return busy * reference.joules / reference.seconds, (), timed_only(m.meter)
@@ -158,7 +166,7 @@ def _joules(m: Measurement, busy: float, reference: Reference) -> tuple[float, t
 
 
 def _plain_round(m: Measurement, reference: Reference, purpose: str) -> _Round:
-    """A loop without a yardstick, as fast or slow as the machine just was. Of a user's run each window is a round."""
+    """A loop without a yardstick, at whatever speed the machine had. Each window of a user's run is a round."""
     each = [window.per_iteration(reference.clock) / reference.seconds for window in m.target]
     joules = [(window.joules or 0.0) / window.iterations for window in m.target]
     if purpose != "run":
@@ -190,7 +198,7 @@ def _cost(what: tuple[Network, str, str, str], measurements: list[Measurement], 
 
 
 def timed_only(meter: Meter) -> Meter:
-    """Where joules come from that nobody read: the power of the yardstick."""
+    """The meter of joules that were not read but computed from the power of the yardstick."""
     return replace(meter, measured=False, scope=f"time at the yardstick's power; {meter.scope}", window_seconds=0.0)
 
 
@@ -202,7 +210,7 @@ class DriftShare(NamedTuple):
 
 
 def drift_share_of(costs: Sequence[NormalizedCost]) -> DriftShare:
-    """By least squares within each cost: how its rounds' ratios move with their yardsticks."""
+    """The drift share by least squares within each network: how its rounds' ratios move with their yardsticks."""
     moved, squared = 0.0, (ROUND_NOISE / PRIOR_STDDEV) ** 2
     for c in costs:
         if len(c.rounds) > 1 and len(c.yardsticks) == len(c.rounds):
@@ -210,29 +218,29 @@ def drift_share_of(costs: Sequence[NormalizedCost]) -> DriftShare:
             apart = yardsticks - yardsticks.mean()
             moved += float(apart @ (ratios - ratios.mean()))
             squared += float(apart @ apart)
-    return DriftShare(_possible(1.0 + moved / squared), ROUND_NOISE / math.sqrt(squared))
+    return DriftShare(_clipped(1.0 + moved / squared), ROUND_NOISE / math.sqrt(squared))
 
 
 def corrected(before: DriftShare, conditions: Array, errors: Array, deviations: Array) -> DriftShare:
-    """By least squares over networks: how their relative errors, each so uncertain, move with their log yardsticks."""
+    """The drift share by weighted least squares over networks: how their relative errors move with their conditions."""
     weights = deviations**-2.0
     apart = conditions - np.average(conditions, weights=weights)
-    certainty = before.stddev**-2 + float(np.sum(weights * apart**2))
-    shift = float(np.sum(weights * apart * errors)) / certainty
-    return DriftShare(_possible(before.part + shift), certainty**-0.5)
+    precision = before.stddev**-2 + float(np.sum(weights * apart**2))
+    shift = float(np.sum(weights * apart * errors)) / precision
+    return DriftShare(_clipped(before.part + shift), precision**-0.5)
 
 
 def conditions_of(costs: Sequence[NormalizedCost], reference: Reference) -> Array:
-    """How much more expensive the yardstick was beside each than in the reference, as a logarithm."""
+    """Log of the paired yardstick's cost over its cost in the reference condition, for each cost."""
     return np.array([float(np.mean(np.log(np.array(c.yardsticks) / reference.seconds))) for c in costs])
 
 
-def _possible(part: float) -> float:
-    return float(np.clip(part, LEAST_SHARE, 1.0))
+def _clipped(part: float) -> float:
+    return float(np.clip(part, LEAST_DRIFT_SHARE, 1.0))
 
 
 def to_reference(cost: NormalizedCost, reference: Reference, share: float) -> NormalizedCost:
-    """The same cost, had its rounds been measured with the yardstick at its reference cost."""
+    """The same cost, converted to the reference condition."""
     if len(cost.yardsticks) != len(cost.rounds):
         return cost
     pairs = zip(cost.rounds, cost.yardsticks, strict=True)
@@ -241,7 +249,7 @@ def to_reference(cost: NormalizedCost, reference: Reference, share: float) -> No
     return replace(
         cost,
         rounds=rounds,
-        joules=cost.joules if cost.joules_rounds else cost.joules * scale,  # a counter's are the reference's already
+        joules=cost.joules if cost.joules_rounds else cost.joules * scale,  # a counter's are in the reference already
         seconds=cost.seconds * scale,
         busy_seconds=cost.busy_seconds * scale,
     )

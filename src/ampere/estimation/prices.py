@@ -1,4 +1,19 @@
-"""The mean of the surrogate: every quantity a layer asks for has a price, and prices are never negative."""
+"""Prices, the mean of the surrogate: every quantity of work has a price in seconds, and no price is negative.
+
+    y_i     measured cost of network i, in seconds        Phi_ip  amount of quantity p in network i
+    beta_p  price of quantity p                           beta0_p its prior price, before anything was measured
+    s       how much slower this device is than the one of beta0
+
+    beta = argmin_{beta >= 0}  sum_i ((Phi beta - y)_i / (w y_i))^2  +  sum_p ((beta_p - s beta0_p) / (t s beta0_p))^2
+
+From layers measured in isolation prices can be learnt more closely, weighted by the covariance K of the residuals of
+rough prices (deviations from physics, and noise). s_p then has three values: for overheads, for arithmetic, for memory.
+
+    beta = argmin_{beta >= 0}  (Phi beta - y)^T K^-1 (Phi beta - y)  +  sum_p ((beta_p - s_p beta0_p) / (s_p beta0_p))^2
+
+Where layers were measured in sums, such prices hide layers from each other (docs/decisions/0012), so they keep the
+rough prices.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +23,27 @@ from scipy.optimize import nnls
 
 from .features import COLUMNS, PRIOR_PRICES, Array
 
-# The mean: every quantity a layer asks for has a price, and prices are never negative.
-#
-# y_i     measured cost of network i, in seconds        Phi_ip  how much of quantity p network i asks for
-# beta_p  price of quantity p                           beta0_p its price before anything was measured
-# s       how much slower this device is than the one beta0 speaks of
-#
-# beta = argmin_{beta >= 0}  sum_i ((Phi beta - y)_i / (w y_i))^2  +  sum_p ((beta_p - s beta0_p) / (t s beta0_p))^2
+RELATIVE_ERROR = 0.05  # w: typical relative error of physics alone
+PRICE_FREEDOM = 3.0  # t: how far prices may be from the prior, in multiples of it
+SPEED_FREEDOM = 10.0  # how far the three speeds s_p may be from the one speed s
+LEAST_SPEED = 0.02  # of a speed s_p, relative to s: what seems to cost nothing stays uncertain
+ISOLATED_FREEDOM = 1.0  # how far prices of isolated layers may be from the prior at the three speeds
 
-RELATIVE_ERROR = 0.05  # w: how far physics alone is from the truth, typically
-PRICE_FREEDOM = 3.0  # t: how far prices may stray from the prior, in multiples of it
+STARTING, ARITHMETIC, MEMORY = range(3)
+GROUP_OF_QUANTITY = {"step": STARTING, "launches": STARTING, "tensors": STARTING}
+GROUP_OF_QUANTITY |= dict.fromkeys(
+    ("flops", "half_padded_flops", "padded_flops", "remainders", "remainder_flops"), ARITHMETIC
+)
+SPEED_GROUPS: Array = np.eye(3)[[GROUP_OF_QUANTITY.get(column.split(".")[-1], MEMORY) for column in COLUMNS]]
 
 
 def device_speed(rows: Array, costs: Array) -> float:
-    """s: the median ratio of what was measured to what the prior prices say."""
+    """The speed s: the median ratio of measured costs to costs at the prior prices."""
     return float(np.median(costs / (rows @ PRIOR_PRICES)))
 
 
 def fit_prices(rows: Array, costs: Array, weights: Array | None = None, before: Array = PRIOR_PRICES) -> Array:
+    """The price of each quantity, from the costs of networks; `before` are the prior prices."""
     if len(costs) == 0:
         return before.copy()
     scale = (1.0 if weights is None else np.sqrt(weights)) / (RELATIVE_ERROR * costs)
@@ -33,7 +51,7 @@ def fit_prices(rows: Array, costs: Array, weights: Array | None = None, before: 
 
 
 def near_prior(rows: Array, costs: Array, prior: Array, freedom: float) -> Array:
-    """Least squares, never negative, and near the prior as far as rows do not say otherwise."""
+    """Non-negative least squares, regularized towards the prior prices."""
     used = np.flatnonzero(np.any(rows != 0, axis=0) & (prior > 0))
     ridge = np.eye(len(used)) / freedom
     # Unknowns are prices in units of their prior, so that the problem is well conditioned.
@@ -44,37 +62,16 @@ def near_prior(rows: Array, costs: Array, prior: Array, freedom: float) -> Array
     return prices
 
 
-# Prices learnt from layers measured alone: weighed by what they leave over.
-#
-# y_i     measured cost of layer i                      Phi_ip  how much of quantity p it asks for
-# beta_p  price of quantity p                           beta0_p its price before anything was measured
-# s_p     how much dearer this device is than the one beta0 speaks of: one speed for starting things, one for
-#         arithmetic, one for memory
-# K       covariance of what rough prices leave over: what layers deviate from physics, and noise
-#
-# beta = argmin_{beta >= 0}  (Phi beta - y)^T K^-1 (Phi beta - y)  +  sum_p ((beta_p - s_p beta0_p) / (s_p beta0_p))^2
-#
-# Where layers were measured in sums, such prices hide layers from each other (docs/decisions/0012): rough ones stay.
-
-SPEED_FREEDOM = 10.0  # how far the three speeds may be from the one
-LEAST_SPEED = 0.02  # of the three, against the one: what seems to cost nothing is still doubted
-SETTLED_FREEDOM = 1.0  # how far prices may stray from the three speeds
-
-STARTING, ARITHMETIC, MEMORY = range(3)
-ASKED = {"step": STARTING, "launches": STARTING, "tensors": STARTING}
-ASKED |= dict.fromkeys(("flops", "half_padded_flops", "padded_flops", "remainders", "remainder_flops"), ARITHMETIC)
-SORTS: Array = np.eye(3)[[ASKED.get(column.split(".")[-1], MEMORY) for column in COLUMNS]]  # (columns, speeds)
-
-
-def settled_prices(rows: Array, costs: Array, left_over: Array) -> Array:
-    root = cholesky(left_over, lower=True)
+def isolated_prices(rows: Array, costs: Array, residual_covariance: Array) -> Array:
+    """The price of each quantity, from the costs of isolated layers and the covariance K of their residuals."""
+    root = cholesky(residual_covariance, lower=True)
     whitened = solve_triangular(root, np.column_stack([rows, costs]), lower=True, check_finite=False)
-    return near_prior(whitened[:, :-1], whitened[:, -1], _speeds(rows, costs) * PRIOR_PRICES, SETTLED_FREEDOM)
+    return near_prior(whitened[:, :-1], whitened[:, -1], _speeds(rows, costs) * PRIOR_PRICES, ISOLATED_FREEDOM)
 
 
 def _speeds(rows: Array, costs: Array) -> Array:
-    """s_p, of every quantity: the three that tell relative errors best."""
+    """The speed s_p of every quantity: the three speeds with the least relative error."""
     one = device_speed(rows, costs)
-    asked = (rows * PRIOR_PRICES) @ SORTS * (one / (RELATIVE_ERROR * costs))[:, None]
-    against = near_prior(asked, np.full(len(costs), 1 / RELATIVE_ERROR), np.ones(3), SPEED_FREEDOM)
-    return np.asarray(one * (SORTS @ np.maximum(against, LEAST_SPEED)))
+    by_group = (rows * PRIOR_PRICES) @ SPEED_GROUPS * (one / (RELATIVE_ERROR * costs))[:, None]
+    relative = near_prior(by_group, np.full(len(costs), 1 / RELATIVE_ERROR), np.ones(3), SPEED_FREEDOM)
+    return np.asarray(one * (SPEED_GROUPS @ np.maximum(relative, LEAST_SPEED)))

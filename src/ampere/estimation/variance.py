@@ -1,4 +1,4 @@
-"""What an estimate's variance is made of: cov(part, total) of every part, which sum to the variance of the total."""
+"""Where an estimate's variance comes from: cov(part, total) of every part; they sum to the variance of the total."""
 
 from __future__ import annotations
 
@@ -15,42 +15,45 @@ from .gaussian_process import kernel
 
 
 @dataclass(frozen=True)
-class Doubts:
-    """Shares of the variance; they sum to 1. A part that balances others may have a negative one."""
+class VarianceShares:
+    """Shares of the variance, which sum to 1. The share of a part that balances others may be negative."""
 
     variance: float  # of the total, in seconds squared, before it is calibrated
     layers: dict[Layer, float]  # all runs of a distinct layer together
     whole: float  # how the network as a whole deviates from its layers
-    step: float  # what a step costs besides
-    measuring: float  # noise of the measurement that would show it
+    step: float  # fixed cost of a step, outside its layers
+    measuring: float  # noise of a measurement that checks the estimate
 
 
-def doubts(model: Additive, network: Network, system: bool) -> Doubts:
+def variance_shares(model: Additive, network: Network, system: bool) -> VarianceShares:
+    """The share of each layer, the whole, the step and the noise in the variance of an estimate."""
     features = network_features(network, model.hyper.vector_width)
-    known = [model.known(layer) for layer in features.layers]
-    # as_a_whole gives the step's part together with the whole's.
-    _, besides, own = model.as_a_whole(features, system)
-    total = besides + sum((c * k.whitened for c, k in zip(features.counts, known, strict=True)), np.zeros_like(besides))
-    prices = model.doubt**2 * features.row
+    posteriors = [model.posterior_of(layer) for layer in features.layers]
+    # whole_deviation returns the whole's and the step's covariances as one vector.
+    _, whole_and_step, own = model.whole_deviation(features, system)
+    total = whole_and_step + sum(
+        (c * p.whitened for c, p in zip(features.counts, posteriors, strict=True)), np.zeros_like(whole_and_step)
+    )
+    prices = model.price_stddev**2 * features.row
     residuals, layers = _residuals(model, features), {}
-    for layer, count, layer_known, residual in zip(features.layers, features.counts, known, residuals, strict=True):
+    for layer, count, posterior, residual in zip(features.layers, features.counts, posteriors, residuals, strict=True):
         prior = float(layer_row(layer, model.hyper.vector_width) @ prices + residual)
-        layers[layer] = float(count) * (prior - float(layer_known.whitened @ total))
+        layers[layer] = float(count) * (prior - float(posterior.whitened @ total))
     step = float(STEP @ prices) - float(model.step.whitened @ total)
-    whole = own - float((besides - model.step.whitened) @ total)
-    noise = float(model.measuring(model.answer(network, system).seconds))
+    whole = own - float((whole_and_step - model.step.whitened) @ total)
+    noise = float(model.measurement_variance(model.answer(network, system).seconds))
     sum_ = sum(layers.values()) + step + whole + noise
-    return Doubts(sum_, {k: v / sum_ for k, v in layers.items()}, whole / sum_, step / sum_, noise / sum_)
+    return VarianceShares(sum_, {k: v / sum_ for k, v in layers.items()}, whole / sum_, step / sum_, noise / sum_)
 
 
 def _residuals(model: Additive, features: NetworkFeatures) -> Array:
-    """Prior covariance of each layer's residual with those of all layers of its kind."""
-    known = [model.known(layer) for layer in features.layers]
+    """Prior covariance of each layer's residual with the summed residuals of all layers of its kind."""
+    posteriors = [model.posterior_of(layer) for layer in features.layers]
     kinds = np.array([group(layer) for layer in features.layers])
-    physics, found = np.array([k.physics for k in known]), np.zeros(len(known))
+    physics, found = np.array([p.physics for p in posteriors]), np.zeros(len(posteriors))
     for kind in set(kinds):
         alike = np.flatnonzero(kinds == kind)
-        positions = np.array([known[i].scaled_position for i in alike])
+        positions = np.array([posteriors[i].scaled_position for i in alike])
         near = kernel(positions, positions, model.hyper.own)
         found[alike] = model.hyper.residual_of(kind) ** 2 * physics[alike] * (near @ (features.counts * physics)[alike])
     return found

@@ -1,7 +1,7 @@
-"""A meter's log, exported after the run, attached to the profile that was made meanwhile.
+"""Attaching: the log of a meter, exported after a run, gives the profile of that run its joules.
 
 profile: windows by the device's clock  \
-                                         patterns found -> joules of every window -> measured joules, learnt anew
+                                         patterns found -> joules of every window -> a new fit of measured joules
 log: rows by the meter's clock          /
 """
 
@@ -25,24 +25,29 @@ from ampere.storage.profile import Profile
 
 from .loop import joules_learnt
 
-LEAST_COVERED = 0.5  # of the blocks: below, a profile would be mostly guessed
-MUCH_SLOWER = 1.5  # rows further apart than windows were made for
+LEAST_COVERED = 0.5  # of the blocks: with less a profile would be mostly modelled
+MUCH_SLOWER = 1.5  # ratio of the log's interval to the one that windows were made for
 ADDITIVE = "additive"
 
 
 @dataclass(frozen=True)
 class Attached:
+    """A profile with measured joules, and how well the log fits it."""
+
     profile: Profile
     alignment: Alignment
     rows: int
-    covered: int  # blocks whose windows the log has
+    covered: int  # blocks whose windows the log covers
     blocks: int
 
 
 def attach(spec: LogSpec, path: Path, again: bool = False) -> Attached:
-    """Rewrites the profile, with joules that were measured; it is left as it is where anything is refused."""
+    """Writes the log's joules into the profile at `path`. On any error the profile stays as it is.
+
+    `again` allows to replace a log that was attached before.
+    """
     if not spec.path.is_file():
-        raise MeterError(f"{spec.path} is not there: export the meter's recording, and name that file")
+        raise MeterError(f"{spec.path} does not exist: export the meter's recording and pass that file")
     with Journal(_journal_of(path)):
         profile = Profile.load(path)
         _check(profile, path, again)
@@ -51,7 +56,7 @@ def attach(spec: LogSpec, path: Path, again: bool = False) -> Attached:
         every = [o.measurement for o in profile.observations if deferred(o.measurement)]
         patterns = sorted(m.pattern for m in every if m.pattern)
         if not patterns:
-            raise ProfileError(f"{path} has no pattern to look for: profile again with --meter {DEFERRED}")
+            raise ProfileError(f"{path} has no pattern to find in a log: profile again with --meter {DEFERRED}")
         _check_rows(log, profile)
         alignment = aligned(log, patterns)
         covered = sum(_covered(log, alignment, m) for m in every)
@@ -61,41 +66,42 @@ def attach(spec: LogSpec, path: Path, again: bool = False) -> Attached:
             )
         measured = _measured(profile, log, alignment, watts_at_rest(log, alignment, patterns))
         measured.save(path)
-    journal_path(path).unlink(missing_ok=True)  # it has modelled joules; the next run begins one from the profile
+    # The journal's joules are modelled. The next run starts a new one from the profile.
+    journal_path(path).unlink(missing_ok=True)
     return Attached(measured, alignment, rows, covered, len(every))
 
 
 def _journal_of(path: Path) -> Path:
-    """Held meanwhile, so that nobody extends the profile; not made beside a file that is not there."""
+    """The journal to lock, so that no other run extends the profile. It is not created for a missing profile."""
     if not path.exists():
-        Profile.load(path)  # says so, and what it may be called
+        Profile.load(path)  # raises, and suggests similar names
     return journal_path(path)
 
 
 def _check(profile: Profile, path: Path, again: bool) -> None:
     if not any(deferred(o.measurement) for o in profile.observations):
-        raise ProfileError(f"{path} was not made for a log that comes later: profile with --meter {DEFERRED}")
+        raise ProfileError(f"{path} was not made for a log that is attached later: profile with --meter {DEFERRED}")
     if profile.meter.name != DEFERRED and not again:
-        raise ProfileError(f"{path} has its log already ({profile.meter.scope}): insist with --again")
+        raise ProfileError(f"{path} has its log already ({profile.meter.scope}): replace it with --again")
 
 
 def _check_rows(log: Log, profile: Profile) -> None:
     made_for = profile.meter.update_seconds
     if log.interval is None or log.interval > MUCH_SLOWER * made_for:
-        told = "too few rows" if log.interval is None else f"a row every {log.interval:.3g} s"
+        found = "too few rows" if log.interval is None else f"a row every {log.interval:.3g} s"
         raise MeterError(
-            f"{log.spec.path} has {told}, and the profile was made for one every {made_for:.3g} s: export all of them, "
+            f"{log.spec.path} has {found}, but the profile was made for one every {made_for:.3g} s: export all rows, "
             f"or profile again with --meter {meter_for(log.interval or made_for)}"
         )
 
 
 def deferred(measurement: Measurement) -> bool:
-    """Whether its windows say when they were, for a log that is read later."""
+    """Whether its windows have start times, for a log that is read later."""
     return any(window.began is not None for window in measurement.target)
 
 
 def _covered(log: Log, clocks: Alignment, m: Measurement) -> bool:
-    """Whether the log has rows for all of its windows."""
+    """Whether the log has rows for all windows of a measurement."""
     spans = [span(window) for window in (*m.target, *m.yardstick)]
     return all(log.covers(clocks.in_log(began), clocks.in_log(ended)) for began, ended in spans)
 
@@ -107,10 +113,11 @@ def _meter(log: Log, profile: Profile) -> Meter:
 
 
 def _measured(profile: Profile, log: Log, clocks: Alignment, watts_idle: float | None) -> Profile:
+    """The profile with the log's joules, fitted to them."""
     meter = _meter(log, profile)
     observations = tuple(replace(o, measurement=_read(o.measurement, log, clocks, meter)) for o in profile.observations)
-    beside = [joules_per_iteration(o.measurement.yardstick) for o in observations]
-    watts = [j / seconds_per_iteration(o.measurement.yardstick) for j, o in zip(beside, observations, strict=True) if j]
+    paired = [joules_per_iteration(o.measurement.yardstick) for o in observations]
+    watts = [j / seconds_per_iteration(o.measurement.yardstick) for j, o in zip(paired, observations, strict=True) if j]
     read = replace(
         profile,
         meter=meter,
@@ -124,7 +131,7 @@ def _measured(profile: Profile, log: Log, clocks: Alignment, watts_idle: float |
 
 
 def _read(m: Measurement, log: Log, clocks: Alignment, meter: Meter) -> Measurement:
-    """With the joules that the log has of its windows; without any where the log does not cover them."""
+    """A measurement with the log's joules; with none where the log does not cover its windows."""
     if not deferred(m) or not _covered(log, clocks, m):
         return replace(m, target=_at(None, m.target), yardstick=_at(None, m.yardstick), meter=meter)
     target, yardstick = (busy_watts(log, clocks, windows) for windows in (m.target, m.yardstick))
@@ -132,4 +139,5 @@ def _read(m: Measurement, log: Log, clocks: Alignment, meter: Meter) -> Measurem
 
 
 def _at(watts: float | None, windows: tuple[Window, ...]) -> tuple[Window, ...]:
+    """Windows with the joules of this power."""
     return tuple(w._replace(joules=None if watts is None else watts * w.busy_seconds) for w in windows)

@@ -1,4 +1,4 @@
-"""One thing that could be trained and measured: what the surrogate sees, and what the worker builds."""
+"""Experiments: networks that can be trained and measured, as the surrogate sees them and as the worker builds them."""
 
 from __future__ import annotations
 
@@ -11,25 +11,30 @@ from ampere.core import KINDS, Layer, Measurement, Network
 from ampere.core.network import with_loss
 from ampere.storage.profile import Observation
 
-Workload = Mapping[str, Any]  # how the worker builds it: from layers, or with a factory
+Workload = Mapping[str, Any]  # how the worker builds a network: from layers, or with a factory
 
 
 @dataclass(frozen=True)
 class Experiment:
+    """A network to train and measure once."""
+
     network: Network
     workload: Workload
     purpose: str  # layer, variant, network, opaque, stage, kernel
     allocator: str = "tuned"
-    stage: str = "step"  # what of it is timed
+    stage: str = "step"  # the part of a step that is timed
 
     @property
     def system(self) -> bool:
+        """Whether it is trained with the system's allocator."""
         return self.allocator == "system"
 
     def observed(self, measurement: Measurement) -> Observation:
+        """The observation of this experiment with this measurement."""
         return Observation(self.network, measurement, self.purpose, self.stage)
 
     def under(self, allocator: str) -> Experiment:
+        """The same experiment with another allocator."""
         return replace(self, allocator=allocator)
 
 
@@ -41,7 +46,7 @@ def of_layers(layers: Sequence[Layer], batch: int) -> Experiment:
 
 
 def slices(network: Network, rng: Random, count: int) -> list[Experiment]:
-    """One, two or three layers in a row, as the paper's variants have them."""
+    """Random variants: one, two or three consecutive layers of a network, at most `count` of them."""
     found = []
     for _ in range(count):
         length = rng.choice((1, 1, 2, 3))

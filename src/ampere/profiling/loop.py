@@ -1,6 +1,6 @@
-"""The profiling loop.
+"""The profiling loop of the additive method.
 
-sample networks -> plan (what teaches most a second) -> train in shuffled rounds -> journal -> refit
+sample networks -> plan (most informative per second) -> train in shuffled rounds -> journal -> refit
       ^                                                                                      |
       +--------------------- until the target error or the time budget <---------------------+
 """
@@ -28,36 +28,34 @@ from ampere.storage.profile import Observation
 
 from .experiment import Experiment, slices
 from .observing import block_seconds
-from .planner import FAMILY, Compiling, Manner, expected_error, manner_of, plan
+from .planner import FAMILY, Compiling, TimeAllocation, expected_error, plan, time_allocation
 
-LAST_EVALUATIONS = 60
 FEWEST = 8  # measurements, up to which hyperparameters are left as they are
+REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60  # in a search of hyperparameters: between batches, and at the end
+ROUNDS = 2
+BATCHES, BATCHES_TO_TARGET = 4, 12  # batches of a run; more where it may end early
+PLANNED_FROM = 32  # networks: the planner chooses from the latest ones
+TARGETS = 6
+COMPILED_FIRST = 2  # experiments, before compile times are known
+LEAST_BATCH = 0.02  # of the budget: a smaller batch is not worth planning
+LAST_FIT_SHARE = 0.03  # of the budget, for the last fit
+FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 
 
 def joules_learnt(costs: Sequence[NormalizedCost], time: Hyperparameters, seconds: float = float("inf")) -> Additive:
-    """Fitted to joules, from the hyperparameters of `time`; the search may take about so many `seconds`."""
+    """The model of joules, searched from the hyperparameters of `time` in about `seconds` at most."""
     data = joules_data_of(costs)
     model = learn(data, time, LAST_EVALUATIONS if len(data) > FEWEST else 0, seconds)
     return calibrated(model, whole_networks(costs))
 
 
 def whole_networks(costs: Sequence[NormalizedCost]) -> Array:
+    """For each cost, whether it is that of a whole network."""
     return np.array([c.purpose == "network" for c in costs], dtype=bool)
 
 
-ROUNDS = 2
-BATCHES, BATCHES_TO_TARGET = 4, 12  # how often a run stops to think; more often when it may end early
-PLANNED_FROM = 32  # networks: the latest ones are what the planner chooses from
-TARGETS = 6
-COMPILED_FIRST = 2  # so that it is seen how long compiling takes
-LEAST_BATCH = 0.02  # of the budget: less is not worth stopping to think for
-LAST_FIT_SHARE = 0.03
-FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
-REFIT_EVALUATIONS = 25
-
-
 class Profiling:
-    """One run."""
+    """One profiling run of the additive method."""
 
     def __init__(
         self,
@@ -75,11 +73,14 @@ class Profiling:
         self._too_large = float("inf")
         self._compiling = Compiling(context.compiles)
         self._thinking = self._fitting = 0.0
-        self._patience, self._manner = float("inf"), FAMILY
+        self._patience, self._time_allocation = float("inf"), FAMILY
         self._model = self._fit(hyper, 0)
 
     def run(self, goal: Goal, began: float, on_progress: Callable[[Progress], None]) -> Collected:
-        """`began` is when the context's clock started: starting the device counts."""
+        """Trains experiments until the goal is reached, and returns the observations and the fitted models.
+
+        `began` is when the run started by the context's clock; the time to start the device counts.
+        """
         self._patience = FITTING_SHARE * goal.seconds if self._context.clock is time.monotonic else float("inf")
         for batch in range(2 * BATCHES_TO_TARGET):
             elapsed = self._context.clock() - began
@@ -89,19 +90,21 @@ class Profiling:
                 break
             if batch:
                 self._model = self._fit(self._model.hyper, REFIT_EVALUATIONS)
-            chosen, error = self._think(goal, min(left, goal.seconds / (BATCHES_TO_TARGET if goal.target else BATCHES)))
+            batch_seconds = goal.seconds / (BATCHES_TO_TARGET if goal.target else BATCHES)
+            chosen, error = self._choose(goal, min(left, batch_seconds))
             if error < goal.target and batch > 1:
                 break
             if not chosen:
-                break  # all that was recorded was replayed, or no network more can be compiled in time
+                break  # the whole recording was replayed, or no other network can be compiled in time
             report = Progress(elapsed, goal.seconds, len(self._seen), error, "")
             self._train(chosen, began + training_ends, report, on_progress, began)
         self._model = self._calibrated(self._fit(self._model.hyper, LAST_EVALUATIONS))
         return self.outcome()
 
     def outcome(self) -> Collected:
+        """The observations so far, and the models fitted to them."""
         joules = self._learn_joules() if counted(self._costs()) else None
-        self._choose_targets()  # a run that was out of time at once has none yet
+        self._choose_targets()  # a run that was out of time at once has none
         error = expected_error(joules or self._model, self._targets)
         return Collected(tuple(self._seen), error, self._thinking, tuple(self._refused), self._model, joules)
 
@@ -109,11 +112,11 @@ class Profiling:
         return normalized(self._seen, self._context.reference)
 
     def _ending_seconds(self, goal: Goal) -> float:
-        """What the last fit will take, told by the latest: it is more thorough, and calibrated."""
+        """Seconds to keep for the last fit: twice the latest one, because it is more thorough and calibrated."""
         return LAST_FIT_SHARE * goal.seconds + (2 * self._fitting if self._context.clock is time.monotonic else 0.0)
 
     def _learn_joules(self) -> Additive:
-        """Time guides the search, as in the paper; joules are learnt from what it found."""
+        """The model of joules. Its search starts from the model of time, which guides profiling as in the paper."""
         started = time.monotonic()
         model = joules_learnt(self._costs(), self._model.hyper, self._patience)
         self._thinking += time.monotonic() - started
@@ -122,7 +125,7 @@ class Profiling:
     def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
         started = time.monotonic()
         data = data_of(self._costs(), self._context.reference)
-        model = learn(data, hyper, evaluations if len(data) > 8 else 0, self._patience)
+        model = learn(data, hyper, evaluations if len(data) > FEWEST else 0, self._patience)
         self._fitting = time.monotonic() - started
         self._thinking += self._fitting
         return model
@@ -133,20 +136,21 @@ class Profiling:
         self._thinking += time.monotonic() - started
         return model
 
-    def _think(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
+    def _choose(self, goal: Goal, seconds: float) -> tuple[list[Experiment], float]:
+        """The experiments of the next batch, and the error expected before it."""
         started = time.monotonic()
-        self._manner = self._manner_now(goal)
-        self._sample(self._context.clock() + self._manner.sampling * goal.seconds)
-        pieces = [p for whole in self._pool[-self._manner.networks :] for p in slices(whole.network, self._rng, 1)]
-        drawn, used = self._drawn(self._pool, self._manner.drawn * seconds)
+        share = self._time_allocation = self._current_time_allocation(goal)
+        self._sample(self._context.clock() + share.sampling * goal.seconds)
+        pieces = [p for whole in self._pool[-share.networks :] for p in slices(whole.network, self._rng, 1)]
+        drawn, used = self._drawn(self._pool, share.drawn * seconds)
         if "system" in self._context.trainers:
-            told, spent = self._drawn([e.under("system") for e in self._pool], self._manner.plain * seconds)
-            drawn, used = [*drawn, *told], used + spent
-        if self._manner.pieces:
-            told, spent = self._drawn(pieces, self._manner.pieces * seconds)
-            drawn, used = [*drawn, *told], used + spent
-        drawn += [] if self._manner.plans else [e for e in self._source.opaque() if not self._compiling.knows(e)]
-        if self._manner.plans or not (drawn or self._seen):
+            more, spent = self._drawn([e.under("system") for e in self._pool], share.plain * seconds)
+            drawn, used = [*drawn, *more], used + spent
+        if share.pieces:
+            more, spent = self._drawn(pieces, share.pieces * seconds)
+            drawn, used = [*drawn, *more], used + spent
+        drawn += [] if share.plans else [e for e in self._source.opaque() if not self._compiling.is_compiled(e)]
+        if share.plans or not (drawn or self._seen):
             planned = plan(self._model, self._candidates(), self._targets, self._seconds_of, _noise_of, seconds - used)
             chosen, error = [*drawn, *(e for e in planned.chosen if e not in drawn)], planned.expected_error
         else:
@@ -154,18 +158,21 @@ class Profiling:
         self._thinking += time.monotonic() - started
         return chosen[: None if self._compiling.informed else COMPILED_FIRST], error
 
-    def _manner_now(self, goal: Goal) -> Manner:
+    def _current_time_allocation(self, goal: Goal) -> TimeAllocation:
         compiling = self._compiling.seconds_of_new(self._source.original()) if self._context.compiles else None
-        return manner_of(goal.seconds, self._context.window_seconds, compiling)
+        return time_allocation(goal.seconds, self._context.window_seconds, compiling)
 
     def _drawn(self, pool: list[Experiment], seconds: float) -> tuple[list[Experiment], float]:
-        """Whole networks as they come, dear ones too: the planner trusts the model, these put it to the test."""
+        """Random experiments that fit the seconds, expensive ones too, and their seconds.
+
+        The planner trusts the model; these test it.
+        """
         drawn: list[Experiment] = []
         used = 0.0
         steps = BatchTotals(self._model, bool(pool) and pool[0].system)([whole.network for whole in pool])
         for whole, step in zip(reversed(pool), reversed(steps), strict=True):
             cost = self._seconds_of(whole, float(step))
-            fits = used + cost <= seconds and _size(whole) < self._too_large and not self._compiling.knows(whole)
+            fits = used + cost <= seconds and _size(whole) < self._too_large and not self._compiling.is_compiled(whole)
             if fits and all(whole is not other for other in drawn) and self._context.offers(whole):
                 drawn.append(whole)
                 used += cost
@@ -182,13 +189,13 @@ class Profiling:
     def _sample(self, until: float) -> None:
         self._choose_targets()
         fresh = 0
-        while fresh < self._manner.networks and (fresh < 2 or self._context.clock() < until):
+        while fresh < self._time_allocation.networks and (fresh < 2 or self._context.clock() < until):
             self._pool.append(self._source.sample(self._rng))
             fresh += 1
 
     def _candidates(self) -> list[Experiment]:
         found = self._source.opaque()
-        # A second worker would compile all of it once more: what is drawn is enough for it.
+        # The system allocator's worker would compile everything again: the random networks are enough for it.
         allocators = ("tuned",) if self._context.compiles else tuple(self._context.trainers)
         for whole in self._pool[-PLANNED_FROM:]:
             found += [whole.under(allocator) for allocator in allocators]
@@ -196,7 +203,7 @@ class Profiling:
         return [e for e in found if _size(e) < self._too_large and self._context.offers(e)]
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
-        window, rounds = self._context.window_seconds, 1 if experiment.system else 1 + self._manner.repeated
+        window, rounds = self._context.window_seconds, 1 if experiment.system else 1 + self._time_allocation.repeated
         trained = rounds * block_seconds(experiment.allocator, step_seconds, self._yardstick, window)
         return trained + self._compiling.seconds(experiment)
 
@@ -210,7 +217,7 @@ class Profiling:
     ) -> None:
         for number in range(ROUNDS):
             self._rng.shuffle(chosen)
-            for experiment in self._once_more(chosen) if number else sorted(chosen, key=lambda e: e.system):
+            for experiment in self._repeated(chosen) if number else sorted(chosen, key=lambda e: e.system):
                 now = self._context.clock()
                 if now > deadline:
                     return
@@ -219,10 +226,10 @@ class Profiling:
                 on_progress(replace(report, experiments=len(self._seen), doing=doing, **now_at))
                 self._observe(experiment, chosen)
 
-    def _once_more(self, chosen: list[Experiment]) -> list[Experiment]:
-        """Not under the system's allocator: there networks differ more from each other than rounds do."""
-        quiet = [e for e in chosen if not e.system]
-        return quiet[: round(self._manner.repeated * len(quiet))]
+    def _repeated(self, chosen: list[Experiment]) -> list[Experiment]:
+        """Experiments to train again. With the system's allocator networks differ more than rounds: none of those."""
+        tuned = [e for e in chosen if not e.system]
+        return tuned[: round(self._time_allocation.repeated * len(tuned))]
 
     def _observe(self, experiment: Experiment, chosen: list[Experiment]) -> None:
         guess = self._model.answer(experiment.network, experiment.system).seconds

@@ -1,4 +1,4 @@
-"""How a block is asked for, and how long it will take."""
+"""Requests for blocks of training steps, and how long a block will take."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .experiment import Experiment
 if TYPE_CHECKING:
     from .strategies.strategy import Trainer
 
-# A quiet block pairs every step with the yardstick; a plain one is a loop as a user writes it, from a fresh start.
+# A quiet block pairs every step with the yardstick; a plain one is a user's ordinary loop in a fresh process.
 QUIET = {"pairing": "step", "isolation": "inline"}
 PLAIN = {"pairing": "window", "isolation": "fork"}
 QUIET_SECONDS, PLAIN_SECONDS = 0.04, 0.08
@@ -22,21 +22,21 @@ BUILD_SECONDS = {"tuned": 0.012, "system": 0.06}
 
 
 def iterations_of(allocator: str, step_seconds: float) -> tuple[int, int]:
-    """How many steps to measure and how many to warm up: short blocks, since blocks differ more than steps."""
+    """The number of steps to measure and to warm up. Blocks are short, because blocks differ more than steps."""
     if allocator == "system":
         return max(8, min(24, round(PLAIN_SECONDS / step_seconds))), 3
     return max(4, min(8, round(QUIET_SECONDS / step_seconds))), 2
 
 
 def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float, window_seconds: float = 0.0) -> float:
-    """What a block costs, so that the planner can weigh it; a slow counter needs its windows, of both."""
+    """How long a block takes. A slow counter needs a window for the network and one for the yardstick."""
     iterations, warmup = iterations_of(allocator, step_seconds)
     pairs = iterations
     if allocator == "system":
         plan = plan_windows(iterations, step_seconds)
         pairs = (len(plan.targets) + 1) * (plan.settling + plan.yardsticks)
-    trained, beside = (iterations + warmup) * step_seconds, (pairs + warmup) * yardstick_seconds
-    return BUILD_SECONDS[allocator] + max(trained, window_seconds) + max(beside, window_seconds)
+    target, yardstick = (iterations + warmup) * step_seconds, (pairs + warmup) * yardstick_seconds
+    return BUILD_SECONDS[allocator] + max(target, window_seconds) + max(yardstick, window_seconds)
 
 
 def request(
@@ -48,8 +48,10 @@ def request(
     count: bool = True,
     power: bool = False,
 ) -> dict[str, Any]:
-    """`thorough` is for what is held against estimates: blocks twice as long. A loop by the clock trains
-    twice as many steps, which takes as long as steps with a yardstick beside each.
+    """The arguments of a worker's `block` for an experiment.
+
+    `thorough` blocks are twice as long; they check estimates. A plain loop trains twice as many steps, which takes
+    as long as steps that are paired with the yardstick.
     """
     iterations, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
     how: dict[str, Any] = dict(PLAIN if experiment.system else QUIET)
@@ -67,6 +69,9 @@ def request(
 def one_round(
     experiment: Experiment, device: Trainer, profile: Profile, step_seconds: float, thorough: bool = True
 ) -> list[Observation]:
-    """`step_seconds` is a guess. Nothing where the block has no usable figure."""
+    """Trains one block and returns its observation, or nothing if the measurement is unusable.
+
+    `step_seconds` is a guess.
+    """
     found = device.block(**request(experiment, profile.setup, step_seconds, thorough))
     return [experiment.observed(found)] if usable(found, reference_of(profile)) else []

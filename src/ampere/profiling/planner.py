@@ -1,4 +1,9 @@
-"""What to train next: what reduces the uncertainty about the user's networks most, for a second of measuring."""
+"""What to train next: the experiments that reduce the uncertainty of the user's networks most per second.
+
+TimeAllocation   how a run divides its time between whole networks, pieces of them and repeats
+Compiling        what compiling will take, with runtimes that compile every new shape
+plan             the experiments of the next batch
+"""
 
 from __future__ import annotations
 
@@ -14,92 +19,92 @@ from ampere.storage.profile import Observation
 
 from .experiment import Experiment
 
-# How a profiling run spends its time: on whole networks, on pieces of them, on repeats.
-
-
-class Manner(NamedTuple):
-    repeated: float  # share of what is trained that is trained twice
-    drawn: float  # share of a batch for whole networks as they come, instead of planned experiments
-    networks: int  # sampled before each batch, at most
-    sampling: float  # share of the budget that this may take, each time
-    plain: float = 0.0  # share of a batch for some of them as a user's own loop would train them
-    pieces: float = 0.0  # share of a batch for pieces of these networks, so that their layers are told apart
-    plans: bool = True  # else all is drawn
-
-
-# One more network teaches more than one more round; only as many repeats are needed as tell the noise. In a whole
-# space networks differ more, so that there are hardly enough of them.
-FAMILY = Manner(repeated=0.25, drawn=0.5, networks=32, sampling=0.012, plain=0.2)
-SPACE = Manner(repeated=0.1, drawn=0.7, networks=200, sampling=0.01, plain=0.1)
+OVERHEAD_LAYERS = 0.3  # compiled with every network (the loss, the program itself), in layers
+FIRST_GUESS = 0.25  # seconds to compile a layer, before any was compiled
 SPACE_FROM_SECONDS = 40.0
-# A slow counter makes every block dear, so hardly anything is trained twice.
-FEW_BLOCKS = Manner(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
-# Compiling makes every new shape dear and every further round cheap. A piece compiled by itself is not what it is in
-# a network: pieces serve only where so few whole networks could be compiled that nothing could be told from them.
-# A planner would spend its time on what is compiled already, which is cheap and teaches little.
-COMPILED = Manner(repeated=1.0, drawn=0.85, networks=32, sampling=0.01, plain=0.15, plans=False)
-COMPILED_DEARLY = Manner(repeated=1.0, drawn=0.6, networks=16, sampling=0.01, plain=0.1, pieces=0.2)
-ENOUGH_NETWORKS = 6
+ENOUGH_NETWORKS = 6  # compiled whole networks, from which layers can be separated without pieces
 
 
-def manner_of(seconds: float, window_seconds: float, compile_seconds: float | None = None) -> Manner:
-    """`compile_seconds` are those of a whole network; None where nothing is compiled."""
+class TimeAllocation(NamedTuple):
+    """How a profiling run divides its time."""
+
+    repeated: float  # share of experiments that are trained twice
+    drawn: float  # share of a batch for random whole networks, instead of planned experiments
+    networks: int  # sampled before each batch, at most
+    sampling: float  # share of the budget that sampling them may take, each time
+    plain: float = 0.0  # share of a batch for random networks trained with the system's allocator, as users do
+    pieces: float = 0.0  # share of a batch for pieces of these networks, which separate their layers
+    plans: bool = True  # whether the rest of a batch is planned
+
+
+# A new network is more informative than a repeat; repeats only have to show the noise. The networks of a whole space
+# differ more, so more of them are needed.
+FAMILY = TimeAllocation(repeated=0.25, drawn=0.5, networks=32, sampling=0.012, plain=0.2)
+SPACE = TimeAllocation(repeated=0.1, drawn=0.7, networks=200, sampling=0.01, plain=0.1)
+# A slow counter makes every block expensive, so little is trained twice.
+FEW_BLOCKS = TimeAllocation(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
+# Compiling makes every new shape expensive and every further round cheap. A piece that is compiled alone differs from
+# the same piece in a network, so pieces are used only where too few whole networks can be compiled. A planner would
+# choose what is compiled already, which is cheap and not informative.
+COMPILED = TimeAllocation(repeated=1.0, drawn=0.85, networks=32, sampling=0.01, plain=0.15, plans=False)
+COMPILED_SLOWLY = TimeAllocation(repeated=1.0, drawn=0.6, networks=16, sampling=0.01, plain=0.1, pieces=0.2)
+
+
+def time_allocation(seconds: float, window_seconds: float, compile_seconds: float | None = None) -> TimeAllocation:
+    """The time allocation of a run. `compile_seconds` is the time to compile a whole network, or None."""
     if window_seconds:
         return FEW_BLOCKS
     if compile_seconds is not None:
-        return COMPILED if ENOUGH_NETWORKS * compile_seconds < seconds else COMPILED_DEARLY
+        return COMPILED if ENOUGH_NETWORKS * compile_seconds < seconds else COMPILED_SLOWLY
     return FAMILY if seconds < SPACE_FROM_SECONDS else SPACE
 
 
-# What compiling will take, so that the planner can weigh it: a new shape is dear, one that is compiled is free.
-
-LAYERS_BESIDES = 0.3  # what is compiled with every network, told in layers: the loss, and the program itself
-FIRST_GUESS = 0.25  # seconds a layer
-
-
 class Compiling:
+    """Compile times, learnt from observations: a new shape takes time, a compiled one takes none."""
+
     def __init__(self, compiles: bool) -> None:
         self._compiles = compiles
         self._seconds = self._layers = 0.0
-        self._known: set[tuple[object, ...]] = set()
+        self._compiled: set[tuple[object, ...]] = set()
 
     @property
     def spent(self) -> float:
-        """Seconds, in all."""
+        """Seconds spent on compiling so far."""
         return self._seconds
 
     @property
     def informed(self) -> bool:
-        """Whether it is more than a guess what compiling takes."""
+        """Whether compile times were observed, or nothing has to be compiled."""
         return not self._compiles or self._seconds > 0
 
     def learn(self, seen: Observation) -> None:
-        self._known.add((seen.network, seen.measurement.allocator))
+        """Adds what an observation shows."""
+        self._compiled.add((seen.network, seen.measurement.allocator))
         seconds = seen.measurement.compile_seconds
         if seconds:
             self._seconds += seconds
-            self._layers += len(seen.network.layers) + LAYERS_BESIDES
+            self._layers += len(seen.network.layers) + OVERHEAD_LAYERS
 
     def seconds(self, experiment: Experiment) -> float:
-        """Of a block of it, from now on."""
-        return 0.0 if not self._compiles or self.knows(experiment) else self.seconds_of_new(experiment)
+        """Seconds of compiling that the experiment's next block will need."""
+        return 0.0 if not self._compiles or self.is_compiled(experiment) else self.seconds_of_new(experiment)
 
-    def knows(self, experiment: Experiment) -> bool:
-        """Whether it is compiled already."""
-        return self._compiles and (experiment.network, experiment.allocator) in self._known
+    def is_compiled(self, experiment: Experiment) -> bool:
+        """Whether the experiment is compiled already."""
+        return self._compiles and (experiment.network, experiment.allocator) in self._compiled
 
     def seconds_of_new(self, experiment: Experiment) -> float:
+        """Seconds to compile an experiment that is not compiled yet."""
         each = self._seconds / self._layers if self._layers else FIRST_GUESS
-        return each * (len(experiment.network.layers) + LAYERS_BESIDES)
-
-
-# What to train next: whatever reduces the doubt about the user's networks most, for a second of measuring.
+        return each * (len(experiment.network.layers) + OVERHEAD_LAYERS)
 
 
 @dataclass(frozen=True)
 class Plan:
+    """The chosen experiments, in the order of choice."""
+
     chosen: list[Experiment]
-    expected_error: float  # of the user's networks, before any of the chosen is trained; mean absolute, relative
+    expected_error: float  # mean absolute relative error on the targets, before any of the chosen is trained
 
 
 def plan(
@@ -110,7 +115,7 @@ def plan(
     noise_of: Callable[[Experiment], float],
     seconds: float,
 ) -> Plan:
-    """Greedy: choose, pretend it was measured, choose again until the seconds are used up."""
+    """The experiments to train in these seconds, chosen greedily: each choice counts as measured for the next."""
     everything = [*candidates, *targets]
     system = np.array([float(e.system) for e in everything])
     means, posterior = model.joint([e.network for e in everything], system)
@@ -123,7 +128,7 @@ def plan(
 
 
 def expected_error(model: Additive, targets: Sequence[Experiment]) -> float:
-    """Mean absolute relative error that the model expects of itself on the targets."""
+    """The mean absolute relative error that the model expects on the targets."""
     system = np.array([float(e.system) for e in targets])
     means, posterior = model.joint([e.network for e in targets], system)
     return _mean_absolute(np.diag(posterior) / means**2)

@@ -1,4 +1,4 @@
-"""Where whole networks come from: a space, one model and narrower versions of it, or a recording."""
+"""Sources of networks to profile: a space, one model and narrower versions of it, or a recording."""
 
 from __future__ import annotations
 
@@ -18,21 +18,25 @@ from ampere.storage.profile import Observation
 
 from .experiment import Experiment, Workload
 
-# Where whole networks come from: a family or general space, or one model and its narrower likes.
-
-NARROWEST = 1 / 8
+NARROWEST = 1 / 8  # of a width
 
 
 class Source(Protocol):
-    """What a profile is made for."""
+    """The networks that a profile is made for."""
 
     name: str
 
-    def original(self) -> Experiment: ...
+    def original(self) -> Experiment:
+        """The network that the user named."""
+        ...
 
-    def sample(self, rng: Random) -> Experiment: ...
+    def sample(self, rng: Random) -> Experiment:
+        """A random network like it."""
+        ...
 
-    def opaque(self) -> list[Experiment]: ...
+    def opaque(self) -> list[Experiment]:
+        """Modules without a layer kind, each trained alone."""
+        ...
 
 
 class SpaceSource:
@@ -43,6 +47,7 @@ class SpaceSource:
         self._original = self.of(dict(space.default))
 
     def of(self, arguments: dict[str, Any]) -> Experiment:
+        """The network that the factory builds from these arguments."""
         workload = {"factory": self._space.factory, "arguments": arguments}
         return Experiment(traced(self._space.factory, arguments), workload, "network")
 
@@ -57,7 +62,7 @@ class SpaceSource:
 
 
 class ModelSource:
-    """A user's model: itself, and networks of its layers with every width between a fraction and its own."""
+    """A user's model, and random networks of its layers with narrower widths."""
 
     remedy = "give the function that builds the model, as file.py:function, so that a worker can run its code"
 
@@ -89,7 +94,7 @@ class ModelSource:
 
 
 def _inputs(texts: tuple[str, ...]) -> list[Any] | dict[str, Any]:
-    """As the tracer wrote them: `3x5x8`, or `mask=8x8:bool` where they are named."""
+    """Input specs from the tracer's texts: `3x5x8`, or `mask=8x8:bool` where inputs are named."""
     from ampere.tracing.inputs import parse_input
 
     named = [text.rpartition("=") for text in texts]
@@ -99,7 +104,7 @@ def _inputs(texts: tuple[str, ...]) -> list[Any] | dict[str, Any]:
 
 
 def narrow(network: Network, rng: Random) -> Network:
-    """The same layers with other widths: equal widths stay equal, what goes in and comes out stays as it is."""
+    """The same layers with narrower widths. Equal widths stay equal; the network's inputs and outputs keep theirs."""
     layers = [layer for layer in network.layers if layer.kind != "opaque"]
     kept = {layers[0].channels_in, layers[-1].channels_out} if layers else set()
     widths = {w for x in layers if KINDS[x.kind].widths != FIXED for w in _widths(x)} - kept
@@ -113,7 +118,7 @@ def narrow(network: Network, rng: Random) -> Network:
 
 
 def _groups(layers: list[Layer], width: int) -> int:
-    """What a width must stay a multiple of: the groups of every convolution and norm that has it."""
+    """The number that a width must stay a multiple of: the groups of every convolution and norm that has it."""
     return lcm(*(layer.config.get("groups", 1) or 1 for layer in layers if width in _widths(layer)))
 
 
@@ -128,14 +133,14 @@ def _narrower(width: int, factor: float, groups: int) -> int:
 def _narrowed(layer: Layer, chosen: dict[int, int], before: int, after: int) -> Layer:
     def new(width: int) -> int:
         if before and width > before and width % before == 0 and layer.kind == "linear":
-            return width // before * after  # flattened: so many places of each channel
+            return width // before * after  # flattened: several positions of each channel
         return chosen.get(width, width)
 
     return resized(layer, new(layer.channels_in), new(layer.channels_out))
 
 
 class FlaxSource(ModelSource):
-    """Profiled from its layers in every runtime, also in JAX: what is measured is one and the same description."""
+    """A Flax model. Every runtime, JAX too, trains it from its layers, so that all measure the same network."""
 
     remedy = (
         "`ampere measure --runtime jax` trains its own code, and `ampere estimate --no-profiling` with a profile that "
@@ -152,19 +157,20 @@ class FlaxSource(ModelSource):
         return bool(self._loaded.factory)
 
     def by_own_code(self) -> Experiment:
+        """The model trained by its own code instead of from its layers."""
         workload = {"factory": self._loaded.factory, "arguments": dict(self._loaded.arguments)}
         return Experiment(self._network, {**workload, **_shapes(self._loaded.inputs)}, "network")
 
 
 def _shapes(inputs: Any) -> dict[str, Any]:
-    """Of inputs that are plain arrays; others the model's function tells itself."""
+    """The specs of inputs that are plain arrays; empty for others, which the model's factory provides itself."""
     if not isinstance(inputs, tuple) or not all(hasattr(value, "shape") for value in inputs):
         return {}
     return {"inputs": [InputSpec(tuple(value.shape), str(value.dtype), _below(value)).to_json() for value in inputs]}
 
 
 def _below(array: Any) -> int | None:
-    """What whole numbers are below; an example of zeros does not tell."""
+    """The bound below which an input's integers lie; None for floats, and where an example has only zeros."""
     return int(array.max()) + 1 if array.dtype.kind in "iu" and array.size and array.max() > 0 else None
 
 
@@ -186,7 +192,7 @@ class LiveSource(ModelSource):
 
 
 def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
-    """A family's space where the model is the family's own; else the model and its narrower likes.
+    """The source for a model: its family's space if it is a built-in default, else the model and narrower versions.
 
     `network` is the model's trace, where it was traced before.
     """
@@ -216,17 +222,16 @@ def trace_loaded(loaded: LoadedModel) -> Network:
     return trace(loaded.model, loaded.inputs, name=loaded.name)
 
 
-# Where experiments come from on a replayed device: from what was recorded, and from nothing else.
-
-
 class RecordedSource:
+    """The experiments of a recording, for a replayed device."""
+
     def __init__(self, name: str, device: ReplayedWorker) -> None:
         self.name, observations = name, device.recorded.observations
         self._whole = [_experiment(o) for o in observations if o.purpose == "network"]
         self._parts = [_experiment(o) for o in observations if o.purpose in ("layer", "variant", "opaque")]
         if not self._whole:
             raise ProfileError(
-                f"{device.path} holds no whole network, so a profile cannot be made from it: name another"
+                f"{device.path} has no whole network, so no profile can be made from it: choose another recording"
             )
 
     def original(self) -> Experiment:
@@ -236,7 +241,7 @@ class RecordedSource:
         return rng.choice(self._whole)
 
     def opaque(self) -> list[Experiment]:
-        """What can be trained besides whole networks."""
+        """All recorded experiments that are not whole networks."""
         return self._parts
 
 

@@ -1,4 +1,14 @@
-"""The paper's layer kinds and variants: output alone, input + output, input + hidden + output."""
+"""The paper's layer kinds and variants.
+
+A source's networks are parsed into an output layer, an input layer and hidden ones. A kind's channels lie between
+bounds seen in these networks. Where one side is always the same multiple of the other (a norm, a projection to queries,
+keys and values) only one of them is free.
+
+Variants are: output alone, input + output, input + hidden + output. Layers are joined where one reads what the one
+before it made. An output layer takes as many channels as it is given. An input layer that cannot feed a hidden one (its
+images have another size) is left out: then the hidden layer reads a given tensor, and equation (2) has no input to
+subtract.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +24,16 @@ from ampere.core.kinds.recurrent import GATES
 from ampere.core.wiring import operands, wire
 from ampere.estimation.sequential import Kind, kind_of
 
-# The layer kinds of a source's networks, as the paper parses them: an output layer, an input layer, hidden ones.
-#
-# A kind's channels lie between bounds seen in the source's networks. Where one side is always so many times the other
-# (a norm, a projection to queries, keys and values) only one of them is free.
-
 Point = tuple[int, int]  # channels in and out
 
 ALONG_A_LINE, ALONG_A_SIDE = 48, 12  # candidates of a kind with one free axis, and along each of two
+STATEFUL = ("lstm", "gru", "rnn")
 
 
 @dataclass(frozen=True)
 class LayerKind:
+    """One kind of layer: an example, and the channels that were seen of it."""
+
     example: Layer
     seen: frozenset[Point]
 
@@ -35,15 +43,17 @@ class LayerKind:
 
     @property
     def ins(self) -> tuple[int, int]:
+        """Fewest and most channels in."""
         return min(a for a, _ in self.seen), max(a for a, _ in self.seen)
 
     @property
     def outs(self) -> tuple[int, int]:
+        """Fewest and most channels out."""
         return min(b for _, b in self.seen), max(b for _, b in self.seen)
 
     @property
     def is_line(self) -> bool:
-        """One side is fixed, or tied to the other."""
+        """Whether one side is fixed, or tied to the other."""
         return min(len({a for a, _ in self.seen}), len({b for _, b in self.seen}), len(self._ratios)) == 1
 
     @property
@@ -51,12 +61,13 @@ class LayerKind:
         return {b / a for a, b in self.seen}
 
     def bounds(self) -> list[Point]:
-        """Where profiling starts."""
+        """The points that profiling starts with: the corners of what was seen."""
         if self.is_line:
             return list(dict.fromkeys([min(self.seen), max(self.seen)]))
         return list(itertools.product(dict.fromkeys(self.ins), dict.fromkeys(self.outs)))
 
     def candidates(self) -> list[Point]:
+        """The points that profiling chooses from."""
         if self.is_line:
             (a, b), (c, d) = min(self.seen), max(self.seen)
             shares = np.linspace(0.0, 1.0, ALONG_A_LINE)
@@ -69,7 +80,7 @@ class LayerKind:
         return list(dict.fromkeys(points))
 
     def _near(self, channels_in: float, channels_out: float) -> Point:
-        """Whole channels; on a line that is tied, both sides keep their ratio."""
+        """The nearest point with whole channels; sides that are tied keep their ratio."""
         groups = max(1, int(self.example.config.get("groups", 1)))
         a = max(groups, round(channels_in / groups) * groups)
         if self.is_line and len(self._ratios) == 1:
@@ -77,6 +88,7 @@ class LayerKind:
         return a, max(groups, round(channels_out / groups) * groups)
 
     def at(self, point: Point) -> Layer:
+        """The layer of this kind with these channels."""
         layer = self.example.with_channels(*point)
         if layer.kind != "scale":
             return layer
@@ -84,13 +96,15 @@ class LayerKind:
         return replace(layer, config={**layer.config, "values": values})
 
     def reaching(self, channels_in: Iterable[int]) -> LayerKind:
-        """The same kind with its input's bounds wide enough for these."""
+        """The same kind, with bounds that include these channels in."""
         out = self.example.channels_out
         return replace(self, seen=self.seen | {(c, out) for c in channels_in})
 
 
 @dataclass(frozen=True)
 class LayerKinds:
+    """The layer kinds of a source's networks."""
+
     output: LayerKind
     input: LayerKind | None
     hidden: tuple[LayerKind, ...]
@@ -98,7 +112,7 @@ class LayerKinds:
 
 
 def layer_kinds(networks: Sequence[Network]) -> LayerKinds:
-    """Of layers that can be built from their description; the most frequent hidden kinds first."""
+    """The kinds of all layers that can be built from their description, the most frequent hidden ones first."""
     seen: dict[Kind, set[Point]] = {}
     examples: dict[Kind, Layer] = {}
     times: dict[Kind, int] = {}
@@ -119,15 +133,8 @@ def _described(network: Network) -> list[Layer]:
     return [layer for layer in network.layers if layer.kind != "opaque"]
 
 
-# The paper's variants: output alone, input + output, input + hidden + output.
-#
-# Layers are joined where one reads what the one before it made. An output layer takes as many channels as it is given.
-# An input layer that cannot feed a hidden one (its pictures have another size) is left out: then the hidden layer
-# reads a tensor that is simply there, and equation (2) has nothing to subtract for an input.
-
-
 def variant(kinds: LayerKinds, kind: LayerKind, point: Point) -> tuple[Layer, ...]:
-    """The one that exposes a kind at these channels."""
+    """The layers of the variant that exposes a kind at these channels."""
     layer = kind.at(point)
     if kind.kind == kinds.output.kind:
         return (layer,)
@@ -139,10 +146,10 @@ def variant(kinds: LayerKinds, kind: LayerKind, point: Point) -> tuple[Layer, ..
 
 
 def with_reach(kinds: LayerKinds) -> LayerKinds:
-    """The output layer's bounds cover what variants ask of it."""
+    """The same kinds, with output bounds that include the channels that variants need."""
     others = [kind for kind in (kinds.input, *kinds.hidden) if kind is not None]
-    asked = {variant(kinds, kind, point)[-1].channels_in for kind in others for point in kind.bounds()}
-    return LayerKinds(kinds.output.reaching(asked), kinds.input, kinds.hidden, kinds.batch)
+    needed = {variant(kinds, kind, point)[-1].channels_in for kind in others for point in kind.bounds()}
+    return LayerKinds(kinds.output.reaching(needed), kinds.input, kinds.hidden, kinds.batch)
 
 
 def joined(layers: Sequence[Layer]) -> bool:
@@ -154,10 +161,10 @@ def joined(layers: Sequence[Layer]) -> bool:
 
 
 def _feeding(entrance: LayerKind, layer: Layer) -> Layer | None:
-    """The input layer with as many channels as the layer reads, where that makes them fit."""
+    """The input layer with as many channels as the layer reads; None where they do not fit."""
     low, high = entrance.outs
     wanted = layer.channels_in
-    if layer.kind == "linear":  # which may read all places of every channel
+    if layer.kind == "linear":  # it may read all positions of every channel
         per_channel = _values_after((entrance.example,), layer) / entrance.example.channels_out
         wanted = round(product(operands(layer)[0].shape) / per_channel)
     if not low <= wanted <= high:
@@ -167,7 +174,7 @@ def _feeding(entrance: LayerKind, layer: Layer) -> Layer | None:
 
 
 def _fed(output: LayerKind, before: tuple[Layer, ...]) -> Layer:
-    """The output layer that reads all that is before it; of a sequence's states only the last."""
+    """The output layer that reads everything before it; of a sequence's states only the last."""
     out, last = output.example.channels_out, before[-1]
     per_channel = product(operands(output.example)[0].shape) / output.example.channels_in
     channels = max(1, round(_values_after(before, output.example) / per_channel))

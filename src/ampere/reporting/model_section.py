@@ -10,7 +10,7 @@ from ampere.core.setup import ALLOCATORS
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import COVERS, Estimate, Estimator, LayerShare
 from ampere.estimation.grouping import Block, blocks
-from ampere.estimation.variance import doubts
+from ampere.estimation.variance import variance_shares
 
 from .charts import Bar, Bars
 from .layer_charts import MOST_BARS, block_name, blocks_chart, called, kinds_chart, layers_chart, placed, share_of
@@ -155,7 +155,7 @@ def _uncertainty_chart(key: str, network: Network, estimate: Estimate, model: Ad
 
 def _variance_parts(network: Network, estimate: Estimate, model: Additive, condition: float) -> list[tuple[str, float]]:
     """Each part's covariance with the total, as a share of its variance; a part that balances others is negative."""
-    found = doubts(model, network, estimate.allocator == "system")
+    found = variance_shares(model, network, estimate.allocator == "system")
     busy = (condition * estimate.joules / estimate.stddev) ** 2
     names: dict[object, list[str]] = {}
     for layer in network.layers:

@@ -24,7 +24,7 @@ from ampere.core import Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
-from ampere.estimation.lookup_table import Bulk, Template, template
+from ampere.estimation.lookup_table import LookupTable, Template, template
 from ampere.models.spaces import Arguments
 
 from .result import Candidate, in_words
@@ -55,7 +55,14 @@ class OpenGroup:
     """The networks of one shape: all costs are in tables, and a candidate is a row of widths."""
 
     def __init__(
-        self, shape: Shape, table: Bulk, form: Template, price: float, uncertainty: float, optimizer: str, drawn: Rows
+        self,
+        shape: Shape,
+        table: LookupTable,
+        form: Template,
+        price: float,
+        uncertainty: float,
+        optimizer: str,
+        drawn: Rows,
     ) -> None:
         """`price` is joules of a second, `uncertainty` that of the device's present condition, relative."""
         self.optimizer, self.batch, self._uncertainty = optimizer, form.batch, uncertainty
@@ -123,7 +130,7 @@ class Prices:
         some = self.estimator.estimate(form.network(shape.largest), self.allocator)
         uncertainty = float(np.hypot(self.estimator.condition_uncertainty, self.estimator.condition.stddev))
         price *= some.condition * self._examples / form.batch
-        table = Bulk(model, form, some.allocator == "system")
+        table = LookupTable(model, form, some.allocator == "system")
         group = OpenGroup(shape, table, form, price, uncertainty, self.optimizer, drawn)
         rows = np.linspace(0, len(drawn) - 1, CHECKED).astype(np.int64)
         alone = [self.of(space.network(group.arguments(int(row))))[0] for row in rows]

@@ -1,4 +1,4 @@
-"""Strategies to collect measurements. Each is one file here with a STRATEGY, named as the file is."""
+"""Strategies to collect measurements. Each is a file here that defines STRATEGY, and is named after the file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ STRATEGIES = tuple(sorted(found.name for found in iter_modules(__path__) if foun
 
 
 def find_strategy(method: str, protocol: str = "yardstick") -> Strategy:
+    """The strategy of this name. Raises UsageError where there is none, or where it cannot be timed this way."""
     if method not in STRATEGIES:
         near = get_close_matches(method, STRATEGIES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(STRATEGIES)}"
-        raise UsageError(f"there is no way to profile called {method!r}: {hint}")
+        raise UsageError(f"there is no profiling method called {method!r}: {hint}")
     found: Strategy = import_module(f"{__name__}.{method}").STRATEGY
     if protocol not in found.protocols:
-        raise UsageError(f"--method {method} is timed by {' or '.join(found.protocols)} only: leave out --timing")
+        raise UsageError(f"--method {method} can only be timed by {' or '.join(found.protocols)}: leave out --timing")
     return found

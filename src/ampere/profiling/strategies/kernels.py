@@ -1,6 +1,6 @@
-"""What nn-Meter gathers: lone operations of random networks, and then more of those that are still badly known.
+"""nn-Meter's strategy: isolated operations of random networks, then more of those with large errors.
 
-operations of random networks -> forests -> those off by more than a tenth -> others near them -> forests -> ...
+operations of random networks -> forests -> those with errors above 10 % -> others near them -> forests -> ...
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ from ampere.profiling.isolated import Isolated, can_stand_alone, near, operation
 
 from .strategy import Collected, MeasurementContext, Strategy, Task
 
-FIRST_SHARE = 0.6  # of the time, for operations as they come
-TREES = 15  # enough to tell what is badly known
-LARGE_ERROR = 0.1
-WORST = 10  # operations that others are tried near, before the forests grow again
+FIRST_SHARE = 0.6  # of the time, for operations of random networks
+TREES = 15  # enough to find large errors
+LARGE_ERROR = 0.1  # relative
+WORST = 10  # operations that others are tried near, before new forests are grown
 
 
 def collect(context: MeasurementContext, task: Task) -> Collected:
+    """Measures operations of random networks, then others near those with the largest errors."""
     load_forests()
     isolated_run, thinking = Isolated(context, task, "kernel"), 0.0
     for layers in isolated_run.layers():
-        lone = [o for layer in layers for o in operations(layer)]
-        isolated_run.measure([o for o in lone if can_stand_alone(o)])
+        isolated_run.measure([o for layer in layers for o in operations(layer) if can_stand_alone(o)])
         if isolated_run.share_used() >= FIRST_SHARE:
             break
     while isolated_run.seen and isolated_run.share_used() < 1:
         began = time.monotonic()
-        worst = badly_known(isolated_run)
+        worst = largest_errors(isolated_run)
         thinking += time.monotonic() - began
         isolated_run.measure([near(operation, isolated_run.rng) for operation in worst])
     return isolated_run.collected(thinking)
 
 
-def badly_known(isolated_run: Isolated) -> list[Layer]:
-    """Those that forests grown without them miss by more than a tenth, the most seconds first; else any."""
-    lone = [o.network.layers[0] for o in isolated_run.seen]
+def largest_errors(isolated_run: Isolated) -> list[Layer]:
+    """The operations whose out-of-bag error is large, the most seconds first; random ones where there are none."""
+    measured = [o.network.layers[0] for o in isolated_run.seen]
     costs = np.array([o.measurement.busy_seconds for o in isolated_run.seen])
-    forests = KernelForests(lone, [o.stage for o in isolated_run.seen], costs, TREES)
+    forests = KernelForests(measured, [o.stage for o in isolated_run.seen], costs, TREES)
     missed = np.nan_to_num(np.abs(forests.out_of_bag - costs), nan=np.inf)
-    order = [lone[i] for i in np.argsort(-missed) if missed[i] > LARGE_ERROR * costs[i]]
-    return list(dict.fromkeys(order))[:WORST] or isolated_run.rng.sample(lone, min(WORST, len(lone)))
+    order = [measured[i] for i in np.argsort(-missed) if missed[i] > LARGE_ERROR * costs[i]]
+    return list(dict.fromkeys(order))[:WORST] or isolated_run.rng.sample(measured, min(WORST, len(measured)))
 
 
-STRATEGY = Strategy(collect, protocols=("yardstick",), stages=True)  # stages are too short for the clock
+STRATEGY = Strategy(collect, protocols=("yardstick",), stages=True)  # a stage is too short for wall time

@@ -1,4 +1,4 @@
-"""Whole random networks and nothing else, each trained once: what a rival that knows no layers would gather."""
+"""Whole random networks only, each trained once: the data of a baseline that does not distinguish layers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from .strategy import Collected, Guess, MeasurementContext, Progress, Strategy, 
 
 
 def collect(context: MeasurementContext, task: Task) -> Collected:
+    """Trains the original network, then random ones, until the time is over."""
     seen, refused = list(task.known), []
     rng, guess = Random(task.seed), Guess(task.known)
     experiment = context.source.original()

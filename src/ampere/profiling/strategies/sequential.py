@@ -1,11 +1,11 @@
 """The paper's strategy: each layer kind at its bounds, then wherever the uncertainty is largest.
 
-parse networks -> kinds -> output, input, hidden ones at their bounds -> the kind in most doubt, at its widest
-                                                                          ^                                |
-                                                                          +-- until 5 %, limit or time <---+
+parse networks -> kinds -> output, input, hidden ones at their bounds -> the most uncertain kind, where it is largest
+                                                                          ^                                       |
+                                                                          +------ until 5 %, limit or time <------+
 
-The paper goes through the kinds one after the other; with the time limited, the kind that is in most doubt is next, so
-that a short run knows a little of every kind instead of all of one. Time stands for energy, as in the paper.
+The paper profiles the kinds one after the other. Here time is limited, so the most uncertain kind is next: a short run
+then has some points of every kind instead of all points of one. Time stands for energy, as in the paper.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from ampere.storage.profile import Observation
 
 from .strategy import Collected, Guess, MeasurementContext, Progress, Strategy, Task
 
-SURE = 0.05  # of a kind's costs: a deviation below it ends the kind
-POINTS_AT_MOST = {True: 12, False: 40}  # of a kind with one free axis, and with two
+TARGET_DEVIATION = 0.05  # relative standard deviation, below which a kind is finished
+POINTS_AT_MOST = {True: 12, False: 40}  # by whether a kind is a line: with one free axis, and with two
 NETWORKS_AT_LEAST, NETWORKS_AT_MOST = 6, 32
-SAMPLING_SHARE = 0.02  # of the time, for looking at the source's networks
+SAMPLING_SHARE = 0.02  # of the time, for sampling the source's networks
 
 
 class Run:
+    """One profiling run of the paper's strategy."""
+
     def __init__(self, context: MeasurementContext, task: Task) -> None:
         self._context, self._task = context, task
         self._deadline = task.began + task.goal.seconds
@@ -43,9 +45,10 @@ class Run:
         data = data_of(normalized(self._seen, context.reference), context.reference)
         self._model = Sequential(data.networks, data.costs)
         self._done: dict[Kind, set[Point]] = {}
-        self._widest: dict[Kind, tuple[float, Point] | None] = {}
+        self._largest: dict[Kind, tuple[float, Point] | None] = {}
 
     def run(self) -> Collected:
+        """Measures opaque modules, every kind at its bounds, then wherever the uncertainty is largest."""
         context = self._context
         for experiment in context.source.opaque():
             self._observe(experiment)
@@ -57,7 +60,7 @@ class Run:
         return self._collected()
 
     def _sampled(self) -> list[Network]:
-        """The original first."""
+        """The source's networks to parse, the original first."""
         source, rng = self._context.source, Random(self._task.seed)
         until = self._context.clock() + SAMPLING_SHARE * self._task.goal.seconds
         found = [source.original().network]
@@ -66,35 +69,36 @@ class Run:
         return found
 
     def _next(self) -> tuple[LayerKind, Point] | None:
-        """The kind in most doubt, at its widest; None where every kind has met its end."""
+        """The most uncertain kind and its most uncertain point; None where every kind is finished."""
         started = time.monotonic()
-        open_ = [(widest, kind) for kind in _in_order(self._kinds) if (widest := self._widest_of(kind)) is not None]
+        unfinished = [(at, kind) for kind in _in_order(self._kinds) if (at := self._most_uncertain(kind)) is not None]
         self._thinking += time.monotonic() - started
-        if not open_:
+        if not unfinished:
             return None
-        (_, point), kind = max(open_, key=lambda found: found[0][0])
+        (_, point), kind = max(unfinished, key=lambda found: found[0][0])
         return kind, point
 
-    def _widest_of(self, kind: LayerKind) -> tuple[float, Point] | None:
-        if kind.kind not in self._widest:
-            self._widest[kind.kind] = self._find_widest(kind)
-        return self._widest[kind.kind]
+    def _most_uncertain(self, kind: LayerKind) -> tuple[float, Point] | None:
+        """A kind's largest relative deviation and where it is; None where the kind is finished."""
+        if kind.kind not in self._largest:
+            self._largest[kind.kind] = self._largest_deviation(kind)
+        return self._largest[kind.kind]
 
-    def _find_widest(self, kind: LayerKind) -> tuple[float, Point] | None:
+    def _largest_deviation(self, kind: LayerKind) -> tuple[float, Point] | None:
         process, done = self._model.processes.get(kind.kind), self._done.get(kind.kind, set())
         points = [point for point in kind.candidates() if point not in done]
         if process is None or not points or len(done) >= POINTS_AT_MOST[kind.is_line]:
             return None
         deviations = process.deviations(np.array(points, dtype=float)) / max(process.typical, 1e-12)
         best = int(np.argmax(deviations))
-        return None if deviations[best] < SURE else (float(deviations[best]), points[best])
+        return None if deviations[best] < TARGET_DEVIATION else (float(deviations[best]), points[best])
 
     def _measure(self, kind: LayerKind, point: Point) -> None:
         done = self._done.setdefault(kind.kind, self._known_points(kind))
         if point in done:
             return
         done.add(point)
-        self._widest.pop(kind.kind, None)
+        self._largest.pop(kind.kind, None)
         network = Network(variant(self._kinds, kind, point), self._kinds.batch)
         purpose = "layer" if len(network.layers) == 1 else "variant"
         self._observe(Experiment(network, {"layers": network.to_json()}, purpose))
@@ -134,11 +138,13 @@ class Run:
 
 
 def _in_order(kinds: LayerKinds) -> list[LayerKind]:
+    """All kinds in the order of subtraction: output, input, hidden ones."""
     entrance = [kinds.input] if kinds.input is not None else []
     return [kinds.output, *entrance, *kinds.hidden]
 
 
 def collect(context: MeasurementContext, task: Task) -> Collected:
+    """Runs the paper's strategy."""
     return Run(context, task).run()
 
 

@@ -1,4 +1,4 @@
-"""What NeuralPower gathers: forward, backward and update of the layers of random networks, each layer alone."""
+"""NeuralPower's strategy: forward, backward and update of the layers of random networks, each layer alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from .strategy import Collected, MeasurementContext, Strategy, Task
 
 
 def collect(context: MeasurementContext, task: Task) -> Collected:
+    """Measures every stage of layers of random networks, until the time is over."""
     isolated_run = Isolated(context, task, "stage")
     for layers in isolated_run.layers():
         isolated_run.measure([layer for layer in layers if layer.kind != "opaque"])
@@ -16,4 +17,4 @@ def collect(context: MeasurementContext, task: Task) -> Collected:
     return isolated_run.collected()
 
 
-STRATEGY = Strategy(collect, protocols=("yardstick",), stages=True)  # stages are too short for the clock
+STRATEGY = Strategy(collect, protocols=("yardstick",), stages=True)  # a stage is too short for wall time

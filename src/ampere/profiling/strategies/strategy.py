@@ -1,7 +1,7 @@
-"""What a strategy to collect measurements is given, and what it brings back.
+"""The interface of strategies, which collect measurements.
 
-MeasurementContext   where it trains: observe(experiment) trains one, records it, returns it
-Task                 how long, since when, what is known already
+MeasurementContext   where experiments are trained: observe(experiment) trains one, records it and returns it
+Task                 the goal, the start time, and earlier observations
     strategy.collect(context, task) -> Collected(observations, ...)
 """
 
@@ -26,11 +26,11 @@ from ampere.profiling.observing import request
 from ampere.profiling.sources import Source
 from ampere.storage.profile import Observation
 
-CLOCK_MOVED = 0.075  # of the yardstick's time beside a reading of power: from there on its power is not the usual one
+CLOCK_MOVED = 0.075  # relative change of the yardstick's time, from which on its power is read again
 
 
 class Trainer(Protocol):
-    """What a strategy needs of a worker."""
+    """The part of a worker that strategies use."""
 
     def block(
         self,
@@ -46,23 +46,30 @@ class Trainer(Protocol):
 
 @dataclass(frozen=True)
 class Goal:
+    """When a profiling run ends."""
+
     seconds: float = 15.0
-    target: float = 0.0  # mean relative error to stop at
+    target: float = 0.0  # mean relative error to stop at; 0 uses all the time
 
 
 @dataclass(frozen=True)
 class Progress:
+    """How far a profiling run is."""
+
     elapsed: float
     seconds: float
     experiments: int
     expected_error: float | None
     doing: str
-    compile_seconds: float = 0.0  # of those elapsed
+    compile_seconds: float = 0.0  # part of the elapsed seconds
 
 
 @dataclass(frozen=True)
 class MeasurementContext:
-    """Every block is recorded before the next one starts, so a killed run loses at most one."""
+    """Where a strategy trains experiments.
+
+    Every block is recorded before the next one starts, so a killed run loses at most one.
+    """
 
     source: Source
     trainers: Mapping[str, Trainer]
@@ -72,16 +79,17 @@ class MeasurementContext:
     record: Callable[[Observation], None]
     protocol: str = "yardstick"
     yardstick_joules: float | None = None  # where a counter reads them
-    clock: Callable[[], float] = time.monotonic  # of a simulated device its own: only what it does takes time
-    vector_width: int = USUAL_WIDTH  # as far as the device says
+    clock: Callable[[], float] = time.monotonic  # a simulated device has its own, on which only training takes time
+    vector_width: int = USUAL_WIDTH  # the device's own, where it reports one
     compiles: bool = False  # whether the runtime compiles every new shape
-    one_by_one: bool = False  # whether it does channels beyond the last full vector one by one
-    offers: Callable[[Experiment], bool] = lambda _: True  # a replayed device has only what was recorded
-    count: bool = True  # else only time is asked for, and a slow counter is left alone
-    yardstick_now: Callable[[], float | None] = lambda: None  # joules of its step by a gauge, just now
+    one_by_one: bool = False  # whether the runtime computes channels beyond the last full vector one by one
+    offers: Callable[[Experiment], bool] = lambda _: True  # whether the device can train it: a replayed one may not
+    count: bool = True  # whether joules are read; else blocks are only timed, without waiting for a slow counter
+    yardstick_now: Callable[[], float | None] = lambda: None  # reads the joules of a yardstick step with a gauge
 
     @property
     def reference(self) -> Reference:
+        """The condition that costs refer to."""
         return Reference(self.yardstick_seconds, self.yardstick_joules, guide(self.protocol))
 
     @property
@@ -91,20 +99,23 @@ class MeasurementContext:
 
     @property
     def window_seconds(self) -> float:
-        """What a block waits for."""
+        """The shortest window that a block needs for its joules; 0 where blocks are only timed."""
         return self.meter.window_seconds if self.count else 0.0
 
     def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:
-        """`step_seconds` is a guess. None where the block has no usable figure; VariantDied, VariantFailed."""
-        asked = request(experiment, self.setup, step_seconds, protocol=self.protocol, count=self.count)
-        return self._recorded(experiment, self.trainers[experiment.allocator].block(**asked))
+        """Trains and records one block; None where the measurement is unusable. Raises VariantDied, VariantFailed.
+
+        `step_seconds` is a guess.
+        """
+        arguments = request(experiment, self.setup, step_seconds, protocol=self.protocol, count=self.count)
+        return self._recorded(experiment, self.trainers[experiment.allocator].block(**arguments))
 
     def read_power(self, experiment: Experiment, step_seconds: float) -> Observation | None:
-        """By a gauge, once the load is steady; the yardstick's power is read too only where the clock is unusual."""
-        asked = request(experiment, self.setup, step_seconds, power=True)
-        found = self.trainers[experiment.allocator].block(**asked)
-        beside = seconds_per_iteration(found.yardstick, self.reference.clock)
-        if abs(beside / self.yardstick_seconds - 1) > CLOCK_MOVED and (joules := self.yardstick_now()):
+        """Reads power with a gauge under a steady load; where the clock has changed, also that of the yardstick."""
+        arguments = request(experiment, self.setup, step_seconds, power=True)
+        found = self.trainers[experiment.allocator].block(**arguments)
+        yardstick = seconds_per_iteration(found.yardstick, self.reference.clock)
+        if abs(yardstick / self.yardstick_seconds - 1) > CLOCK_MOVED and (joules := self.yardstick_now()):
             found = replace(found, conditions={**found.conditions, YARDSTICK_JOULES: joules})
         return self._recorded(experiment, found)
 
@@ -118,36 +129,40 @@ class MeasurementContext:
 
 @dataclass(frozen=True)
 class Task:
+    """What a strategy has to do."""
+
     goal: Goal
-    began: float  # when the context's clock started: starting the device counts
+    began: float  # by the context's clock; the time to start the device counts
     on_progress: Callable[[Progress], None] = lambda _: None
-    known: tuple[Observation, ...] = ()
+    known: tuple[Observation, ...] = ()  # from earlier runs
     fit: Mapping[str, Any] = field(default_factory=dict)  # hyperparameters that an earlier run ended with
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Collected:
-    """What a strategy brings back."""
+    """The result of a strategy."""
 
     observations: tuple[Observation, ...]
-    expected_error: float | None = None  # None where the method has none
+    expected_error: float | None = None  # None where the method estimates none
     thinking_seconds: float = 0.0
-    refused: tuple[str, ...] = ()  # what could not be trained, each with the reason
+    refused: tuple[str, ...] = ()  # experiments that could not be trained, each with the reason
     model: Additive | None = None  # fitted to seconds, by strategies that fit while they measure
     joules_model: Additive | None = None  # where a counter read joules
 
 
 @dataclass(frozen=True)
 class Strategy:
+    """A way to collect measurements, and what it needs."""
+
     collect: Callable[[MeasurementContext, Task], Collected]
-    allocators: tuple[str, ...] = ("tuned",)  # of the workers that it needs
-    protocols: tuple[str, ...] = PROTOCOLS  # that it can be timed by
-    stages: bool = False  # whether it times the stages of a step by themselves
+    allocators: tuple[str, ...] = ("tuned",)  # one worker is started for each
+    protocols: tuple[str, ...] = PROTOCOLS  # ways of timing that it supports
+    stages: bool = False  # whether it times the stages of a step separately
 
 
 class Guess:
-    """How long a step will take, before anything is fitted: prices of a slow laptop, at the speed seen so far."""
+    """A guess of a step's seconds before anything is fitted: prior prices, at the speed observed so far."""
 
     def __init__(self, known: tuple[Observation, ...] = ()) -> None:
         self._speeds = [1.0]
@@ -155,9 +170,11 @@ class Guess:
             self.learn(seen)
 
     def seconds(self, network: Network) -> float:
+        """The guessed seconds of one step."""
         return median(self._speeds) * _by_prior(network)
 
     def learn(self, observation: Observation) -> None:
+        """Updates the speed."""
         if self._speeds == [1.0]:
             self._speeds.clear()
         self._speeds.append(observation.measurement.busy_seconds / _by_prior(observation.network))
