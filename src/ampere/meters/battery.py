@@ -87,9 +87,7 @@ class CoarseBatteryMeter:
     def stop(self) -> float:
         joules = self.reading() - self._before
         if joules < 0:
-            raise meter_failed(
-                "the battery holds more energy than before: it was charged or calibrated; unplug the device and measure again"
-            )
+            raise meter_failed("the battery holds more energy than before: it was charged or calibrated; measure again")
         return joules
 
     def reading(self) -> float:

@@ -1,8 +1,8 @@
 """What a layer's operations cost on a simulated device: a roofline with rounded corners.
 
 A layer is a list of kernels: products, and values to move. A product multiplies m x k by k x n, `taps` times (the
-places of a convolution's window). Its two gradients are products of the same size with the roles of rows, inputs and outputs
-exchanged.
+places of a convolution's window). Its two gradients are products of the same size with the roles of rows, inputs and
+outputs exchanged.
 
     arithmetic = padded FLOPs / (peak x utilisation(m, n, k))      memory = missed / bandwidth + hit / cache bandwidth
     seconds    = the longest of launch, arithmetic and memory, which overlap
