@@ -10,12 +10,12 @@ from ampere.core.measurement import Window
 from ampere.core.windows import plan_for_counter
 from ampere.meters import CpuTimeMeter, battery, hwmon, powercap
 from ampere.meters.sensors import joules_under
-from ampere.worker.block import _refuse_nothing
+from ampere.worker.block import _refuse_zero_joules
 
 
 def test_0_joules_are_never_a_result():
     with pytest.raises(WorkerError, match=r"reported 0 J for 0\.5 s of training"):
-        _refuse_nothing(CpuTimeMeter(), [Window(10, 0.5, 0.5, 0.0, 0)])
+        _refuse_zero_joules(CpuTimeMeter(), [Window(10, 0.5, 0.5, 0.0, 0)])
 
 
 def test_windows_hold_60_samples_or_100_updates(tmp_path):
