@@ -22,10 +22,10 @@ PRINT_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 def version(python):
     try:
-        version = subprocess.run([python, "-c", PRINT_VERSION], capture_output=True, text=True).stdout
+        printed = subprocess.run([python, "-c", PRINT_VERSION], capture_output=True, text=True).stdout
     except OSError:
         return None
-    return tuple(map(int, version.split("."))) if version.strip() else None
+    return tuple(map(int, printed.split("."))) if printed.strip() else None
 
 
 INTERPRETERS = {python: found for python in PLACES if (found := version(python))}
