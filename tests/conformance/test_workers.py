@@ -95,7 +95,7 @@ def test_a_program_that_is_no_worker_breaks_everything():
 def test_the_command_has_a_table_json_and_an_exit_code(capsys):
     words = ["conformance", OURS, "--only", "version,ids", "--quiet"]
     assert main(words) == 0
-    assert "answers under the id it was asked with" in capsys.readouterr().out
+    assert "answers with the id of the request" in capsys.readouterr().out
     assert main(["conformance", f"{MUTANT} wrong-id", "--only", "ids,meter", "--json", "--quiet"]) == 10
     said = capsys.readouterr()
     record = json.loads(said.out)

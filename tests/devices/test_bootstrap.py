@@ -30,7 +30,7 @@ def arriving(folder, silence_seconds=30.0, program=None, size=None):
             process.kill()
 
 
-def greeted(process):
+def handshake(process):
     process.stdin.write(bundle() + b"\n\n" + HELLO[:9])
     process.stdin.flush()
     process.stdin.write(HELLO[9:] + b"\n")
@@ -48,7 +48,7 @@ def gone(pid):
 
 def test_requests_reach_the_worker_and_empty_lines_do_not(tmp_path):
     with arriving(tmp_path) as process:
-        assert greeted(process)["result"]["protocol"] == 1
+        assert handshake(process)["result"]["protocol"] == 2
         assert len(list(tmp_path.iterdir())) == 1
         process.stdin.close()
         assert process.wait(30) == 0
@@ -58,7 +58,7 @@ def test_requests_reach_the_worker_and_empty_lines_do_not(tmp_path):
 
 def test_a_silent_host_is_given_up(tmp_path):
     with arriving(tmp_path, silence_seconds=2.0) as process:
-        greeted(process)
+        handshake(process)
         worker = worker_of(process)
         for _ in range(5):
             time.sleep(0.5)
@@ -73,7 +73,7 @@ def test_a_silent_host_is_given_up(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_both(tmp_path, number):
     with arriving(tmp_path) as process:
-        greeted(process)
+        handshake(process)
         worker = worker_of(process)
         process.send_signal(number)
         assert process.wait(30) == 128 + number
@@ -81,9 +81,9 @@ def test_a_signal_ends_both(tmp_path, number):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_killed_worker_is_told_of_at_once(tmp_path):
+def test_a_killed_worker_is_reported_at_once(tmp_path):
     with arriving(tmp_path) as process:
-        greeted(process)
+        handshake(process)
         os.kill(worker_of(process), signal.SIGKILL)
         assert process.wait(30) == 128 + signal.SIGKILL
         assert process.stderr.read() == b"ended by SIGKILL\n"
@@ -92,7 +92,7 @@ def test_a_killed_worker_is_told_of_at_once(tmp_path):
 
 def test_a_worker_that_ignores_its_hosts_end_is_ended(tmp_path):
     with arriving(tmp_path) as process:
-        greeted(process)
+        handshake(process)
         worker = worker_of(process)
         os.kill(worker, signal.SIGSTOP)
         time.sleep(0.2)
@@ -103,7 +103,7 @@ def test_a_worker_that_ignores_its_hosts_end_is_ended(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_half_a_parcel_is_not_run(tmp_path):
+def test_half_a_bundle_is_not_run(tmp_path):
     with arriving(tmp_path) as process:
         process.stdin.write(bundle()[:1000])
         process.stdin.close()

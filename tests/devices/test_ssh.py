@@ -41,7 +41,7 @@ def fake_python(there, name, line):
 
 def test_it_trains_there_and_leaves_nothing(there):
     with SshWorker(address(there)) as device:
-        assert device.block(LAYERS, **QUICK).ratio > 0
+        assert device.block(LAYERS, **QUICK).ratio() > 0
         assert len(list(there.temporary.iterdir())) == 1
         assert device.block({"factory": SPACES["lenet5"].factory, "arguments": SPACES["lenet5"].default}).parameters
         with pytest.raises(VariantFailed, match=r"net\.py is a file of this machine and does not travel"):
@@ -157,7 +157,7 @@ def test_a_runtime_that_is_there_and_does_not_load_says_why(there):
         device.block(LAYERS, **QUICK)
 
 
-def test_a_compiler_that_takes_too_long_is_told_from_there_too(there):
+def test_a_compiler_that_takes_too_long_is_reported_over_ssh_too(there):
     pytest.importorskip("jax", reason="JAX is not installed here")
     with SshWorker(address(there)) as device:
         device.compile_limit = 0.01

@@ -17,15 +17,15 @@ from ampere.devices.ssh import Address, SshWorker
 
 LAYERS = {"layers": Network((Layer("linear", {"lead": (8,), "bias": True}, 16, 8),), 8).to_json()}
 PLACES = [*sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python3")), Path("/usr/bin/python3")]
-TELL = "import sys; print('%d.%d' % sys.version_info[:2])"
+PRINT_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
 
 def version(python):
     try:
-        told = subprocess.run([python, "-c", TELL], capture_output=True, text=True).stdout
+        printed = subprocess.run([python, "-c", PRINT_VERSION], capture_output=True, text=True).stdout
     except OSError:
         return None
-    return tuple(map(int, told.split("."))) if told.strip() else None
+    return tuple(map(int, printed.split("."))) if printed.strip() else None
 
 
 INTERPRETERS = {python: found for python in PLACES if (found := version(python))}
@@ -121,6 +121,6 @@ def test_another_user(there, other_user):
 
 def _runs(python, user):
     try:
-        return subprocess.run([python, "-c", TELL], user=user, capture_output=True).returncode == 0
+        return subprocess.run([python, "-c", PRINT_VERSION], user=user, capture_output=True).returncode == 0
     except OSError:
         return False

@@ -44,7 +44,7 @@ def test_one_host_after_another():
                 assert there.restarts == 0
 
 
-def test_a_second_host_is_told_that_it_is_busy():
+def test_a_second_host_gets_the_error_busy():
     code = "import ampere.worker.listening as there, sys; there.LEAVING_SECONDS = 0.3; there.listen(sys.argv[1:])"
     process = subprocess.Popen([sys.executable, "-c", code, "--listen", "0"], stderr=subprocess.PIPE, text=True)
     try:
@@ -69,7 +69,7 @@ def test_a_lost_connection_is_made_again():
         assert there.restarts == 2
 
 
-def test_a_compiler_that_takes_too_long_is_told_and_the_next_variant_is_trained():
+def test_a_compiler_that_takes_too_long_is_reported_and_the_next_variant_is_trained():
     pytest.importorskip("jax", reason="JAX is not installed here")
     jax = TrainingSetup("jax")
     with listening(OURS) as address, device(address) as there:

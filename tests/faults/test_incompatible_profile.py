@@ -54,7 +54,7 @@ def test_it_says_the_same_after_being_written_anew(tmp_path):
     assert Profile.load(tmp_path / "p.json") == PROFILE
 
 
-def test_another_device_is_refused_and_told_apart():
+def test_another_device_is_refused_and_the_difference_named():
     here = {**PROFILE.device, "id": "arm-1", "cpu": "Other CPU"}
     with pytest.raises(ProfileError, match=r"cpu Reference CPU, here Other CPU.*--allow-other-device"):
         check_device(PROFILE, here)
@@ -93,10 +93,10 @@ def test_one_kind_of_file_is_not_taken_for_another(tmp_path):
         load_network(FIXTURES / "profile-format-2.json")
 
 
-def test_another_version_of_the_runtime_is_told_and_not_refused():
+def test_another_version_of_the_runtime_is_reported_and_not_refused():
     device = {**PROFILE.device, "runtimes": {"torch": "2.4.0", "jax": "0.9.0"}}
     profile, here = replace(PROFILE, device=device), {**device, "runtimes": {"torch": "2.13.0", "jax": "0.9.0"}}
-    assert other_version(profile, here).startswith("the profile was made with torch 2.4.0, and here is 2.13.0")
+    assert other_version(profile, here).startswith("the profile was made with torch 2.4.0, and 2.13.0 is installed now")
     assert other_version(profile, device) == ""
     assert other_version(replace(profile, setup=TrainingSetup("jax")), here) == ""
     assert other_version(PROFILE, here) == ""

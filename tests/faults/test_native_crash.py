@@ -50,7 +50,7 @@ def test_the_worker_is_started_again_and_the_next_variant_trained():
     with LocalWorker() as device:
         with pytest.raises(VariantDied, match=r"died twice on the same variant: ended by SIG.*; leave it out"):
             device.block(workload(EXAMPLES["conv_grouped"][1]), TrainingSetup("loose"), iterations=2)
-        assert device.block(workload(conv()), TrainingSetup("loose"), iterations=2).ratio > 0
+        assert device.block(workload(conv()), TrainingSetup("loose"), iterations=2).ratio() > 0
         assert device.restarts == 2
 
 

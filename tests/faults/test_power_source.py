@@ -64,7 +64,7 @@ def test_with_another_meter_the_block_is_flagged(plug, monkeypatch, before):
     assert block.block(request)["flags"] == []
 
 
-def test_what_is_around_is_told_where_it_can_be_read(tmp_path, monkeypatch):
+def test_the_system_state_is_reported_where_it_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setenv("AMPERE_SYSFS", str(tmp_path))
     assert not {"celsius", "clock_mhz", "battery_percent"} & set(system_state.conditions())
     put(tmp_path / "class/thermal/thermal_zone0/temp", 41500)

@@ -38,7 +38,7 @@ def test_a_killed_holder_leaves_no_lock(tmp_path):
     assert len(list(read_records(path))) == 50
 
 
-def test_a_second_writer_is_refused_and_told_the_holder(tmp_path):
+def test_a_second_writer_is_refused_and_the_holder_named(tmp_path):
     path = tmp_path / "p.json.journal"
     child = holding(path)
     try:

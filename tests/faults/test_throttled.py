@@ -40,5 +40,5 @@ def test_the_figure_moves_by_at_most_3_percent():
     assert sum(abs(m) for m in moved) / len(moved) <= 0.03
 
 
-def test_a_few_yardsticks_tell_nothing():
+def test_a_few_yardsticks_are_not_enough_to_flag():
     assert not slowed_down(block(Random(0), 0.5, 1)[1])

@@ -1,4 +1,4 @@
-"""Layers of kinds that nobody measured: every one is named, priced, and makes the whole less sure."""
+"""Layers of kinds that were never measured: every one is named, priced, and makes the estimate less certain."""
 
 from random import Random
 

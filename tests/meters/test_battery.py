@@ -48,7 +48,7 @@ def test_a_battery_that_does_not_discharge_is_refused(tmp_path, status):
         battery.find(str(tmp_path))
 
 
-def test_where_only_the_energy_left_is_told_it_is_counted(tmp_path):
+def test_where_only_the_energy_left_is_reported_it_is_counted(tmp_path):
     folder = add_battery(tmp_path, energy_now=50_000_000)
     meter = battery.find(str(tmp_path))
     meter.start()
@@ -61,7 +61,7 @@ def test_where_only_the_energy_left_is_told_it_is_counted(tmp_path):
         meter.stop()
 
 
-def test_a_battery_that_tells_nothing_is_refused(tmp_path):
+def test_a_battery_that_reports_nothing_is_refused(tmp_path):
     add_battery(tmp_path, capacity=80)
     with pytest.raises(WorkerError, match="reports neither"):
         battery.find(str(tmp_path))

@@ -124,12 +124,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("sort", BROKEN)
-def test_a_broken_package_is_told_and_hides_no_other_meter(tmp_path, monkeypatch, bring, sort):
+def test_a_broken_package_is_reported_and_hides_no_other_meter(tmp_path, monkeypatch, bring, sort):
     source, words = BROKEN[sort]
     bring(source, module=sort)
     with Machine(add_powercap(tmp_path)):
         assert chosen() == "powercap"
-        listed = {told["name"]: told for told in counters({"check": sort == "not_started"})["counters"]}
+        listed = {counter["name"]: counter for counter in counters({"check": sort == "not_started"})["counters"]}
         assert words in listed["bench"]["problem"]
         assert "\n" not in listed["bench"]["problem"]
         assert listed["powercap"]["problem"] is None

@@ -68,7 +68,7 @@ def test_a_channel_that_has_no_data_is_left_out(tmp_path, monkeypatch, file):
     assert watts_of(tmp_path) == pytest.approx(5.0)
 
 
-def test_jetpack_4_tells_milliwatts(tmp_path):
+def test_jetpack_4_reports_milliwatts(tmp_path):
     folder = tmp_path / "bus/i2c/drivers/ina3221x/0-0041/iio:device1"
     for number, (label, milliwatts) in enumerate([("VDD_IN", 7350), ("VDD_SYS_CPU", 1800)]):
         put(folder / f"rail_name_{number}", label)
@@ -77,7 +77,7 @@ def test_jetpack_4_tells_milliwatts(tmp_path):
     assert watts_of(tmp_path) == pytest.approx(7.35)
 
 
-def test_a_chip_that_tells_power_is_believed_and_other_sensors_are_not_power(tmp_path):
+def test_a_chip_that_reports_power_is_used_and_other_sensors_are_not_power(tmp_path):
     put(tmp_path / "class/hwmon/hwmon0/name", "ina226")
     put(tmp_path / "class/hwmon/hwmon0/power1_input", 4_200_000)
     put(tmp_path / "class/hwmon/hwmon0/in1_input", 5000)

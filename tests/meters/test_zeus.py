@@ -82,13 +82,13 @@ def test_where_zeus_finds_nothing_there_is_no_meter(install, monkeypatch):
     assert zeus.find("") is None
 
 
-def test_an_error_of_its_own_is_told_where_it_is_asked_for(install):
+def test_an_error_of_zeus_is_reported_where_zeus_is_asked_for(install):
     """Here a chip that is there and then cannot be read."""
     install(soc=nothing)
     with pytest.raises(WorkerError, match=r"zeus cannot be read \(RuntimeError: NVML and AMDSMI unavailable\)"):
         choosing.choose_meter(5.0, "zeus")
-    [told] = [found for found in choosing.found_meters() if found.name == "zeus"]
-    assert "NVML and AMDSMI unavailable" in told.problem
+    [listed] = [found for found in choosing.found_meters() if found.name == "zeus"]
+    assert "NVML and AMDSMI unavailable" in listed.problem
 
 
 def test_counters_that_all_stand_still_are_refused(install):

@@ -94,7 +94,7 @@ def test_what_a_model_prints_or_reads_does_not_reach_the_protocol(worker, worklo
     ],
 )
 @pytest.mark.parametrize("isolation", ["inline", "fork"])
-def test_a_variant_that_fails_is_told_in_one_line(worker, workload_of, name, said, isolation):
+def test_a_variant_that_fails_is_reported_in_one_line(worker, workload_of, name, said, isolation):
     error = worker.block(workload_of(name), isolation=isolation)["error"]
     assert error["type"] == "variant_failed"
     assert said in error["message"]
@@ -112,7 +112,7 @@ def test_a_loss_that_is_not_finite_is_a_flag(worker, workload_of):
     assert None in result["loss"]
 
 
-def test_a_child_that_dies_is_told_and_the_worker_lives(worker, workload_of):
+def test_a_child_that_dies_is_reported_and_the_worker_lives(worker, workload_of):
     error = worker.block(workload_of("segfault"), isolation="fork")["error"]
     assert error == {"type": "variant_died", "message": "the process that trained the variant was ended by SIGSEGV"}
     assert "exit code 3" in worker.block(workload_of("quitting"), isolation="fork")["error"]["message"]
@@ -120,7 +120,7 @@ def test_a_child_that_dies_is_told_and_the_worker_lives(worker, workload_of):
 
 
 @pytest.mark.parametrize("isolation", ["inline", "fork"])
-def test_out_of_memory_is_told(worker, isolation):
+def test_out_of_memory_is_reported(worker, isolation):
     huge = {"factory": "torch.nn:Linear", "arguments": {"in_features": 10**7, "out_features": 10**6}}
     error = worker.block({**huge, "inputs": INPUTS}, isolation=isolation)["error"]
     assert error["type"] == "out_of_memory"
@@ -142,7 +142,7 @@ def test_the_worker_ends_with_its_input():
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == [0, 1, 2]
 
 
-def test_a_missing_runtime_is_told(start_worker, tmp_path):
+def test_a_missing_runtime_is_reported(start_worker, tmp_path):
     (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
     worker = start_worker(**{**os.environ, "PYTHONPATH": str(tmp_path)})
     error = worker.block(LINEAR)["error"]

@@ -22,7 +22,7 @@ def test_a_reading_waits_until_the_load_before_is_forgotten():
 
 
 @pytest.mark.alone
-def test_a_gauge_tells_the_targets_power_and_the_yardstick_is_timed(tmp_path, start_worker, workload_of):
+def test_a_gauge_reads_the_targets_power_and_the_yardstick_is_timed(tmp_path, start_worker, workload_of):
     with Machine(add_hwmon(tmp_path), idle=WATTS, busy=0.0):
         worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": "hwmon"})
         assert worker.ask("hello")["result"]["meter"]["update_seconds"] > 0
@@ -35,7 +35,7 @@ def test_a_gauge_tells_the_targets_power_and_the_yardstick_is_timed(tmp_path, st
     assert 0.7 * WATTS < alone["joules"] / alone["busy_seconds"] < 3 * WATTS  # of CPU time: more on a shared machine
 
 
-def test_a_counter_of_joules_tells_no_power(tmp_path, start_worker, workload_of):
+def test_a_counter_of_joules_reports_no_power(tmp_path, start_worker, workload_of):
     with Machine(add_powercap(tmp_path), idle=WATTS, busy=0.0):
         worker = start_worker(**{**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": "powercap"})
         error = worker.block(workload_of("mlp"), power=True)["error"]

@@ -15,7 +15,7 @@ from .sensors import SampledMeter, folders_in, number_in, text_if_there, text_in
 
 NAME = "battery"
 WINDOW_SECONDS = 60.0
-LEAST_UA = 20000  # no device trains on less than 20 mA, and none on more than 20 A: so this tells uA from mA
+LEAST_UA = 20000  # no device trains on less than 20 mA, and none on more than 20 A: so uA and mA cannot be confused
 LEAST_UV = 100000  # likewise between 100 V in mV and 0.1 V in uV
 JOULES_PER_UWH = 3.6e-3
 
@@ -87,9 +87,7 @@ class CoarseBatteryMeter:
     def stop(self) -> float:
         joules = self.reading() - self._before
         if joules < 0:
-            raise meter_failed(
-                "the battery holds more energy than before: it was charged or calibrated; unplug it and measure again"
-            )
+            raise meter_failed("the battery holds more energy than before: it was charged or calibrated; measure again")
         return joules
 
     def reading(self) -> float:

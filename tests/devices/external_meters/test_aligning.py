@@ -17,8 +17,8 @@ def a_log(interval, offset, rate, began, noise=0.3, seed=0, load=8.0, seconds=60
     watts = 4.0 + load * np.where(inside, np.array(PATTERN)[part], 0)
     joules = np.concatenate([[0.0], np.cumsum(watts) * 0.001])
     rows = np.arange(rng.uniform(0, interval), seconds - 0.01, interval / rate)
-    told = np.diff(np.interp(rows, np.append(fine, seconds), joules)) / np.diff(rows)
-    return offset + rate * rows[1:], told + noise * rng.standard_normal(len(told))
+    watts = np.diff(np.interp(rows, np.append(fine, seconds), joules)) / np.diff(rows)
+    return offset + rate * rows[1:], watts + noise * rng.standard_normal(len(watts))
 
 
 def ends(began):
@@ -47,7 +47,7 @@ def test_a_rate_is_found_from_two_patterns():
     assert clocks.in_log(500.0) == pytest.approx(offset + rate * 500.0, abs=0.05)
 
 
-def test_one_pattern_tells_no_rate():
+def test_one_pattern_gives_no_rate():
     clocks = Clocks()
     clocks.add(10.0, 1010.0)
     assert clocks.in_log(12.5) == 1012.5

@@ -7,6 +7,7 @@ import pytest
 from tests.synthetic import chain
 
 from ampere.core.errors import MeterError
+from ampere.core.measurement import joules_per_iteration, seconds_per_iteration
 from ampere.devices import LocalWorker
 from ampere.devices.external_meters.bench import _opened
 from ampere.devices.process_worker import WorkerOptions
@@ -73,7 +74,8 @@ def test_joules_are_those_of_the_block(device):
     block = device.block(LAYERS, iterations=3, warmup=2)
     expected = BUSY * block.busy_seconds + IDLE * block.wall_seconds
     assert block.joules == pytest.approx(expected, rel=0.1)
-    assert block.yardstick_joules == pytest.approx((BUSY + IDLE) * block.yardstick_seconds, rel=0.2)
+    yardstick = joules_per_iteration(block.yardstick), seconds_per_iteration(block.yardstick)
+    assert yardstick[0] == pytest.approx((BUSY + IDLE) * yardstick[1], rel=0.2)
     alone = device.yardstick(0.2)
     assert alone.joules == pytest.approx(BUSY * alone.busy_seconds + IDLE * alone.wall_seconds, rel=0.15)
     assert alone.watts_idle == pytest.approx(IDLE, rel=0.3)

@@ -1,4 +1,4 @@
-"""Clocks and logs that change under a meter: joules are told by the clock that is there now, or not at all.
+"""Clocks and logs that change under a meter: joules are read by the clock that is there now, or not at all.
 
 The board is imitated and has no real time: it writes what it draws, row by row, whenever it is asked for something.
 """
@@ -41,10 +41,10 @@ class Board:
         self.inside += 1
         self.most_inside = max(self.most_inside, self.inside)
         time.sleep(0.001)
-        told = {"load": self.load, "block": self.block, "yardstick": self.yardstick}[request["do"]](request)
+        answer = {"load": self.load, "block": self.block, "yardstick": self.yardstick}[request["do"]](request)
         self.draw(5 * self.every, self.idle)
         self.inside -= 1
-        return told
+        return answer
 
     def load(self, request):
         self.patterns += len(request["pattern"]) > 1
@@ -154,9 +154,9 @@ def test_one_that_was_never_seen_is_refused_at_once(board, meter):
 def test_nothing_at_rest_is_a_reading(tmp_path, board):
     board = Board(tmp_path / "exact.csv", idle=0.0)
     meter = LoggedMeter.of(LogSpec.parse(f"log:{board.path},time=1,power=2"))
-    told = meter.around({"do": "yardstick"}, board.ask)
-    assert told["watts_idle"] == 0.0
-    assert told["joules"] == pytest.approx(BLOCK * 0.5, rel=0.02)
+    answer = meter.around({"do": "yardstick"}, board.ask)
+    assert answer["watts_idle"] == 0.0
+    assert answer["joules"] == pytest.approx(BLOCK * 0.5, rel=0.02)
 
 
 def test_workers_of_one_device_take_turns(board, meter):

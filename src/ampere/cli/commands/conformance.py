@@ -18,7 +18,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Talks to a worker written in any language, such as a phone's app, a C++ program or a script, and reports "
-        "check by check whether it follows docs/PROTOCOL.md. It ends with exit code 10 if a check fails.",
+        "check by check whether it follows docs/reference/protocol.md. It ends with exit code 10 if a check fails.",
         "ampere conformance 'node worker.js'             started here, over a pipe",
         "ampere conformance tcp://127.0.0.1:7070         one that listens already",
         "ampere conformance 'python3 -m ampere.worker'   Ampere's own",
@@ -53,7 +53,7 @@ def run(options: Namespace) -> None:
     if broken:
         raise ConformanceError(
             f"{options.worker} does not follow the protocol: {broken} of {len(outcomes)} checks failed; "
-            "docs/PROTOCOL.md says what is expected"
+            "docs/reference/protocol.md says what is expected"
         )
 
 

@@ -174,7 +174,7 @@ def aligned(log: Log, patterns: Sequence[Sequence[float]]) -> Alignment:
     rate = float(np.polyfit(device - device[0], there - there[0], 1)[0]) if len(pairs) > 1 else 1.0
     if abs(rate - 1) > MOST_DRIFT:
         raise MeterError(
-            f"the clock of {log.spec.path} runs {rate:.3g} times as fast as the device's: name the unit of its time"
+            f"the clock of {log.spec.path} runs {rate:.3g} times as fast as the device's: give the unit of its time"
         )
     offset = float(np.mean(there - rate * device))
     within = float(np.max(np.abs(there - rate * device - offset)))
