@@ -14,35 +14,7 @@ BANNED = re.compile(
 )
 NAME_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
-# Rooms whose names, messages and docstrings are still to be written in plain words. Remove a line once its room is
-# clean: then its words are held too.
-STILL_TO_CLEAN = frozenset(
-    (
-        "baselines",
-        "comparison",
-        "core",
-        "devices",
-        "estimation",
-        "evaluation",
-        "integrations",
-        "meters",
-        "profiling",
-        "pruning",
-        "reporting",
-        "searching",
-        "storage",
-        "tracing",
-        "validation",
-        "worker",
-    )
-)
-
 FILES = sorted(SOURCE.rglob("*.py"))
-
-
-def room(path: Path) -> str:
-    """`devices` of src/ampere/devices/ssh.py, `api` of src/ampere/api.py."""
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 def in_words(name: str) -> str:
@@ -71,8 +43,6 @@ def test_the_pattern_finds_what_is_meant_and_nothing_else():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_source_files_use_plain_words(path):
     names = [*path.relative_to(SOURCE).with_suffix("").parts]
-    if room(path) in STILL_TO_CLEAN:
-        return
     tree = ast.parse(path.read_text())
     found = [name for name in (*names, *public_names(tree)) if BANNED.search(in_words(name))]
     found += [f"line {line}: {text.strip()[:80]}" for line, text in strings(tree) if BANNED.search(text)]
@@ -83,9 +53,3 @@ def test_source_files_use_plain_words(path):
 def test_help_uses_plain_words(command):
     help_text = command_parser(command)[1].format_help()
     assert BANNED.findall(f"{TITLES[command]} {help_text}") == []
-
-
-def test_rooms_still_to_clean_are_not_clean_yet():
-    """So that the list gets shorter, and never keeps a room that is done or gone."""
-    unclean = {room(path) for path in FILES if any(BANNED.search(t) for _, t in strings(ast.parse(path.read_text())))}
-    assert unclean >= STILL_TO_CLEAN

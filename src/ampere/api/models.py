@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -11,16 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core import Network
-from ampere.core.errors import ModelError, UsageError
-from ampere.models.loading import (
-    LoadedModel,
-    _model_and_inputs,
-    find_space,
-    is_flax,
-    load_model,
-    need_a_library,
-    need_torch,
-)
+from ampere.core.errors import UsageError
+from ampere.models.loading import LoadedModel, find_space, is_flax, load_model, need_torch
 from ampere.models.spaces import Space
 from ampere.profiling.sources import LiveSource, Source, SpaceSource, source_of, trace_loaded
 
@@ -129,57 +119,8 @@ def _stored(path: Path, inputs: Any) -> Network:
 
 
 def _loaded(model: Model, inputs: Any) -> LoadedModel:
-    if isinstance(model, str):
-        need_a_library()
-        if inputs is None or isinstance(inputs, str):
-            return load_model(model, inputs)
-        return _with_inputs(load_model(model, _shapes(inputs)), inputs)
-    if isinstance(model, LoadedModel):
-        return model if inputs is None or inputs is model.inputs else _with_inputs(model, inputs)
-    if _is_module(model) or isinstance(model, tuple):
-        return _live(model, inputs)
-    if callable(model):
-        spec = _spec_of(model)
-        return _loaded(spec, inputs) if spec else _live(model(), inputs)
-    raise ModelError(
-        f"{type(model).__name__} is no model: give a name, a torch.nn.Module with its inputs, or a function that "
-        "builds one"
-    )
-
-
-def _is_module(model: Any) -> bool:
-    """Whoever made a module has imported its library."""
-    torch = sys.modules.get("torch")
-    return is_flax(model) or (torch is not None and isinstance(model, torch.nn.Module))
-
-
-def _live(built: Any, inputs: Any) -> LoadedModel:
-    """A module of this process, which no other process can build."""
-    module = built[0] if isinstance(built, tuple) else built
-    name = type(module).__name__
-    made = (module, inputs) if inputs is not None and not isinstance(inputs, str) else built
-    model, checked = _model_and_inputs(made, name, inputs if isinstance(inputs, str) else None)
-    return LoadedModel(model, checked, name, factory="")
-
-
-def _with_inputs(loaded: LoadedModel, inputs: Any) -> LoadedModel:
-    text = inputs if isinstance(inputs, str) else None
-    made = _model_and_inputs((loaded.model, None if text else inputs), loaded.name, text)
-    return replace(loaded, inputs=made[1], space=None)
-
-
-def _shapes(inputs: Any) -> str | None:
-    """Example inputs as written after `--input`; None of named ones, which a function returns itself."""
-    values = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    if not all(hasattr(value, "shape") for value in values):
-        return None
-    return ",".join(f"{'x'.join(map(str, v.shape))}:{str(v.dtype).rpartition('.')[2]}" for v in values)
-
-
-def _spec_of(function: Callable[..., Any]) -> str:
-    """`file.py:function` where a worker can find it there; "" of what a notebook or a script defines."""
-    name, module = getattr(function, "__qualname__", "."), getattr(function, "__module__", "__main__")
-    file = getattr(inspect.getmodule(function), "__file__", None)
-    if not file or module == "__main__" or not name.isidentifier() or not file.endswith(".py"):
-        return ""
-    return f"{file}:{name}"
+    if not isinstance(model, LoadedModel):
+        return load_model(model, inputs)
+    if inputs is None or inputs is model.inputs:
+        return model
+    return replace(load_model(model.model, inputs), name=model.name, factory=model.factory, arguments=model.arguments)

@@ -358,6 +358,7 @@ def report(
     battery: str | None = None,
     out: Path | str | None = None,
     format: str = "html",
+    group_by: str | None = None,
     **options: Unpack[OptionKeywords],
 ) -> Report:
     """What the device is, where the energy of each model goes, and how certain that is, as a report.
@@ -365,10 +366,10 @@ def report(
     It is about the first of the `profiles`, by default the device's own, made or extended for the models; further
     profiles are shown side by side. `validation` is a file of `ampere validate --json`. A run is `iterations` long, or
     `epochs` of so many `samples`. With `out` the report is written: one HTML file, or a folder of charts where `format`
-    is svg or png. The other keywords are those of `estimate`.
+    is svg or png. `group_by` is "block" or "layer". The other keywords are those of `estimate`.
     """
     from ampere.estimation.training_run import iterations_of_epochs
-    from ampere.reporting import Run, make_report, read_validation, save_charts, save_page
+    from ampere.reporting import Run, make_report, read_validation, write_report
 
     asked = Options(**options)
     subjects = [resolve(model, inputs) for model in models]
@@ -378,11 +379,22 @@ def report(
     for network in networks:
         count = iterations_of_epochs(epochs, samples, network.batch) if epochs and samples else iterations
         runs.append(Run(count, joules, battery or ""))
-    checked = read_validation(Path(validation)) if validation else None
-    made = make_report(known[0], networks, runs, checked, asked.allocator, asked.watts_per_core, known[1:])
-    if out:
-        save_page(made, Path(out)) if format == "html" else save_charts(made, Path(out), format)
-    return made
+    if out is None:
+        checked = read_validation(Path(validation)) if validation else None
+        return make_report(
+            known[0], networks, runs, checked, asked.allocator, asked.watts_per_core, known[1:], group_by=group_by
+        )
+    return write_report(
+        known,
+        networks,
+        out,
+        format=format,
+        runs=runs,
+        validation=validation,
+        allocator=asked.allocator,
+        watts_per_core=asked.watts_per_core,
+        group_by=group_by,
+    ).report
 
 
 def _reported(subjects: Sequence[ResolvedModel], profiles: Sequence[AnyProfile], options: Options) -> list[Profile]:

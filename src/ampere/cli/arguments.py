@@ -342,10 +342,9 @@ def add_run(parser: ArgumentParser, idle: bool = False) -> None:
     )
 
 
-def add_group_by(parser: _ActionsContainer) -> None:
-    parser.add_argument(
-        "--group-by", choices=GROUPS, default="layer", help="block: equal blocks of layers as one row, with a count"
-    )
+def add_group_by(parser: _ActionsContainer, usual: str = "default layer", default: str | None = "layer") -> None:
+    words = f"block: equal blocks of layers as one row, with a count ({usual})"
+    parser.add_argument("--group-by", choices=GROUPS, default=default, help=words)
 
 
 def add_seed(parser: _ActionsContainer) -> None:

@@ -160,7 +160,7 @@ class Ranked:
 
     @property
     def probability(self) -> float:
-        """That the cheapest is cheaper than its closest rival."""
+        """The probability that the cheapest is cheaper than the next one."""
         return min((entry.probability for entry in self.entries[1:]), default=1.0)
 
     @cached_property

@@ -51,10 +51,6 @@ class TcpAddress:
         return f"tcp://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
-# A worker that listens on a port as a device: a phone app, a program in any language, or ours with `--listen`.
-#
-# connect -> asked and answered in lines, as docs/reference/protocol.md has it -> hang up; the worker waits for the next host
-
 CONNECT_SECONDS = 15.0
 
 

@@ -77,7 +77,7 @@ def refuse_lacking(network: Network, runtime: str, description: Description) -> 
 
 
 def mnn_limits(layer: Layer) -> str:
-    """What MNN lacks of the kinds that it builds; "" where nothing. docs/reference/mnn.md says how each gap shows itself."""
+    """What MNN lacks of the kinds that it builds; "" where nothing. docs/reference/mnn.md explains each gap."""
     c = layer.config
     if layer.kind == "norm_batch" and not c.get("bias", True):
         return "no batch norm without bias"

@@ -32,6 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="PATH", help="default report.html, or the folder report for svg and png")
     parser.add_argument("--format", choices=FORMATS, default="html", help="default html; svg and png are for papers")
+    arguments.add_group_by(parser, "default: blocks where there are too many layers for one chart", None)
     arguments.add_run(parser)
     arguments.add_allocator(parser, "system")
     arguments.add_device(parser)
@@ -63,12 +64,13 @@ def run(options: Namespace) -> None:
             battery=options.battery,
             out=place,
             format=options.format,
+            group_by=options.group_by,
             **vars(arguments.api_options(options, device, display, profile=None)),
         )
     if options.json:
-        files = _files(place)
+        files = tuple(_files(place))
         size = sum(path.stat().st_size for path in files)
-        print_json({"path": str(place), "files": list(map(str, files)), "bytes": size, "joules": written.origin})
+        print_json({"path": str(place), "files": list(map(str, files)), "bytes": size, **written.to_json()})
     else:
         notice(f"{len(written.charts)} charts in {place}; joules are {written.origin}", options.quiet)
 
