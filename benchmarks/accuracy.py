@@ -52,7 +52,7 @@ def one(family: str, path: Path, networks: int, seed: int, methods: tuple[str, .
     others = [rival(family, path, campaign, protocol, seed) for campaign, protocol in needed(methods)]
     share = made.thinking_seconds / made.profile.profiling_seconds
     result = ampere.validate(family, made.profile, others=others, methods=methods, networks=networks, seed=seed)
-    return {**show(family, share, result), "seconds": {p.method + p.protocol: p.profiling_seconds for p in others}}
+    return {**show(family, share, result), "seconds": {p.method + p.timing: p.profiling_seconds for p in others}}
 
 
 def needed(methods: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -134,6 +134,13 @@ def test_the_host_speaks_to_the_worker_and_imports_nothing_of_it(path):
         assert not [i.module for i in imports_of(path) if i.unit == "worker"]
 
 
+@EVERY_FILE
+def test_nobody_imports_the_worker(path):
+    """It is a process on a device: what host and worker share is in `core`."""
+    own = unit_of(path) == "worker"
+    assert own or not [i.module for i in imports_of(path) if i.module.startswith("ampere.worker")]
+
+
 def test_the_architectures_picture_names_every_unit():
     described = (SRC.parent / "docs" / "ARCHITECTURE.md").read_text()
     for unit in {unit_of(path) for path in FILES} - {"__init__", "__main__"}:

@@ -29,7 +29,7 @@ def observed(network: Network, slow: float = 1.0, allocator: str = "tuned") -> O
 
 
 def profile(*networks: Network, **more) -> Profile:
-    slow = 1.5 if more.get("protocol") == "wallclock" else 1.0
+    slow = 1.5 if more.get("timing") == "wallclock" else 1.0
     return Profile(
         {"id": "known"}, TrainingSetup(), METER, YARDSTICK, tuple(observed(n, slow) for n in networks), **more
     )
@@ -101,7 +101,7 @@ def test_estimates_follow_the_condition():
 
 def test_joules_are_the_meters_whatever_the_clock_said():
     """Wall seconds were half as many again as CPU seconds: the estimate's seconds are longer, its joules are not."""
-    paper = profile(*PAPERS, method="sequential", protocol="wallclock")
+    paper = profile(*PAPERS, method="sequential", timing="wallclock")
     assert watts_of(paper) == pytest.approx(5 / 1.5)
     assert Estimator(paper, 10.0).watts == pytest.approx(10 / 1.5)
     known = PAPERS[1]
@@ -128,7 +128,7 @@ def test_further_profiles_add_their_methods_to_the_table():
     pairs = [((observed(n),), (observed(n),)) for n in random_chains(3, 4)]
     others = [
         profile(*PAPERS, method="sequential", profiling_seconds=5.0),
-        profile(*PAPERS, method="sequential", protocol="wallclock", profiling_seconds=6.0),
+        profile(*PAPERS, method="sequential", timing="wallclock", profiling_seconds=6.0),
     ]
     both = compare("chains", pairs, USUAL, "tuned", others)
     assert next(iter(both.mape)) == both.method == "additive"

@@ -122,7 +122,7 @@ def test_the_runtime_that_uses_pytorchs_yardstick_needs_no_other(torch):
         ),
         ({"setup": TrainingSetup("jax", threads=2)}, "on 1 and 2 threads", "profile both on one day"),
         ({"device": {"id": "a", "torch": "2.12.0"}}, "of PyTorch 2.12.0 and 2.13.0", "both again with one of them"),
-        ({"protocol": "wallclock"}, "jax was profiled without a yardstick", "--timing yardstick"),
+        ({"timing": "wallclock"}, "jax was profiled without a yardstick", "--timing yardstick"),
     ],
 )
 def test_what_has_no_common_yardstick_is_left_unchanged_and_says_what_would_help(torch, jax, changed, says, helps):

@@ -112,7 +112,7 @@ def test_a_broken_pytorch_ends_nothing_and_is_not_asked_again(beside):
         ("simulated:xavier", "jax", ("torch", "jax"), {}),
         ("tcp://localhost:1", "jax", ("torch", "jax"), {}),
         ("local", "jax", ("torch", "jax"), {"common_yardstick_seconds": 2e-3}),
-        ("local", "jax", ("torch", "jax"), {"protocol": "wallclock"}),
+        ("local", "jax", ("torch", "jax"), {"timing": "wallclock"}),
     ],
 )
 def test_where_it_is_not_timed(beside, on, runtime, there, changed):

@@ -63,7 +63,7 @@ def test_at_another_clock_it_is_found_in_the_yardsticks():
 def test_only_slow_gauges_are_read_like_that():
     assert steady_power(GAUGE)
     assert not steady_power(COUNTER)
-    assert not steady_power(GAUGE, protocol="wallclock")
+    assert not steady_power(GAUGE, timing="wallclock")
     assert not steady_power(GAUGE, method="sequential")
     assert not slow(replace(GAUGE, window_seconds=1.0))
 

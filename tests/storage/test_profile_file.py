@@ -104,7 +104,7 @@ def test_a_device_without_id_is_refused():
 def test_a_file_from_before_there_were_methods_is_ours():
     """The fixture names neither."""
     record = PROFILE.to_json()
-    assert (PROFILE.method, PROFILE.protocol) == ("additive", "yardstick")
+    assert (PROFILE.method, PROFILE.timing) == ("additive", "yardstick")
     for missing in ("method", "protocol"):
         del record[missing]
     assert Profile.from_json(record) == PROFILE
@@ -148,7 +148,7 @@ def test_a_strange_method_or_protocol_is_refused(how, says):
 
 
 def test_methods_and_protocols_survive_and_do_not_share_a_place(tmp_path):
-    paper = replace(PROFILE, method="sequential", protocol="wallclock")
+    paper = replace(PROFILE, method="sequential", timing="wallclock")
     paper.save(tmp_path / "p.json")
     assert Profile.load(tmp_path / "p.json") == paper
     ways = [(m, p) for m in ("additive", "sequential") for p in ("yardstick", "wallclock")]

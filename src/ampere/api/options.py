@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from ampere.core import TrainingSetup
 from ampere.core.errors import UsageError
-from ampere.core.setup import ALLOCATORS, PROTOCOLS
+from ampere.core.setup import ALLOCATORS, TIMINGS
 from ampere.devices import LOCAL, Device
 from ampere.devices.opening import usual_names
 from ampere.estimation.estimate import Estimator
@@ -65,8 +65,8 @@ class Options:
             object.__setattr__(self, "profile", self.profile.profile)
         if self.allocator not in ALLOCATORS:
             raise UsageError(f"allocator {self.allocator!r} is none of {', '.join(ALLOCATORS)}")
-        if self.timing not in PROTOCOLS:
-            raise UsageError(f"timing {self.timing!r} is none of {', '.join(PROTOCOLS)}")
+        if self.timing not in TIMINGS:
+            raise UsageError(f"timing {self.timing!r} is none of {', '.join(TIMINGS)}")
         if self.seconds is not None and not self.seconds > 0:
             raise UsageError(f"seconds is {self.seconds:g}, but must be greater than 0: give a number such as 15")
         if self.watts_per_core is not None and not self.watts_per_core > 0:

@@ -80,7 +80,7 @@ def answers(
     Methods that are `unavailable` here are left out.
     """
     costs, condition = costs_of(profile), 1.0
-    if profile.protocol == "yardstick":
+    if profile.timing == "yardstick":
         share = drift_share_in(costs, reference_of(profile)).part
         condition = (yardstick_seconds / profile.yardstick_seconds) ** share
     found = {}
@@ -92,7 +92,7 @@ def answers(
         evidence = evidence_of(profile, method.learns_from, in_joules)
         if evidence is not None and not method.unavailable():
             found[name] = Answers(condition * watts * method.fit(evidence)(networks))
-    suffix = "" if profile.protocol == "yardstick" else BY_THE_CLOCK
+    suffix = "" if profile.timing == "yardstick" else BY_THE_CLOCK
     return {name + suffix: answer for name, answer in found.items()}
 
 

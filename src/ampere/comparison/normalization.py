@@ -107,7 +107,7 @@ def _normalized(estimator: Estimator, same_device: Sequence[_Named]) -> Normaliz
 
 def common_yardstick(profile: Profile) -> tuple[float, float | None] | None:
     """Seconds and joules of PyTorch's yardstick in the profile's condition; None where it was not timed."""
-    if profile.protocol != "yardstick":
+    if profile.timing != "yardstick":
         return None
     if profile.common_yardstick_seconds is not None:
         return profile.common_yardstick_seconds, profile.common_yardstick_joules
@@ -148,7 +148,7 @@ def _reference(same_device: Sequence[_Named]) -> tuple[Estimator, float, float |
 
 def _why_no_yardstick(profile: Profile) -> str:
     runtime = profile.setup.runtime
-    if profile.protocol != "yardstick":
+    if profile.timing != "yardstick":
         return f"{runtime} was profiled without a yardstick: profile it with --timing yardstick"
     if "worker" in profile.device:
         return f"PyTorch's yardstick cannot be timed with the worker of {runtime}: profile all on one day"

@@ -11,7 +11,7 @@ ALLOCATORS = {
     "system": "a plain training loop with the system's allocator",
     "tuned": "a training loop whose allocator keeps its memory",
 }
-PROTOCOLS = ("yardstick", "wallclock")  # beside a yardstick, or the paper's: a plain loop by the clock
+TIMINGS = ("yardstick", "wallclock")  # paired with a yardstick, or a plain loop by the clock as in the paper
 
 
 def find_dtype(name: str) -> str:
@@ -58,4 +58,4 @@ class TrainingSetup:
         )
 
 
-__all__ = ["ALLOCATORS", "DTYPES", "OPTIMIZERS", "PROTOCOLS", "TrainingSetup", "find_dtype", "find_optimizer"]
+__all__ = ["ALLOCATORS", "DTYPES", "OPTIMIZERS", "TIMINGS", "TrainingSetup", "find_dtype", "find_optimizer"]

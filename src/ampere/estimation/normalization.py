@@ -52,7 +52,7 @@ def guide(timing: str) -> str:
 
 def reference_of(profile: Profile) -> Reference:
     """The condition that a profile's costs refer to."""
-    return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.protocol))
+    return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.timing))
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ def with_common_yardstick(
 
 
 def _to_be_timed(header: Header, device: Device, runtime: Description) -> bool:
-    possible = device.runs_several_workers and COMMON in device.runtimes and header.protocol == "yardstick"
+    possible = device.runs_several_workers and COMMON in device.runtimes and header.timing == "yardstick"
     return possible and not runtime.torch_yardstick and header.common_yardstick_seconds is None
 
 

@@ -16,9 +16,9 @@ def slow(meter: Meter) -> bool:
     return meter.window_seconds >= SLOW_SECONDS
 
 
-def steady_power(meter: Meter, method: str = "additive", protocol: str = "yardstick") -> bool:
+def steady_power(meter: Meter, method: str = "additive", timing: str = "yardstick") -> bool:
     """Whether the power of steady loads is read, as with a slow gauge; a slow counter reads joules of whole windows."""
-    return slow(meter) and meter.update_seconds > 0 and (method, protocol) == ("additive", "yardstick")
+    return slow(meter) and meter.update_seconds > 0 and (method, timing) == ("additive", "yardstick")
 
 
 def yardstick_by_gauge(budget: float) -> float:

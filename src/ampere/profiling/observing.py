@@ -44,7 +44,7 @@ def request(
     setup: TrainingSetup,
     step_seconds: float,
     thorough: bool = False,
-    protocol: str = "yardstick",
+    timing: str = "yardstick",
     count: bool = True,
     power: bool = False,
 ) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def request(
         how = {**how, "count": False}
     if power:
         how = {**how, "power": True}
-    if protocol == "wallclock":
+    if timing == "wallclock":
         iterations, how = 2 * iterations, {**how, "pairing": "plain"}
     return {"workload": experiment.workload, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
 

@@ -60,10 +60,10 @@ def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other
             f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
             "choose another file with --out, or the same setup"
         )
-    if (known.method, known.protocol) != (fresh.method, fresh.protocol):
+    if (known.method, known.timing) != (fresh.method, fresh.timing):
         raise ProfileError(
-            f"{journal.path} was made with --method {known.method} --timing {known.protocol}, which do not mix with "
-            f"{fresh.method} and {fresh.protocol}: choose another file with --out, or the same"
+            f"{journal.path} was made with --method {known.method} --timing {known.timing}, which do not mix with "
+            f"{fresh.method} and {fresh.timing}: choose another file with --out, or the same"
         )
     if not known.meter.counts_as(fresh.meter):
         raise ProfileError(

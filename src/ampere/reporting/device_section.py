@@ -55,7 +55,7 @@ def more_facts(profile: Profile) -> tuple[tuple[str, str], ...]:
     return (
         ("software", ", ".join(f"{key} {device[key]}" for key in SOFTWARE if device.get(key))),
         ("profile", f"{len(profile.observations)} measurements for {', '.join(profile.spaces)}"),
-        ("method", f"{method_name(profile.method)}, timed by {profile.protocol}"),
+        ("method", f"{method_name(profile.method)}, timed by {profile.timing}"),
     )
 
 

@@ -11,7 +11,7 @@ from ampere.core.errors import ProfileError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.layer import TRAILING_CLASSES
 from ampere.core.measurement import Window
-from ampere.core.setup import ALLOCATORS, PROTOCOLS
+from ampere.core.setup import ALLOCATORS, TIMINGS
 
 MOST_LAYERS = 100_000
 LARGEST_SIZE = 10**15
@@ -119,12 +119,12 @@ def check_positive(what: str, number: float) -> None:
         raise ValueError(f"{what} must be positive and finite")
 
 
-def check_how(method: str, protocol: str) -> None:
+def check_how(method: str, timing: str) -> None:
     """Check how a profile was made. A method of a newer Ampere is accepted here, and refused where it is used."""
     if not isinstance(method, str) or not re.fullmatch(r"[a-z][a-z_]{0,39}", method):
         raise ValueError(f"there is no method {method!r:.60}")
-    if protocol not in PROTOCOLS:
-        raise ValueError(f"protocol {protocol!r:.60} is none of {', '.join(PROTOCOLS)}")
+    if timing not in TIMINGS:
+        raise ValueError(f"timing {timing!r:.60} is none of {', '.join(TIMINGS)}")
 
 
 def _sizes(layer: Layer) -> list[float]:

@@ -18,11 +18,11 @@ def home() -> Path:
 
 
 def default_path(
-    fingerprint: Mapping[str, Any], setup: TrainingSetup, method: str = "additive", protocol: str = "yardstick"
+    fingerprint: Mapping[str, Any], setup: TrainingSetup, method: str = "additive", timing: str = "yardstick"
 ) -> Path:
     """The profile's file: one for each device and setup, and for each method or timing that is not the default."""
     parts = [str(fingerprint["id"]), setup.name]
-    parts += [how for how in (method, protocol) if how not in ("additive", "yardstick")]
+    parts += [how for how in (method, timing) if how not in ("additive", "yardstick")]
     return home() / "profiles" / f"{'-'.join(map(_file_name, parts))}.json"
 
 

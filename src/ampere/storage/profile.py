@@ -180,7 +180,7 @@ class Profile:
     spaces: tuple[str, ...] = ()  # what was profiled, as shown to people
     fit: Mapping[str, Any] = field(default_factory=dict)  # the fitted hyperparameters, as plain JSON
     method: str = "additive"  # which profiling strategy collected the observations
-    protocol: str = "yardstick"  # how each observation was timed
+    timing: str = "yardstick"  # how each observation was timed
     yardstick_joules: float | None = None  # joules of the same step, where a counter reads them
     joules_fit: Mapping[str, Any] = field(default_factory=dict)  # like `fit`, for joules that a counter read
     runs: tuple[Observation, ...] = ()  # recorded training runs of the user, in their order
@@ -194,15 +194,10 @@ class Profile:
             check_meter(self.meter)
             check_positive("the yardstick's seconds", self.yardstick_seconds)
             check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
-            check_how(self.method, self.protocol)
+            check_how(self.method, self.timing)
             for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
                 check_positive("the joules of the yardstick, and the common yardstick,", 1.0 if read is None else read)
             check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
-
-    @property
-    def timing(self) -> str:
-        """How each measurement was timed: paired with a yardstick, or by the clock."""
-        return self.protocol
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
@@ -226,7 +221,7 @@ class Profile:
             "spaces": list(self.spaces),
             "fit": dict(self.fit),
             "method": self.method,
-            "protocol": self.protocol,
+            "timing": self.timing,
             "yardstick_joules": self.yardstick_joules,
             "watts_idle": self.watts_idle,
             "common_yardstick_seconds": self.common_yardstick_seconds,
@@ -250,7 +245,7 @@ class Profile:
             spaces=tuple(map(str, record["spaces"])),
             fit=dict(record["fit"]),
             method=record.get("method", "additive"),
-            protocol=record.get("protocol", "yardstick"),
+            timing=record.get("timing", "yardstick"),
             joules_fit=dict(record.get("joules_fit", {})),
             runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
             **optional_numbers(record),

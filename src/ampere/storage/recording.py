@@ -29,7 +29,7 @@ class Header:
     meter: Meter
     yardstick_seconds: float
     method: str = "additive"
-    protocol: str = "yardstick"
+    timing: str = "yardstick"
     yardstick_joules: float | None = None  # where a counter reads them
     watts_idle: float | None = None  # what the counter read at rest
     common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
@@ -40,7 +40,7 @@ class Header:
             check_device_record(self.device)
             check_meter(self.meter)
             check_positive("the yardstick's seconds", self.yardstick_seconds)
-            check_how(self.method, self.protocol)
+            check_how(self.method, self.timing)
             for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
                 check_positive("the joules of the yardstick, and the common yardstick,", 1.0 if read is None else read)
             check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
@@ -53,14 +53,14 @@ class Header:
             "meter": self.meter.to_json(),
             "yardstick_seconds": self.yardstick_seconds,
             "method": self.method,
-            "protocol": self.protocol,
+            "timing": self.timing,
             **{name: getattr(self, name) for name in OPTIONAL},
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Header":
         setup, meter = TrainingSetup.from_json(record["setup"]), Meter(**record["meter"])
-        how = record.get("method", "additive"), record.get("protocol", "yardstick")
+        how = record.get("method", "additive"), record.get("timing", "yardstick")
         header = cls(dict(record["device"]), setup, meter, float(record["yardstick_seconds"]), *how)
         return replace(header, **optional_numbers(record))
 

@@ -26,8 +26,8 @@ def profiles(plan: Plan, device: str) -> list[ProfileJob]:
     usual = plan.profile_seconds(device, FAMILY)
     budgets = [share * usual for share in (QUICK_SHARES if plan.quick else SHARES)]
     return [
-        ProfileJob(device, FAMILY, seconds, plan.seed, method, protocol)
-        for method, protocol in (OURS, *baselines)
+        ProfileJob(device, FAMILY, seconds, plan.seed, method, timing)
+        for method, timing in (OURS, *baselines)
         for seconds in budgets
     ]
 

@@ -47,4 +47,4 @@ def largest_errors(isolated_run: Isolated) -> list[Layer]:
     return list(dict.fromkeys(order))[:WORST] or isolated_run.rng.sample(measured, min(WORST, len(measured)))
 
 
-STRATEGY = Strategy(collect, protocols=("yardstick",), stages=True)  # a stage is too short for wall time
+STRATEGY = Strategy(collect, timings=("yardstick",), stages=True)  # a stage is too short for wall time

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.measurement import seconds_per_iteration
-from ampere.core.setup import PROTOCOLS
+from ampere.core.setup import TIMINGS
 from ampere.estimation.additive import Additive
 from ampere.estimation.features import PRIOR_PRICES, network_features
 from ampere.estimation.normalization import YARDSTICK_JOULES, Reference, guide, usable
@@ -77,7 +77,7 @@ class MeasurementContext:
     meter: Meter
     yardstick_seconds: float
     record: Callable[[Observation], None]
-    protocol: str = "yardstick"
+    timing: str = "yardstick"
     yardstick_joules: float | None = None  # where a counter reads them
     clock: Callable[[], float] = time.monotonic  # a simulated device has its own, on which only training takes time
     vector_width: int = USUAL_WIDTH  # the device's own, where it reports one
@@ -90,12 +90,12 @@ class MeasurementContext:
     @property
     def reference(self) -> Reference:
         """The condition that costs refer to."""
-        return Reference(self.yardstick_seconds, self.yardstick_joules, guide(self.protocol))
+        return Reference(self.yardstick_seconds, self.yardstick_joules, guide(self.timing))
 
     @property
     def steady(self) -> bool:
         """Whether the meter is a slow gauge, whose power is read once a load is steady."""
-        return steady_power(self.meter, protocol=self.protocol)
+        return steady_power(self.meter, timing=self.timing)
 
     @property
     def window_seconds(self) -> float:
@@ -107,7 +107,7 @@ class MeasurementContext:
 
         `step_seconds` is a guess.
         """
-        arguments = request(experiment, self.setup, step_seconds, protocol=self.protocol, count=self.count)
+        arguments = request(experiment, self.setup, step_seconds, timing=self.timing, count=self.count)
         return self._recorded(experiment, self.trainers[experiment.allocator].block(**arguments))
 
     def read_power(self, experiment: Experiment, step_seconds: float) -> Observation | None:
@@ -157,7 +157,7 @@ class Strategy:
 
     collect: Callable[[MeasurementContext, Task], Collected]
     allocators: tuple[str, ...] = ("tuned",)  # one worker is started for each
-    protocols: tuple[str, ...] = PROTOCOLS  # ways of timing that it supports
+    timings: tuple[str, ...] = TIMINGS  # ways of timing that it supports
     stages: bool = False  # whether it times the stages of a step separately
 
 
