@@ -105,11 +105,11 @@ def test_a_file_from_before_there_were_methods_is_ours():
     """The fixture names neither."""
     record = PROFILE.to_json()
     assert (PROFILE.method, PROFILE.timing) == ("additive", "yardstick")
-    for missing in ("method", "protocol"):
+    for missing in ("method", "timing"):
         del record[missing]
     assert Profile.from_json(record) == PROFILE
     header = HEADER.to_json()
-    del header["method"], header["protocol"]
+    del header["method"], header["timing"]
     assert Header.from_json(header) == HEADER
 
 
@@ -136,8 +136,8 @@ def test_a_file_from_before_there_was_a_common_yardstick(tmp_path):
         ({"method": "../x"}, "there is no method"),
         ({"method": 3}, "there is no method"),
         ({"method": ["additive"]}, "there is no method"),
-        ({"protocol": "sundial"}, "none of yardstick, wallclock"),
-        ({"protocol": None}, "none of yardstick, wallclock"),
+        ({"timing": "sundial"}, "none of yardstick, wallclock"),
+        ({"timing": None}, "none of yardstick, wallclock"),
     ],
 )
 def test_a_strange_method_or_protocol_is_refused(how, says):
