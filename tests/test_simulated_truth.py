@@ -12,6 +12,7 @@ import pytest
 
 import ampere
 from ampere.devices.simulated import PARTS, SimulatedWorker
+from ampere.estimation.normalization import costs_of
 from ampere.models.loading import find_space
 from ampere.profiling.sources import SpaceSource
 
@@ -28,7 +29,7 @@ def unseen_networks():
 @pytest.mark.parametrize("name", PARTS)
 def test_totals_within_5_percent_and_layers_within_10(name, networks, tmp_path):
     profile = ampere.profile("cnn5", device=f"simulated:{name}", out=tmp_path / "profile.json").profile
-    read = [o for o in profile.observations if o.measurement.joules_rounds]  # others are only timed, in an instant
+    read = [cost for cost in costs_of(profile) if cost.joules_rounds]  # others are only timed, in an instant
     assert len(read) <= PAPERS_POINTS
     assert profile.profiling_seconds <= PAPERS_SECONDS[name]
     assert not {n.layers for n in networks} & {o.network.layers for o in profile.observations}

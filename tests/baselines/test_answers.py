@@ -120,7 +120,7 @@ def test_layers_that_a_sequential_profile_lacks_are_named():
 
 
 def test_a_profile_without_layers_cannot_estimate():
-    with pytest.raises(ProfileError, match="estimate with one of additive, sequential"):
+    with pytest.raises(ProfileError, match="profile again with --method additive or sequential"):
         Estimator(profile(*WHOLE, method="networks"))
 
 

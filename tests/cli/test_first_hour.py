@@ -15,7 +15,7 @@ from ampere import comparison
 from ampere.core import Meter
 from ampere.storage.profile import Profile
 
-FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-1.json"
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 DEVICE = ("--device", "simulated:server")
 NET = """
 import torch

@@ -33,8 +33,8 @@ def test_a_missing_one_is_missed_with_a_guess(here, refused, given):
     [
         (lambda raw: raw[: len(raw) // 2], "cut short"),
         (lambda raw: raw.replace(b"lenet5", b"lenet6", 1), "checksum"),
-        (lambda raw: b"", "not a profile"),
-        (lambda raw: b"\x89PNG" + raw, "not a profile"),
+        (lambda raw: b"", "not an Ampere profile"),
+        (lambda raw: b"\x89PNG" + raw, "not an Ampere profile"),
     ],
     ids=["truncated", "altered", "empty", "something else"],
 )

@@ -28,7 +28,7 @@ def test_what_needs_a_runtime_says_how_to_get_it(lean, refused, words):
 
 
 def test_a_model_of_flax_says_how_to_get_it(lean, refused):
-    (lean.folder / "net.py").write_text("from flax import nnx\n")
+    (lean.folder / "net.py").write_text("from flax import nnx\n\n\ndef build(): ...\n")
     ran = lean("estimate", "net.py:build", "--runtime", "jax")
     refused(ran, RUNTIME_MISSING, "needs flax", "pip install 'ampere-energy[jax]'")
 

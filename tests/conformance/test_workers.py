@@ -101,5 +101,5 @@ def test_the_command_has_a_table_json_and_an_exit_code(capsys):
     record = json.loads(said.out)
     assert record["keeps"] is False
     assert {"name", "title", "verdict", "reason", "seconds"} == set(record["checks"][0])
-    assert "2 of 2 checks are broken" in said.err
+    assert "2 of 2 checks failed" in said.err
     assert said.err.count("\n") == 1

@@ -92,23 +92,23 @@ def test_a_meter_that_is_named_is_used_for_every_block_and_no_environment_is_cha
     monkeypatch.delenv("AMPERE_METER", raising=False)
     before = dict(os.environ)
     layers = {"layers": chain(3, 4, 4, 8).to_json()}
-    with Device(meter="outside:0.2:0.01") as device:
-        assert device.meter.name == "outside"
+    with Device(meter="external:0.2:0.01") as device:
+        assert device.meter.name == "external"
         found = device.worker().block(layers, TrainingSetup(), iterations=2, warmup=1)
-    assert found.joules is None, "the host reads the meter, so the worker tells no joules"
+    assert found.joules is None, "the host reads the meter, so the worker reports no joules"
     assert dict(os.environ) == before
 
 
 def test_the_users_environment_names_the_meter_where_nobody_else_does(monkeypatch):
-    monkeypatch.setenv("AMPERE_METER", "outside:0.2:0.01")
+    monkeypatch.setenv("AMPERE_METER", "external:0.2:0.01")
     with Device() as device:
-        assert device.meter.name == "outside"
+        assert device.meter.name == "external"
     with Device(meter="cpu-time") as device:
         assert device.meter.name == "cpu-time"
 
 
 def test_an_unknown_meter_is_one_line():
-    with Device(meter="rapl") as device, pytest.raises(UsageError, match="there is no meter 'rapl': it is one of"):
+    with Device(meter="rapl") as device, pytest.raises(UsageError, match="there is no meter 'rapl': use one of"):
         _ = device.meter
 
 

@@ -3,7 +3,9 @@
 import pytest
 
 from ampere.core.errors import ProfileError, UsageError
+from ampere.core.measurement import Window
 from ampere.evaluation.between_runs import between, check, drift_of
+from ampere.evaluation.jobs import FORMAT
 from ampere.evaluation.running import Result, draw, run
 from ampere.evaluation.session import Folder, Session
 from ampere.evaluation.summary import summary_of
@@ -12,17 +14,17 @@ from ampere.storage.files import read_document, write_document
 from .conftest import DEVICE, Tiny
 
 RISE = 1.1
+JOULES = Window._fields.index("joules")
 
 
 def spoilt(folder):
     """Every trial of a run made more expensive by a tenth: a drift that is known."""
     for path in (folder.path / "measured").glob("trials-*.json"):
-        pairs = read_document(path, "trials", 1)
-        for half in (half for pair in pairs for half in pair):
-            measured = half["measurement"]
-            measured["joules"] *= RISE
-            measured["joules_rounds"] = [RISE * joules for joules in measured["joules_rounds"]]
-        write_document(path, "trials", 1, pairs)
+        pairs = read_document(path, "trials", FORMAT)
+        for one in (one for pair in pairs for half in pair for one in half):
+            for window in one["measurement"]["target"]:
+                window[JOULES] *= RISE
+        write_document(path, "trials", FORMAT, pairs)
 
 
 @pytest.fixture(scope="module")

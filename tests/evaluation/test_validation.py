@@ -41,14 +41,14 @@ def experiments(profile):
 
 def twice(experiments, profile, left_out=None):
     with Device(ON, seed=1) as opened:
-        device = Crashing(opened.worker(), experiments[2].subject)
+        device = Crashing(opened.worker(), experiments[2].workload)
         return device, measure_twice(experiments, device, profile, 0, lambda done, total: None, 2, left_out)
 
 
 def test_a_network_that_ends_the_worker_is_left_out_by_name(profile, experiments, capsys):
     left_out = {}
     device, pairs = twice(experiments, profile, left_out)
-    assert [first.network for first, _ in pairs] == [experiments[i].network for i in (0, 1, 3)]
+    assert [first[0].network for first, _ in pairs] == [experiments[i].network for i in (0, 1, 3)]
     assert list(left_out) == [2]
     assert device.asked == 1, "what ended the worker is not tried again"
     found = replace(compare("lenet5", pairs, profile, "tuned"), left_out=tuple(left_out.values()))

@@ -136,10 +136,10 @@ def test_a_real_profile_keeps_it_and_is_ranked_beside_pytorchs(made, tmp_path):
     assert Profile.load(made.path).common_yardstick_seconds == common
     torch = ampere.profile("lenet5", seconds=6, out=tmp_path / "torch.json").profile
     assert torch.common_yardstick_seconds is None
-    moved = {place.name: place.moved for place in ampere.compare("lenet5", torch, made.profile).places}[OTHER]
+    moved = ampere.compare("lenet5", torch, made.profile).entry(OTHER).normalized
     assert moved.factor == pytest.approx(torch.yardstick_seconds / common)
     assert 0.2 < moved.factor < 5
-    assert not moved.doubt
+    assert not moved.caveat
 
 
 def test_a_profile_from_before_gets_it_when_it_is_extended(made, tmp_path):

@@ -118,7 +118,7 @@ def test_it_says_in_words_where_the_energy_goes(profile, network):
 
 def test_flags_are_counted_and_explained(report):
     flags = report.sections[-1]
-    assert "1 of 29" in flags.words[0]
+    assert "3 of 87" in flags.words[0]
     assert {row[0]: row[1] for row in flags.table.rows} == {"noisy": "1", "loaded": "1"}
 
 
@@ -257,7 +257,7 @@ def test_kinds_without_a_colour_of_their_own_are_one_grey_share(profile):
     shares = [LayerShare(kind, kind, 10.0 - i, 0.1) for i, kind in enumerate(kinds)]
     total = sum(share.joules for share in shares) + 1.0
     estimate = Estimator(profile).estimate(encoder(1))
-    estimate = replace(estimate, joules=total, by_layer=(*shares, LayerShare("(step)", "step", 1.0, 0.0)))
+    estimate = replace(estimate, joules=total, layers=(*shares, LayerShare("(step)", "step", 1.0, 0.0)))
     colours = [share.colour for share in kinds_chart("k", estimate, kind_colours([estimate])).plot.shares]
     assert len(set(colours)) == len(colours) == 8
     assert colours.count("rest") == 1

@@ -1,6 +1,7 @@
 """A user's own models, whole and in parts."""
 
 import pytest
+from tests.worker.conftest import measurement
 
 FLOATS = {"shape": [5, 6], "dtype": "float32", "high": None}
 
@@ -41,4 +42,4 @@ def test_the_yardstick_measured_by_the_yardstick_is_about_one(worker, workload_o
     for pairing in ("step", "window"):
         workload = workload_of("yardstick_itself")
         result = worker.block(workload, iterations=12, warmup=4, pairing=pairing)["result"]
-        assert 0.5 < result["ratio"] < 2.0
+        assert 0.5 < measurement(result).ratio() < 2.0

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.worker.conftest import measurement
 
 from ampere.core import Layer, Network, TrainingSetup, work
 from ampere.core.errors import ModelError, UsageError, WorkerError
@@ -151,4 +152,4 @@ def test_a_crash_in_native_code_costs_one_variant_and_not_the_worker():
     ran = subprocess.run([sys.executable, "-c", unlimited], input=lines, capture_output=True, text=True, timeout=60)
     crashed, fine = map(json.loads, ran.stdout.splitlines())
     assert crashed["error"]["type"] == "variant_died"
-    assert fine["result"]["ratio"] > 0
+    assert measurement(fine["result"]).ratio() > 0

@@ -103,7 +103,7 @@ class ProfilingResult:
 
     @property
     def compile_seconds(self) -> float:
-        return sum(o.measurement.conditions.get("compile_seconds", 0.0) for o in self.profile.observations)
+        return sum(o.measurement.compile_seconds for o in self.profile.observations)
 
     @property
     def measurements(self) -> dict[str, int]:

@@ -154,7 +154,7 @@ def test_a_loop_of_the_users_is_refused_by_name_where_it_would_be_built_from_lay
         built_by(Device(), "jax", source)
     with pytest.raises(ModelError, match="cannot be trained from a description"):
         built_by(Device(), "torch", source)
-    assert itself(Device(), "jax", source).subject["factory"] == f"{tmp_path}/loop.py:build"
+    assert itself(Device(), "jax", source).workload["factory"] == f"{tmp_path}/loop.py:build"
 
 
 @pytest.mark.parametrize(("tokens", "high"), [("jnp.arange(12).reshape(3, 4)", 12), ("jnp.zeros((3, 4), int)", None)])
@@ -163,7 +163,7 @@ def test_whole_numbers_are_drawn_as_large_as_the_examples(tmp_path, tokens, high
         "import jax.numpy as jnp\nfrom flax import nnx\n\n"
         f"def build():\n    return nnx.Embed(20, 4, rngs=nnx.Rngs(0)), {tokens}\n"
     )
-    subject = itself(Device(), "jax", source_of(load_model(f"{tmp_path}/words.py:build"))).subject
+    subject = itself(Device(), "jax", source_of(load_model(f"{tmp_path}/words.py:build"))).workload
     assert [spec["high"] for spec in subject["inputs"]] == [high]
 
 

@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         "Gives a profile that was made with --meter log:deferred the joules of a meter that recorded meanwhile. The "
         "load pattern that the device gave is found in the exported file, so that no clock needs to be set.",
-        "ampere profile cnn5 --meter log:deferred --out c.json    while the meter records",
+        "ampere profile cnn5 --meter log:deferred --out c.json  while the meter records",
         "ampere attach bench.csv --to c.json --time Timestamp --power Power:mW",
         "ampere attach ppk2.csv --to c.json --time 1:ms --current 2:uA --voltage 5V",
     )

@@ -146,7 +146,7 @@ def _first_line(found: Found) -> str:
         return f"{found.space}: {len(found.chosen)} of {found.screened:,} candidates are worth training"
     front = [trial for trial in found.front if not _at_chance(trial)]
     if not front:
-        return f"{found.space}: no candidate learnt more than chance; train for longer with --steps, or with --train"
+        return f"{found.space}: no trained network is above chance level; train for longer with --steps or --train"
     best = front[-1]
     joules, accuracy = best.candidate.joules, units.percent(best.accuracy or 0.0)
     share = units.percent(joules / found.original_joules)
