@@ -244,7 +244,7 @@ def test_row_11_every_varied_setting_is_shown_and_chance_is_named(capsys):
 
 def test_row_11_a_search_in_which_nothing_learnt_says_so(capsys):
     found(front=())
-    assert capsys.readouterr().out.startswith("net: no candidate learnt more than chance")
+    assert capsys.readouterr().out.startswith("net: no trained network is above chance level")
 
 
 # Row 13: what people write is understood, and refusals have the right remedy.

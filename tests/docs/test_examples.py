@@ -130,7 +130,7 @@ def test_the_comparison_of_two_devices_runs_as_it_stands(tmp_path):
 @pytest.mark.skipif("mnn" not in installed(), reason=description_of("mnn").install)
 def test_the_comparison_of_two_runtimes_runs_as_it_stands(tmp_path):
     printed = run_commands(blocks(DOCS / "how-to" / "compare.md", "sh")[2], tmp_path)
-    assert "no profile of this device with mnn yet" in printed
+    assert "no profile of this device in mnn yet" in printed
     assert "profiling lenet5 in mnn" in printed
     assert "yardstick, PyTorch's" in printed
     assert "modelled, not measured" in printed or "measured by" in printed

@@ -17,15 +17,15 @@ ON = "simulated:server"
 class Crashing:
     """A device that one network ends."""
 
-    def __init__(self, device, subject):
-        self._device, self._subject = device, subject
+    def __init__(self, device, workload):
+        self._device, self._workload = device, workload
         self.asked = 0
 
-    def block(self, subject, setup, **options):
-        if subject == self._subject:
+    def block(self, workload, setup, **options):
+        if workload == self._workload:
             self.asked += 1
             raise VariantDied("the worker died twice on the same variant: ended by SIGABRT; leave it out")
-        return self._device.block(subject, setup, **options)
+        return self._device.block(workload, setup, **options)
 
 
 @pytest.fixture(scope="module")

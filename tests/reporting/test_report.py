@@ -119,7 +119,7 @@ def test_it_says_in_words_where_the_energy_goes(profile, network):
 def test_flags_are_counted_and_explained(report):
     flags = report.sections[-1]
     assert "3 of 87" in flags.words[0]
-    assert {row[0]: row[1] for row in flags.table.rows} == {"noisy": "1", "loaded": "1"}
+    assert {row[0]: row[1] for row in flags.table.rows} == {"noisy": "3", "loaded": "3"}
 
 
 def test_names_stay_names(report):
