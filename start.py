@@ -32,7 +32,7 @@ CHECKS = (
     ("lint", ["ruff", "check", "."]),
     ("types", ["mypy"]),
 )
-SEVERAL_AT_A_TIME = "-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder"
+SEVERAL_AT_A_TIME = "-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations=10"
 TESTS = (
     ("tests", ["pytest", "-rs", "-m", "not alone", *SEVERAL_AT_A_TIME.split()]),
     ("tests of time and power, one at a time", ["pytest", "-rs", "-m", "alone"]),
