@@ -90,7 +90,7 @@ def test_a_failed_command_shows_the_end_of_its_log(tmp_path, monkeypatch, capsys
     ("platform", "settings", "expected"),
     [("linux", "", "--find-links"), ("linux", "global.find-links='/wheels'", None), ("darwin", "", None)],
 )
-def test_the_cpu_build_is_looked_for_where_pip_was_told_nothing(monkeypatch, platform, settings, expected):
+def test_the_cpu_build_is_looked_for_where_pip_was_reported_nothing(monkeypatch, platform, settings, expected):
     module = load(ROOT)
     monkeypatch.setattr(module.sys, "platform", platform)
     monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, stdout=settings))

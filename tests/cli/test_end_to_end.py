@@ -23,7 +23,7 @@ ESTIMATE_KEYS = {
 }
 
 
-def test_profiling_tells_what_it_did(profiled_home):
+def test_profiling_reports_what_it_did(profiled_home):
     said = (profiled_home.parent / "said.txt").read_text()
     for word in ("expected error", "measured", "fitting", "modelled", "ampere estimate lenet5", ".json"):
         assert word in said
@@ -159,7 +159,7 @@ def test_the_papers_method_beside_ours_by_both_protocols(profiled, here):
     assert "do not mix" in again.err
 
 
-def test_devices_tells_of_the_machine_and_its_profiles(profiled, here):
+def test_devices_reports_of_the_machine_and_its_profiles(profiled, here):
     (profiled.home / "profiles" / "broken.json").write_text("no")
     ran = here("devices")
     assert ran.code == 0, ran.err
@@ -169,7 +169,7 @@ def test_devices_tells_of_the_machine_and_its_profiles(profiled, here):
     assert [p["problem"] is None for p in record["profiles"]].count(True) == 1
 
 
-def test_a_trace_tells_what_another_runtime_could_not_train(here, subject):
+def test_a_trace_reports_what_another_runtime_could_not_train(here, subject):
     said = here("trace", "lstm", "--runtime", "mnn").out
     assert "unsupported  mnn cannot train layers.0 (no lstm), layers.1 (no lstm)" in said
     assert here("trace", "lstm", "--runtime", "mnn", "--json").record["unsupported"] == [

@@ -17,7 +17,7 @@ def test_nothing_stored_cannot_be_drawn(here, refused):
     refused(here("evaluate", "additivity", "--draw-only"), 4, "holds no records of additivity")
 
 
-def test_the_list_tells_how_long_each_takes(here):
+def test_the_list_reports_how_long_each_takes(here):
     ran = here("evaluate", "--list", "--quick", "--json")
     assert ran.code == 0
     listed = {row["experiment"]: row for row in ran.record}

@@ -36,7 +36,7 @@ def test_a_table_shows_each_layer_before_and_after(prune):
     assert max(map(len, ran.out.splitlines())) <= 120
 
 
-def test_json_tells_the_same(prune):
+def test_json_reports_the_same(prune):
     record = prune("--budget", "50%", "--json", "--quiet").record
     assert record["inside_budget"]
     assert 0.4 < record["share"] <= 0.5

@@ -30,7 +30,7 @@ def test_a_stored_network_needs_no_torch(files, torchless_python):
     assert "Where the energy of tidy goes" in page
 
 
-def test_the_run_is_told_as_estimate_tells_it(files, here):
+def test_the_run_is_reported_as_estimate_reports_it(files, here):
     ran = here(
         "report", "profile.json", "net.json", "--epochs", 3, "--samples", 1000, "--battery", "15Wh", "--out", "r.html"
     )

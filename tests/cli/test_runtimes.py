@@ -29,7 +29,7 @@ create = Stubborn
 needs_jax = pytest.mark.skipif("jax" not in installed(), reason=description_of("jax").install)
 
 
-def test_where_nothing_can_be_trained_the_reason_is_told_and_not_the_time(here, refused, monkeypatch, tmp_path):
+def test_where_nothing_can_be_trained_the_reason_is_reported_and_not_the_time(here, refused, monkeypatch, tmp_path):
     bring_runtime(monkeypatch, tmp_path / "site", "stubborn", STUBBORN)
     ran = here("profile", "lenet5", "--runtime", "stubborn", "--seconds", 4, "--quiet")
     refused(ran, MODEL, "nothing could be trained", "the compiler is broken; install another")
@@ -80,7 +80,7 @@ def test_stages_are_refused_at_once_where_a_step_is_one_call(here, refused, meth
 
 
 @needs_jax
-def test_a_profile_of_jax_is_kept_apart_and_tells_what_was_compiled(ampere, here, refused):
+def test_a_profile_of_jax_is_kept_apart_and_reports_what_was_compiled(ampere, here, refused):
     made = ampere("profile", "lenet5", "--runtime", "jax", "--seconds", 12, "--json").record
     assert made["setup"]["runtime"] == "jax"
     assert 0 < made["compile_seconds"] < made["profiling_seconds"]
@@ -92,7 +92,7 @@ def test_a_profile_of_jax_is_kept_apart_and_tells_what_was_compiled(ampere, here
 
 
 @needs_jax
-def test_what_compiles_for_longer_than_the_limit_is_told_and_the_limit_is_an_option(here, refused):
+def test_what_compiles_for_longer_than_the_limit_is_reported_and_the_limit_is_an_option(here, refused):
     words = ("--runtime", "jax", "--seconds", 6, "--quiet")
     told = ("longer than 0.01 s", "give it longer with --compile-limit")
     refused(here("profile", "lenet5", *words, "--compile-limit", 0.01), MODEL, "nothing could be trained", *told)

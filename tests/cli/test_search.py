@@ -31,7 +31,7 @@ def test_a_table_a_picture_and_a_file(search, tmp_path):
     assert "(chance)" in ran.out
 
 
-def test_json_tells_the_same(search):
+def test_json_reports_the_same(search):
     record = search("cnn5", "--budget", "50%", "--json", "--no-plot", "--out", "s.json").record
     assert record["written"] == ["s.json"]
     assert all(c["joules"] <= record["budget_joules"] for c in record["chosen"])

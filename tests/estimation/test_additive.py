@@ -69,7 +69,7 @@ def test_far_outside_physics_takes_over_and_the_interval_widens(model: Additive)
     assert outside.stddev / outside.seconds > 2 * inside.stddev / inside.seconds
 
 
-def test_a_kind_never_measured_is_priced_with_great_doubt(model: Additive) -> None:
+def test_a_kind_never_measured_is_priced_with_great_uncertainty(model: Additive) -> None:
     config = {"batch": 8, "length": 16, "layers": 1, "directions": 1, "bias": True}
     from ampere.core import Layer
 

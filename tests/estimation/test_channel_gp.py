@@ -25,7 +25,7 @@ def test_every_answer_is_finite(seen, points):
     assert np.all(np.isfinite(gp.deviations(np.array(points, dtype=float))))
 
 
-def test_it_repeats_what_was_measured_and_doubts_what_lies_between():
+def test_it_repeats_what_was_measured_and_uncertainties_what_lies_between():
     gp = process([((c, 10), 1e-3 + 1e-6 * c**2) for c in (1, 20, 40, 60)])
     known, between = np.array([[20.0, 10.0]]), np.array([[30.0, 10.0]])
     assert gp.posterior(known)[0][0] == pytest.approx(1.4e-3, rel=0.02)

@@ -79,7 +79,7 @@ def test_batteries() -> None:
             joules_in(nonsense)
 
 
-def test_joules_net_of_idle_are_told_where_rest_was_read(profile: Profile) -> None:
+def test_joules_net_of_idle_are_reported_where_rest_was_read(profile: Profile) -> None:
     network = chain(3, 20, 30, 40)
     assert Estimator(profile).estimate(network).net_joules is None
     estimate = Estimator(replace(profile, watts_idle=2.0)).estimate(network)

@@ -82,7 +82,7 @@ def test_a_layer_of_no_known_kind_is_guessed_and_wholly_doubted(model):
     assert answer.layer_stddevs[0] == pytest.approx(answer.layer_seconds[0])
 
 
-def test_what_lies_far_outside_is_told(model):
+def test_what_lies_far_outside_is_reported(model):
     assert model.in_range(conv(16, 100))
     assert not model.in_range(conv(16, 1000))
 

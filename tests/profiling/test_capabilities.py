@@ -54,7 +54,7 @@ def test_a_device_without_hardware_trains_as_torch_does():
         check_setup(Device("simulated:xavier"), TrainingSetup("jax"))
 
 
-def test_an_unknown_runtime_is_told_what_there_is():
+def test_an_unknown_runtime_is_reported_what_there_is():
     with pytest.raises(UsageError, match="no runtime 'tensorflow': the runtimes are torch"):
         check_setup(Device(), TrainingSetup("tensorflow"))
 

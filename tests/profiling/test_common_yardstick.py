@@ -57,7 +57,7 @@ def a_device_with_pytorch(monkeypatch):
     return timed
 
 
-def test_it_is_told_in_the_condition_that_the_profile_refers_to(beside):
+def test_it_is_reported_in_the_condition_that_the_profile_refers_to(beside):
     """Which is twice as quick as the machine is while both are timed, and once it is slower still."""
     own, torch = Steps(*[2e-3, 2e-3, 6e-3, 2e-3] * 2), Steps(5e-3, *[3e-3, 3e-3, 9e-3, 3e-3] * 2)
     timed = beside(HEADER, own, torch)
@@ -67,7 +67,7 @@ def test_it_is_told_in_the_condition_that_the_profile_refers_to(beside):
     assert beside.closed == ["local"]
 
 
-def test_neighbours_that_come_and_go_do_not_make_one_of_them_dearer(beside):
+def test_neighbours_that_come_and_go_do_not_make_one_of_them_more_expensive(beside):
     own, torch = (3, 2, 3, 3, 2, 3, 3, 3), (2, 3, 2, 2, 3, 2, 2, 3)
     timed = beside(HEADER, Steps(*[1e-3 * ms for ms in own]), Steps(5e-3, *[1e-3 * ms for ms in torch]))
     assert timed.common_yardstick_seconds == pytest.approx(1e-3)

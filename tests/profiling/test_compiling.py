@@ -46,7 +46,7 @@ def test_nothing_is_known_as_compiled_where_nothing_is():
     assert not compiling.is_compiled(of(NETWORK))
 
 
-def test_all_that_was_spent_on_compiling_is_told():
+def test_all_that_was_spent_on_compiling_is_reported():
     compiling = Compiling(True)
     for seconds in (2.0, 0.0, 0.5):
         compiling.learn(seen(NETWORK, seconds))

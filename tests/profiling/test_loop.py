@@ -112,7 +112,7 @@ def test_hardly_any_time_is_no_error(seconds):
     assert run(KnownCosts(), Goal(seconds=seconds)).model.answer(chain(3, 8, 8, 8)).seconds > 0
 
 
-def test_a_run_that_is_out_of_time_at_once_still_tells_its_error():
+def test_a_run_that_is_out_of_time_at_once_still_reports_its_error():
     before = run(KnownCosts(), Goal(seconds=1.0)).observations
     trainer = KnownCosts()
     trainer.now = 5.0

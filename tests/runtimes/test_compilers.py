@@ -24,7 +24,7 @@ def test_without_a_compiler_there_is_no_torch_compile(monkeypatch):
     assert refused.value.type == "runtime_missing"
 
 
-def test_a_compiler_that_fails_is_told_and_the_worker_goes_on(start_worker, layers_workload, tmp_path):
+def test_a_compiler_that_fails_is_reported_and_the_worker_goes_on(start_worker, layers_workload, tmp_path):
     broken = {"CXX": "false", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
     worker = start_worker(**{**os.environ, **broken})
     error = worker.block(layers_workload(conv()), setup=COMPILED)["error"]
@@ -58,7 +58,7 @@ def test_what_is_trained_was_compiled(layers_workload, workload_of, what):
     assert counters["stats"]["unique_graphs"] > before
 
 
-def test_one_that_takes_too_long_is_told_before_the_process_ends(start_worker, layers_workload):
+def test_one_that_takes_too_long_is_reported_before_the_process_ends(start_worker, layers_workload):
     pytest.importorskip("jax", reason="JAX is not installed here")
     worker = start_worker()
     told = worker.block(layers_workload(conv()), setup={"runtime": "jax"}, compile_limit=0.01)

@@ -36,7 +36,7 @@ def a_jax():
     return runtime
 
 
-def test_it_trains_on_the_processor_whatever_else_it_is_told(start_worker, layers_workload):
+def test_it_trains_on_the_processor_whatever_else_it_is_reported(start_worker, layers_workload):
     worker = start_worker(**{**os.environ, "JAX_PLATFORMS": "cuda"})
     assert worker.block(layers_workload(conv()), setup={"runtime": "jax"})["result"]["parameters"] == 296
 

@@ -56,7 +56,7 @@ def test_output_that_depends_on_no_parameter() -> None:
     assert text.startswith("cannot train Line: no tensor in its output")
 
 
-def test_a_models_own_error_is_told_with_its_place() -> None:
+def test_a_models_own_error_is_reported_with_its_place() -> None:
     def line(model: Line, x: torch.Tensor) -> torch.Tensor:
         raise RuntimeError("the moon is full\nand more")
 

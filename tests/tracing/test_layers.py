@@ -117,7 +117,7 @@ def test_tied_weights_are_updated_once() -> None:
     assert (work(embedding).parameters, work(head).parameters) == (50 * 16, 0)
 
 
-def test_attention_tells_what_changes_its_cost() -> None:
+def test_attention_reports_what_changes_its_cost() -> None:
     def line(model: Line, x: torch.Tensor) -> torch.Tensor:
         heads = model.linear(x).view(2, 5, 2, 2).transpose(1, 2)
         return functional.scaled_dot_product_attention(heads, heads, heads, is_causal=True, dropout_p=0.1)

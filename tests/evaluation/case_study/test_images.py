@@ -15,7 +15,7 @@ def test_faces_are_repeatable_and_differ_by_seed():
     assert not np.array_equal(one.pixels, other.pixels)
 
 
-def test_half_of_the_faces_smile_and_light_does_not_tell_which():
+def test_half_of_the_faces_smile_and_light_does_not_report_which():
     faces = draw_faces(4000, 0)
     assert 0.45 < faces.labels.mean() < 0.55
     brightness = faces.pixels.mean(axis=(1, 2))

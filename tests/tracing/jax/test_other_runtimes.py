@@ -128,7 +128,7 @@ def test_channels_first_are_refused_with_the_order_that_flax_has(place):
         assert resolve(load_model(f"{place}/flax_model.py:inputless", "10x1x28x28")).network
 
 
-def test_a_class_that_wants_arguments_is_told_from_a_function(place):
+def test_a_class_that_needs_arguments_is_not_taken_for_a_function(place):
     with pytest.raises(ModelError, match=r"Classifier needs rngs.*def build\(\): return Classifier\(\.\.\.\)"):
         load_model(f"{place}/flax_model.py:Classifier")
 

@@ -132,7 +132,7 @@ class Odd(nnx.Module):
         return jnp.linalg.cholesky(y @ y.T + 10 * jnp.eye(len(y))).sum(axis=1, keepdims=True)
 
 
-def test_an_operation_of_no_class_is_told():
+def test_an_operation_of_no_class_is_reported():
     network = trace(Odd(rngs()), (jnp.zeros((4, 8)),))
     assert any("cholesky" in note for note in network.notes)
     assert any(layer.kind == "opaque" and "cholesky" in layer.name for layer in network.layers)
