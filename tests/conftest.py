@@ -1,5 +1,6 @@
 """What makes a test run the same each time, wherever and after whatever it runs."""
 
+import contextlib
 import os
 import random
 import sys
@@ -10,6 +11,10 @@ from hypothesis import HealthCheck, settings
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
+# PyTorch's compiler imports setuptools, which fails where anything imported the standard library's distutils before.
+with contextlib.suppress(ImportError):
+    import setuptools  # noqa: F401
 
 # The same examples each time, however long one takes on a machine that others use too.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

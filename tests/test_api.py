@@ -175,7 +175,7 @@ def test_models_may_be_given_in_every_way(made, tmp_path):
 
 
 def test_what_is_no_model_is_refused():
-    with pytest.raises(ModelError, match="int is no model"):
+    with pytest.raises(UsageError, match="int is no model"):
         resolve(3)
     with pytest.raises(ModelError, match="Sequential"):
         resolve(small())  # without inputs
