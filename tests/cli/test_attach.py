@@ -8,6 +8,7 @@ import pytest
 from tests.cli.conftest import Ampere
 from tests.imitated_bench import BUSY, IDLE, ImitatedBench
 
+from ampere.estimation.normalization import normalized, reference_of
 from ampere.storage.profile import Profile
 
 pytestmark = [
@@ -49,8 +50,8 @@ def test_until_then_joules_are_modelled_and_say_so(there):
     assert "modelled by log:deferred, not measured: 5 W per busy core, until a log is attached" in words
     assert "ampere attach FILE --to made.json" in words
     for o in profile.observations:
-        assert o.measurement.joules == pytest.approx(5.0 * o.measurement.cpu_seconds)
-        assert len(o.measurement.windows) == len(o.measurement.rounds)
+        assert o.measurement.joules == pytest.approx(5.0 * o.measurement.busy_seconds)
+        assert all(w.began is not None for w in (*o.measurement.target, *o.measurement.yardstick))
 
 
 def test_joules_are_those_of_the_log(there, here):
@@ -58,13 +59,13 @@ def test_joules_are_those_of_the_log(there, here):
     ran = here("attach", bench.export(path.with_name("bench.csv")), "--to", path, *COLUMNS, "--json")
     assert ran.code == 0, ran.err
     told, profile = ran.record, Profile.load(path)
-    assert told["covered"] == told["blocks"] == sum(len(o.measurement.rounds) for o in profile.observations)
+    assert told["covered"] == told["blocks"] == len(profile.observations)
     assert told["alignment"]["found"] >= 2, told["alignment"]
     assert told["alignment"]["rate"] == pytest.approx(bench.rate, abs=1e-3)
     assert told["meter"] == profile.meter.to_json()
     assert (profile.meter.name, profile.meter.measured) == ("log", True)
     off = [
-        o.measurement.joules / (BUSY * o.measurement.cpu_seconds + IDLE * o.measurement.seconds) - 1
+        o.measurement.joules / (BUSY * o.measurement.busy_seconds + IDLE * o.measurement.wall_seconds) - 1
         for o in profile.observations
     ]
     assert abs(median(off)) < 0.1
@@ -81,7 +82,7 @@ def test_estimates_are_measured_joules_afterwards(there, here):
     told = here("estimate", "lenet5", "--profile", path, "--json").record
     assert told["meter"]["measured"] is True
     original = max(Profile.load(path).observations, key=lambda o: o.purpose == "network").measurement
-    assert told["joules_per_iteration"] / told["seconds_per_iteration"] > 0.5 * original.joules / original.seconds
+    assert told["joules_per_iteration"] / told["seconds_per_iteration"] > 0.5 * original.joules / original.wall_seconds
 
 
 def test_a_second_log_needs_insisting(there, here, refused):
@@ -100,7 +101,6 @@ def test_a_second_log_needs_insisting(there, here, refused):
     assert again.meter == first.meter
     for now, before in zip(again.observations, first.observations, strict=True):
         assert now.measurement.joules == pytest.approx(before.measurement.joules)
-        assert now.measurement.joules_rounds == pytest.approx(before.measurement.joules_rounds)
         assert now.measurement.meter == before.measurement.meter
     refused(here("profile", "lenet5", "--meter", "log:deferred", "--out", path), 4, "belongs to a recording", "--out")
 
@@ -109,7 +109,7 @@ def test_what_is_no_log_of_this_run_is_refused(there, here, refused):
     path, bench, _ = there
     before = path.read_bytes()
     log = path.with_name("bench.csv")
-    refused(here("attach", log, "--to", path, *COLUMNS), 9, "bench.csv is not there", "export")
+    refused(here("attach", log, "--to", path, *COLUMNS), 9, "bench.csv does not exist", "export")
     refused(here("attach", bench.export(log, deaf=True), "--to", path, *COLUMNS), 9, "does not show in", "columns")
     refused(here("attach", bench.export(log, last=0.05), "--to", path, *COLUMNS), 9, "bench.csv")
     bench.export(log)
@@ -124,15 +124,19 @@ def test_what_is_no_log_of_this_run_is_refused(there, here, refused):
 
 def test_a_network_whose_rows_are_missing_is_only_timed(there, here):
     path, bench, _ = there
-    lost = Profile.load(path).observations[-1]
-    holes = [window.target[0][:2] for window in lost.measurement.windows]
+    *_, lost = Profile.load(path).observations
+    began = lost.measurement.target[0].began
+    holes = [(began, began + lost.measurement.target[0].wall_seconds)]
     ran = here("attach", bench.export(path.with_name("bench.csv"), holes=holes), "--to", path, *COLUMNS, "--json")
     assert ran.code == 0, ran.err
     assert ran.record["covered"] == ran.record["blocks"] - len(holes)
-    *others, last = [o.measurement for o in Profile.load(path).observations]
-    assert all(m.meter.measured and m.joules_rounds for m in others)
-    assert (last.meter.measured, last.joules_rounds) == (False, ())
-    assert last.meter.scope.startswith("time at the yardstick's power")
+    profile = Profile.load(path)
+    *others, last = [o.measurement for o in profile.observations]
+    assert all(m.joules for m in others)
+    assert last.joules is None
+    [cost] = normalized(profile.observations[-1:], reference_of(profile))
+    assert (cost.meter.measured, cost.joules_rounds) == (False, ())
+    assert cost.meter.scope.startswith("time at the yardstick's power")
 
 
 def test_a_log_with_too_few_rows_is_refused_with_what_can_be_done(there, here, refused):
@@ -149,7 +153,7 @@ def test_other_profiles_are_refused(there, here, refused):
     path, bench, _ = there
     assert here("profile", "lenet5", "--device", "simulated:xavier", "--seconds", 5, "--out", "other.json").code == 0
     log = bench.export(path.with_name("bench.csv"))
-    refused(here("attach", log, "--to", "other.json", *COLUMNS), 4, "was not made for a log that comes later")
+    refused(here("attach", log, "--to", "other.json", *COLUMNS), 4, "was not made for a log that is attached later")
 
 
 def test_meters_that_are_too_slow_are_refused(here, refused):
