@@ -43,8 +43,8 @@ def parse_answer(line: bytes) -> dict[str, Any] | None:
         answer = json.loads(line)
     except (ValueError, RecursionError):
         raise BrokenProtocol(f"it sent what is not JSON, {_short(line)}") from None
-    error = answer.get("error")
-    if type(answer.get("id")) not in (int, type(None)) or ("result" in answer) == ("error" in answer):
+    error, right_id = answer.get("error"), "id" in answer and type(answer["id"]) in (int, type(None))
+    if not right_id or ("result" in answer) == ("error" in answer):
         raise BrokenProtocol(f"an answer has an id and either a result or an error, not {_short(answer)}")
     if not isinstance(answer.get("result", {}), dict):
         raise BrokenProtocol(f"a result is an object, not {_short(answer['result'])}")

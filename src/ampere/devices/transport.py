@@ -146,9 +146,10 @@ class Transport(ABC):
                         raise BrokenProtocol(f"it sent more than {MOST_TEXT_LINES} lines that are no answers")
         except BrokenProtocol as problem:
             self._answers.put(problem)
-        except (OSError, ValueError):
+        except (OSError, ValueError):  # the connection was closed
             pass
-        self._answers.put(None)
+        finally:
+            self._answers.put(None)
 
     def _take(self, answer: dict[str, Any]) -> None:
         """Pass an answer on if it belongs to the request, or refuses the host; a worker answers once and in order."""
