@@ -16,13 +16,13 @@ TOKEN = "a-token-of-the-tests"
 def listener(
     command: str, place: str = "0", *more: str, token: str = ""
 ) -> Iterator[tuple[subprocess.Popen, str, str]]:
-    """Its process, its address as `--device` takes it, and what it says of its token."""
+    """Its process, its address as `--device` takes it, and the token that it shows."""
     environment = {**os.environ, "AMPERE_WORKER_TOKEN": token}
     words = [*command.split(), "--listen", place, *more]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment)
     try:
         address = process.stderr.readline().rpartition(" ")[2].strip()
-        yield process, address, process.stderr.readline().rpartition("=")[2].strip()
+        yield process, address, process.stderr.readline().partition("=")[2].partition(";")[0]
     finally:
         process.terminate()
         process.wait()

@@ -173,8 +173,10 @@ function listen(place) {
     socket.on("end", () => { if (strangers.has(socket)) socket.end(); });
   });
   server.listen(Number(port), address, () => {
-    console.error(`listening on tcp://${server.address().address}:${server.address().port}`);
-    console.error(`a host must set AMPERE_WORKER_TOKEN=${given ? "the same as here" : token}`);
+    const here = `tcp://${server.address().address}:${server.address().port}`;
+    const shown = given ? "with AMPERE_WORKER_TOKEN as here" : `export AMPERE_WORKER_TOKEN=${token}`;
+    console.error(`listening on ${here}`);
+    console.error(`on the host: ${shown}; ampere profile MODEL --device ${here}`);
   });
 }
 

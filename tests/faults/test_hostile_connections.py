@@ -96,9 +96,7 @@ def test_a_thousand_hostile_connections(started, host, tmp_path, record_property
     assert not any(b'"result"' in answer for answer in answers)
     assert grown < MOST_GROWTH_MB
     assert host.hello()["protocol"] == PROTOCOL
-    record_property(
-        "figure", f"{len(answers)} connections, 0 obeyed, {grown:+.1f} MB, then a host with the token works"
-    )
+    record_property("figure", f"{len(answers)} connections, 0 obeyed, {grown:+.1f} MB, then a host is served")
 
 
 def said_to(connection):

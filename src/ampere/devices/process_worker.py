@@ -30,6 +30,7 @@ from .device import VariantDied, VariantFailed, Yardstick, fingerprint
 from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerBusy, WorkerGone
 
 ATTEMPTS = 2
+IMPOSSIBLE_IN_A_ROW = 3  # variants, after which the worker is given up
 TRAINING = ("block", "yardstick")
 START_SECONDS = 60.0
 DEFAULT_SECONDS_LIMIT = 60.0
@@ -63,6 +64,7 @@ class ProcessWorker(ABC):
         self._meter: dict[str, Any] | None = None
         self._outside = logged_meter(self.options.meter)
         self._cores, self._silence_seconds = 1, 0.0
+        self._impossible_in_a_row = 0
 
     @abstractmethod
     def _launched(self) -> Transport:
@@ -114,11 +116,13 @@ class ProcessWorker(ABC):
         compiling = self.compile_limit if _may_compile(setup.runtime) else 0.0
         patience = 3 * seconds_limit + self._grace + compiling
         found, problem = self._possible(lambda: self._measurement(self._result(request, patience)), impossible)
-        if found is None:
-            raise VariantFailed(
-                f"the worker reported impossible values {ATTEMPTS} times ({problem}); they were discarded"
-            )
-        return found
+        self._impossible_in_a_row = 0 if found else self._impossible_in_a_row + 1
+        if found is not None:
+            return found
+        what = f"the worker reported impossible values {ATTEMPTS} times ({problem}); they were discarded"
+        if self._impossible_in_a_row >= IMPOSSIBLE_IN_A_ROW:
+            raise DeviceError(f"{what}, as for the {IMPOSSIBLE_IN_A_ROW - 1} variants before; {CHECK_IT}")
+        raise VariantFailed(what)
 
     def yardstick(
         self,

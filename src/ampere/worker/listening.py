@@ -69,7 +69,7 @@ def listen(place: Tuple[str, int], allowed: List[str]) -> NoReturn:
         sys.exit(f"cannot listen on {place[0]}:{place[1]} ({problem}): choose another port")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     token = given or secrets.token_urlsafe(24)
-    _announce(server, "the same as here" if given else token)
+    _announce(server, "" if given else token)
     listener = Listener(server, token, allowed)
     try:
         listener.run()
@@ -82,8 +82,9 @@ def listen(place: Tuple[str, int], allowed: List[str]) -> NoReturn:
 def _announce(server: socket.socket, token: str) -> None:
     host, port = server.getsockname()[:2]
     address = "tcp://{}:{}".format(f"[{host}]" if ":" in host else host, port)
+    given = f"export {TOKEN_VARIABLE}={token}" if token else f"with {TOKEN_VARIABLE} as here"
     print(f"listening on {address}", file=sys.stderr)
-    print(f"a host must set {TOKEN_VARIABLE}={token}", file=sys.stderr, flush=True)
+    print(f"on the host: {given}; ampere profile MODEL --device {address}", file=sys.stderr, flush=True)
 
 
 class Stranger(NamedTuple):
