@@ -5,7 +5,7 @@
 
     python -m ampere.devices.conformance.lying joules-text          the same over standard input and output
 
-It trains nothing and needs no training library: what it reports besides the lie is made up, but possible.
+It trains nothing and needs no training library: apart from the lie, what it reports is made up, but possible.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ LIES: dict[str, Lie] = {
     "target-object": says("block", target={"0": WINDOW}),
     "target-numbers": says("block", target=[1, 2, 3]),
     "target-short-windows": says("block", target=[[1, 0.002]]),
-    "target-huge": says("block", target=[[1]] * 400_000),
+    "target-huge": says("block", target=[[1]] * 200_001),
     "flags-number": says("block", flags=7),
     "conditions-list": says("block", conditions=[1]),
     "loss-text": says("block", loss="low"),
@@ -208,7 +208,7 @@ LIES: dict[str, Lie] = {
 }
 
 
-def told(lie: Lie, request: Answer) -> Iterable[bytes]:
+def sent(lie: Lie, request: Answer) -> Iterable[bytes]:
     """What a worker with this habit sends for a request."""
     result = copy.deepcopy(HONEST.get(str(request.get("do")), {}))
     if request.get("do") == "hello":
@@ -221,7 +221,7 @@ def serve(lie: Lie, requests: BinaryIO, send: Callable[[bytes], Any]) -> None:
     """Answer requests until the host is gone."""
     with contextlib.suppress(OSError, ValueError):
         for request in requests:
-            for piece in told(lie, json.loads(request)) if request.strip() else ():
+            for piece in sent(lie, json.loads(request)) if request.strip() else ():
                 send(piece)
 
 
