@@ -79,7 +79,7 @@ def a_place(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runtimes")
     for name, text in CLASSIFIERS.items():
         (folder / name).write_text(text)
-    made = ampere(folder, "profile", "lenet5", "--runtime", "mnn", "--seconds", 8, "--out", "mnn.json")
+    made = ampere(folder, "profile", "lenet5", "--runtime", "mnn", "--seconds", 5, "--out", "mnn.json")
     assert made.code == 0, made.err
     return folder
 
