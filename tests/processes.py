@@ -61,7 +61,7 @@ def _job(what: str, job: Any, folder: str, environment: "dict[str, str]", said: 
     os.environ.update(environment)
     os.chdir(folder)
     for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(os.path.join(said, name), os.O_WRONLY | os.O_CREAT), number)
+        os.dup2(os.open(Path(said, name), os.O_WRONLY | os.O_CREAT), number)
     sys.stdin = io.StringIO()
     sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
