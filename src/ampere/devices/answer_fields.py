@@ -48,16 +48,17 @@ def parse_answer(line: bytes) -> dict[str, Any] | None:
         raise BrokenProtocol(f"an answer has an id and either a result or an error, not {_short(answer)}")
     if not isinstance(answer.get("result", {}), dict):
         raise BrokenProtocol(f"a result is an object, not {_short(answer['result'])}")
-    if "error" in answer and not (isinstance(error, dict) and all(_is_text(error.get(n)) for n in ("type", "message"))):
+    if "error" in answer and not (isinstance(error, dict) and all(isinstance(error.get(n), str) for n in ERROR)):
         raise BrokenProtocol(f"an error has a type and a message, not {_short(error)}")
     return answer
 
 
-def _is_text(value: Any, most: int = 2000) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= most and not _CONTROL.intersection(value)
-
-
+ERROR = ("type", "message")
 _CONTROL = frozenset(map(chr, (*range(32), *range(127, 160))))  # a terminal obeys these
+
+
+def _is_text(value: Any, most: int = 200) -> bool:
+    return isinstance(value, str) and len(value) <= most and not _CONTROL.intersection(value)
 
 
 def _short(value: Any) -> str:
@@ -86,7 +87,7 @@ def whole(low: int, high: int) -> Field:
 
 
 def text(most: int = 200) -> Field:
-    return Field(f"a text of 1 to {most} characters", lambda v: _is_text(v, most))
+    return Field(f"a text of at most {most} characters", lambda v: _is_text(v, most))
 
 
 def list_of(field: Field, most: int) -> Field:
@@ -110,7 +111,10 @@ def either(*fields: Field) -> Field:
 
 
 NULL = Field("null", lambda v: v is None)
+ANY_TEXT = Field("a text", lambda v: isinstance(v, str))
+FINITE = Field("a finite number", lambda v: type(v) in (int, float) and -LARGEST <= v <= LARGEST)
 TRUTH = Field("true or false", lambda v: isinstance(v, bool))
+LARGEST = 1.7e308
 LARGE = 1e15
 SECONDS = number(0, 1e7)
 MOMENT = number(-LARGE, LARGE)  # by a clock with any beginning
@@ -137,15 +141,15 @@ REQUIRED: dict[str, dict[str, Field]] = {
     "meter": {"name": text(), "measured": TRUTH, "scope": text(1000)},
     "block": {
         "parameters": whole(0, 10**15),
-        "loss": list_of(either(NULL, number(-1e300, 1e300)), 2),
+        "loss": list_of(either(NULL, FINITE), 2),
         "elapsed_seconds": SECONDS,
-        "conditions": by_name(either(NULL, TRUTH, text(), number(-LARGE, LARGE))),
+        "conditions": by_name(FINITE),
         "flags": NAMES,
     },
     "yardstick": {"busy_seconds": SECONDS, "wall_seconds": SECONDS, "steps": whole(1, 10**9)},
     "load": {"began": MOMENT, "ends": list_of(MOMENT, 10_000)},
-    "counter": {"name": text(), "problem": either(NULL, text(2000))},
-    "check": {"problem": either(NULL, text(2000))},
+    "counter": {"name": text(), "problem": either(NULL, ANY_TEXT)},
+    "check": {"problem": either(NULL, ANY_TEXT)},
 }
 OPTIONAL: dict[str, dict[str, Field]] = {
     "hello": {
@@ -184,11 +188,11 @@ OPTIONAL: dict[str, dict[str, Field]] = {
 WHERE_USABLE: dict[str, dict[str, Field]] = {  # required of what reports no problem
     "counter": {"scope": text(1000), "window_seconds": number(0, 3600)},
     "check": {
-        "watts_idle": MOMENT,
-        "watts_load": MOMENT,
-        "noise_watts": MOMENT,
+        "watts_idle": FINITE,
+        "watts_load": FINITE,
+        "noise_watts": FINITE,
         "update_seconds": either(NULL, SECONDS),
-        "resolution": either(NULL, MOMENT),
+        "resolution": either(NULL, FINITE),
         "resolution_unit": text(),
     },
 }
@@ -202,7 +206,7 @@ def check_fields(request: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         problem = problem or _problem_in(result.get("meter"), "meter")
     elif do == "block":
         problem = problem or _problem_in_windows(result, "target", "yardstick")
-        if problem is None and len(result.get("loss", (0, 0))) != 2:
+        if problem is None and len(result["loss"]) != 2:
             problem = f"loss is {_short(result['loss'])}, not of the first and the last step"
     elif do == "yardstick":
         problem = problem or (_problem_in_windows(result, "windows") if result.get("windows") is not None else None)

@@ -8,13 +8,18 @@ from typing import Any
 
 from ampere.core import Measurement
 from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError
+from ampere.core.escaping import printable
 from ampere.core.measurement import Window
 from ampere.core.protocol import PROTOCOLS, TOKEN_VARIABLE, older_side
 from ampere.core.setup import DTYPES, OPTIMIZERS
 from ampere.runtimes import Description
 from ampere.runtimes.table import EVERY_KIND
+from ampere.storage.checks import check_measurement
 
+from .answer_fields import ERROR
 from .device import VariantDied, VariantFailed, Yardstick
+
+LONGEST_MESSAGE = 500  # characters
 
 
 def handshake(watts_per_core: float, beat_seconds: float) -> dict[str, Any]:
@@ -40,8 +45,7 @@ def read_answer(answer: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str, 
     """The result of a parsed answer; or None, with the type and message of its error."""
     if "result" in answer:
         return answer["result"], "", ""
-    error = answer["error"]
-    kind, message = error["type"], error["message"]
+    kind, message = (printable(answer["error"][name][:LONGEST_MESSAGE]) for name in ERROR)
     if kind == "protocol" and "update" not in message:  # of a worker before version 3
         message = f"{message}: update the worker"
     return None, kind, message
@@ -94,8 +98,10 @@ def impossible(found: Measurement, cores: int, waited_seconds: float) -> str | N
         return f"0 J in {found.iterations} iterations of training"
     if found.yardstick and len(found.yardstick) != len(found.target) + 1:
         return f"{len(found.yardstick)} windows of the yardstick around {len(found.target)} of the target"
-    if not math.isfinite(found.compile_seconds) or found.compile_seconds < 0:
-        return f"compile_seconds is {found.compile_seconds:g}"
+    try:
+        check_measurement(found)  # else it could be stored, but not be read again
+    except ValueError as problem:
+        return str(problem)
     return None
 
 

@@ -237,9 +237,15 @@ class ProcessWorker(ABC):
         if self._worker:
             self._worker.kill()
             self.restarts += 1
-        self._worker = self._launched()
-        self._greet(self._worker)
-        return self._worker
+            self._worker = None
+        worker = self._launched()
+        try:
+            self._greet(worker)
+        except BaseException:
+            worker.kill()
+            raise
+        self._worker = worker
+        return worker
 
     def _greet(self, worker: Transport) -> None:
         """A worker that cannot even say hello is no fault of the variant that it was started for."""

@@ -16,6 +16,7 @@ import time
 from typing import Any, BinaryIO, Callable, Collection, Dict, Optional
 
 from ampere.core.errors import WorkerError, as_worker_error, bad_request
+from ampere.core.escaping import printable
 from ampere.core.protocol import PROTOCOL, PROTOCOLS, lines_of, older_side
 from ampere.meters import counters, load
 
@@ -174,7 +175,7 @@ LONGEST_MESSAGE = 500  # characters
 
 def refusal(name: Any, error: WorkerError) -> Dict[str, Any]:
     """The answer to a request that is not carried out."""
-    record: Dict[str, Any] = {"type": error.type, "message": str(error)[:LONGEST_MESSAGE]}
+    record: Dict[str, Any] = {"type": error.type, "message": printable(str(error)[:LONGEST_MESSAGE])}
     if error.type == "protocol":
         record["protocols"] = list(PROTOCOLS)
     return {"id": name, "error": record}

@@ -28,8 +28,8 @@ def unknown_version(candidate: Candidate) -> None:
 
 def identity(candidate: Candidate) -> None:
     said = hello(candidate)
-    if not said["runtimes"]:
-        raise Broken("it reports no runtime to train with")
+    if not said["cpu"] or not said["runtimes"]:
+        raise Broken("it reports no processor name, or no runtime to train with")
     if hello(candidate) != said:
         raise Broken("two requests got different descriptions of the worker")
 
