@@ -4,7 +4,7 @@ import contextlib
 import math
 import time
 from statistics import median
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
 from ampere.core.measurement import Window, ratios, robust_spread, seconds_per_iteration
@@ -26,27 +26,32 @@ METER_ATTEMPTS = 3
 
 
 def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
-    """Answer to a block request. A meter that fails is tried again: a counter is not reset every time.
+    """Answer to a block request; `report` sends an error that must reach the host before the process ends."""
+    request = BlockRequest.from_json(record)
+    return _guarded(lambda: _isolated(request, report))
 
-    `report` sends an error that must reach the host before the process ends.
+
+def _guarded(measured: Callable[[], Dict[str, Any]], one_source: bool = False) -> Dict[str, Any]:
+    """Answer of a measurement, made again where the meter failed or the machine slept: neither happens every time.
+
+    A change of the power source is flagged; with `one_source` it too makes the reading void.
     """
     for left in reversed(range(METER_ATTEMPTS)):
+        slept, source = slept_seconds(), power_source()
         try:
-            return _block(record, report)
+            answer = measured()
+            if slept_seconds() - slept > SLEPT_SECONDS:
+                raise meter_failed("the machine went to sleep during a measurement: keep it awake and measure again")
+            switched = power_source() != source
+            if switched and one_source:
+                raise meter_failed("the power source changed during a measurement: leave the plug as it is, and repeat")
         except WorkerError as problem:
             if problem.type != METER_FAILED or not left:
                 raise
+        else:
+            answer["flags"] += ["source_switched"] if switched else []
+            return answer
     raise AssertionError
-
-
-def _block(record: Dict[str, Any], report: Report) -> Dict[str, Any]:
-    request, slept, source = BlockRequest.from_json(record), slept_seconds(), power_source()
-    answer = _isolated(request, report)
-    if slept_seconds() - slept > SLEPT_SECONDS:
-        raise meter_failed("the machine went to sleep during a measurement: keep it awake and measure again")
-    if power_source() != source:
-        answer["flags"].append("source_switched")
-    return answer
 
 
 def _isolated(request: BlockRequest, report: Report) -> Dict[str, Any]:
@@ -114,17 +119,21 @@ def _rows(windows: List[Window]) -> List[List[Any]]:
 def _flags(
     request: BlockRequest, targets: List[Window], yardsticks: List[Window], losses: Tuple[float, float]
 ) -> List[str]:
-    everything = targets + yardsticks
-    wall, busy = sum(w.wall_seconds for w in everything), sum(w.busy_seconds for w in everything)
     spread = robust_spread(ratios(targets, yardsticks))
     raised = {
         "nonfinite_loss": any(_finite(loss) is None for loss in losses),
-        "loaded": request.setup.threads == 1 and wall > LOADED_WALL_PER_CPU * busy,
+        "loaded": _loaded(targets + yardsticks, request.setup.threads),
         "noisy": spread is not None and spread > NOISY_SPREAD,
         "throttled": slowed_down(yardsticks),
         "short": sum(w.iterations for w in targets) < request.iterations,
     }
     return [flag for flag, applies in raised.items() if applies]
+
+
+def _loaded(windows: List[Window], threads: int) -> bool:
+    """Whether the process waited for a core; several threads wait for each other, too."""
+    wall, busy = sum(w.wall_seconds for w in windows), sum(w.busy_seconds for w in windows)
+    return threads == 1 and wall > LOADED_WALL_PER_CPU * busy
 
 
 def slowed_down(yardsticks: List[Window]) -> bool:
@@ -190,7 +199,11 @@ def _timed(training: Training, stage: str) -> Target:
 
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
-    """Nominal cost of the yardstick: its step in a plain loop."""
+    """Nominal cost of the yardstick: its step in a plain loop. Every joule is scaled by it, so it is guarded as well."""
+    return _guarded(lambda: _yardstick_alone(record), one_source=True)
+
+
+def _yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
     runtime = find_runtime(str(record.get("runtime", "torch")))
     runtime.prepare(threads)
@@ -214,6 +227,7 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         )
     joules = total / max(sum(busy), 1e-9) * median(busy)  # at the cost of the median step, as its seconds are
     read_by_host = math.isnan(joules)
+    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down(windows)}
     return {
         "busy_seconds": median(busy),
         "wall_seconds": median(wall),
@@ -222,4 +236,5 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         "watts_idle": None if math.isnan(rest) else rest,
         "windows": [w._replace(joules=None).to_json() for w in windows] if read_by_host else None,
         "rest": rested if read_by_host else None,
+        "flags": [flag for flag, applies in raised.items() if applies],
     }
