@@ -3,8 +3,8 @@
 import os
 import sys
 
-from .guards import volunteer_for_the_oom_killer
 from .listening import listen
+from .memory import volunteer_for_the_oom_killer
 from .serving import open_channel, serve
 
 

@@ -13,8 +13,9 @@ from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_met
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
 from ampere.runtimes import Runtime, Training, description_of, find_runtime
 
-from .guards import CAN_FORK, Report, compiling_at_most, compiling_flags, in_child, limit_memory, no_report
+from .guards import CAN_FORK, Report, compiling_at_most, compiling_flags, in_child, no_report
 from .measuring import Target, measure, measure_plain, measure_steady, settle, unread, window
+from .memory import limit_memory
 from .requests import STEP, BlockRequest, seconds_of, threads_of
 
 LOADED_WALL_PER_CPU = 1.25
@@ -199,7 +200,7 @@ def _timed(training: Training, stage: str) -> Target:
 
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
-    """Nominal cost of the yardstick: its step in a plain loop. Every joule is scaled by it, so it is guarded as well."""
+    """Nominal cost of the yardstick: its step in a plain loop. It scales every joule, so it is guarded, too."""
     return _guarded(lambda: _yardstick_alone(record), one_source=True)
 
 
