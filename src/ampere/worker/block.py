@@ -3,11 +3,12 @@
 import contextlib
 import math
 import time
+from itertools import zip_longest
 from statistics import median
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
-from ampere.core.measurement import Window, ratios, robust_spread, seconds_per_iteration
+from ampere.core.measurement import TINY_SECONDS, Window, ratios, robust_spread, seconds_per_iteration
 from ampere.core.windows import Plan, Reading, plan_for_counter, plan_steps, plan_windows, reading_by
 from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
@@ -20,7 +21,7 @@ from .requests import STEP, BlockRequest, seconds_of, threads_of
 
 LOADED_WALL_PER_CPU = 1.25
 NOISY_SPREAD = 0.25
-THROTTLED, YARDSTICKS_TO_COMPARE = 1.15, 4
+THROTTLED, STEPS_TO_COMPARE = 1.15, 4
 YARDSTICK_WARMUP = 3
 YARDSTICKS_AT_LEAST = 20
 METER_ATTEMPTS = 3
@@ -125,7 +126,7 @@ def _flags(
         "nonfinite_loss": any(_finite(loss) is None for loss in losses),
         "loaded": _loaded(targets + yardsticks, request.setup.threads),
         "noisy": spread is not None and spread > NOISY_SPREAD,
-        "throttled": slowed_down(yardsticks),
+        "throttled": slowed_down(targets, yardsticks),
         "short": sum(w.iterations for w in targets) < request.iterations,
     }
     return [flag for flag, applies in raised.items() if applies]
@@ -137,12 +138,23 @@ def _loaded(windows: List[Window], threads: int) -> bool:
     return threads == 1 and wall > LOADED_WALL_PER_CPU * busy
 
 
-def slowed_down(yardsticks: List[Window]) -> bool:
-    """Whether the yardstick costs clearly more CPU time in the second half than in the first: the clock fell."""
-    if len(yardsticks) < YARDSTICKS_TO_COMPARE:
+def slowed_down(targets: List[Window], yardsticks: List[Window]) -> bool:
+    """Whether steps cost clearly more CPU time in the second half of a block than in the first: the clock fell.
+
+    Windows of both are compared in the order of time, each relative to its own kind: a plain loop has few of either.
+    """
+    costs = [each for pair in zip_longest(_relative(yardsticks), _relative(targets)) for each in pair if each]
+    half = len(costs) // 2
+    first, last = costs[:half], costs[len(costs) - half :]
+    if sum(steps for steps, _ in first) < STEPS_TO_COMPARE:
         return False
-    half = len(yardsticks) // 2
-    return seconds_per_iteration(yardsticks[-half:]) > THROTTLED * seconds_per_iteration(yardsticks[:half])
+    return median(cost for _, cost in last) > THROTTLED * median(cost for _, cost in first)
+
+
+def _relative(windows: List[Window]) -> List[Tuple[int, float]]:
+    """Steps of each window, and their cost over that of the usual window."""
+    usual = max(seconds_per_iteration(windows), TINY_SECONDS) if windows else 1.0
+    return [(window.iterations, window.per_iteration() / usual) for window in windows]
 
 
 def _finite(loss: float) -> Optional[float]:
@@ -228,7 +240,7 @@ def _yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         )
     joules = total / max(sum(busy), 1e-9) * median(busy)  # at the cost of the median step, as its seconds are
     read_by_host = math.isnan(joules)
-    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down(windows)}
+    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down([], windows)}
     return {
         "busy_seconds": median(busy),
         "wall_seconds": median(wall),
