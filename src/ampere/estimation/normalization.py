@@ -24,7 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ampere.core import Measurement, Meter, Network
-from ampere.core.measurement import BUSY, WALL, joules_per_iteration, relative_spread, seconds_per_iteration
+from ampere.core.measurement import (
+    BUSY,
+    WALL,
+    YARDSTICK_ALONE,
+    joules_per_iteration,
+    relative_spread,
+    seconds_per_iteration,
+)
 from ampere.storage.profile import Observation, Profile
 
 from .features import Array
@@ -35,6 +42,7 @@ YARDSTICK_JOULES = (
 ROUND_NOISE = 0.025  # relative, of a round's ratio
 PRIOR_STDDEV = 0.3  # of the drift share around 1, before anything was measured
 LEAST_DRIFT_SHARE = 0.3
+FEWEST_FOR_REFERENCE = 8  # blocks that say how long the yardstick takes alone
 
 
 class Reference(NamedTuple):
@@ -53,6 +61,16 @@ def guide(timing: str) -> str:
 def reference_of(profile: Profile) -> Reference:
     """The condition that a profile's costs refer to."""
     return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.timing))
+
+
+def yardstick_alone(observations: Iterable[Observation]) -> float | None:
+    """Seconds of a yardstick step, the median over all blocks that timed it alone; None where few did.
+
+    Steps that are paired with a network do not serve: it leaves the caches as its size is, and they cost 9 % more.
+    """
+    tuned = (o.measurement for o in observations if o.measurement.allocator == "tuned")
+    found = [seconds for m in tuned if (seconds := m.conditions.get(YARDSTICK_ALONE, 0.0)) > 0]
+    return median(found) if len(found) >= FEWEST_FOR_REFERENCE else None
 
 
 @dataclass(frozen=True)

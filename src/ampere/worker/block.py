@@ -8,7 +8,15 @@ from statistics import median
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
-from ampere.core.measurement import TINY_SECONDS, Window, ratios, robust_spread, seconds_per_iteration
+from ampere.core.measurement import (
+    TINY_SECONDS,
+    WALL,
+    YARDSTICK_ALONE,
+    Window,
+    ratios,
+    robust_spread,
+    seconds_per_iteration,
+)
 from ampere.core.windows import Plan, Reading, plan_for_counter, plan_steps, plan_windows, reading_by
 from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
@@ -76,15 +84,17 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report
     built = time.monotonic()
     meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()
     counter_seconds = _counter_seconds(meter, request)
-    yardstick_seconds = 0.0
+    yardstick_seconds, alone = 0.0, {}
     if request.pairing != "plain":
-        window(yardstick.step, YARDSTICK_WARMUP, meter)
-        yardstick_seconds = window(yardstick.step, 1, meter).wall_seconds if counter_seconds else 0.0
+        window(yardstick.step, 1, meter)
+        warm = window(yardstick.step, YARDSTICK_WARMUP - 1, meter)
+        yardstick_seconds = warm.per_iteration(WALL)
+        alone = {} if target.settling else {YARDSTICK_ALONE: warm.per_iteration()}
     window(target.step, 1, meter)
     first_loss = target.last_loss()
-    warm = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
-    step_seconds, counted = min(warm, default=0.0), counter_seconds > 0
-    if counted and not warm:
+    warmed = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
+    step_seconds, counted = min(warmed, default=0.0), counter_seconds > 0
+    if counted and not warmed:
         step_seconds = window(target.step, 1, meter).wall_seconds
     plan = _plan(request, step_seconds, yardstick_seconds, counter_seconds, target.settling)
     if request.power:
@@ -106,7 +116,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report
         "yardstick": _rows(yardsticks),
         "parameters": target.parameters,
         "loss": [_finite(loss) for loss in losses],
-        "conditions": conditions(),
+        "conditions": {**conditions(), **alone},
         "flags": list(flags),
         **compiling,
         "elapsed_seconds": time.monotonic() - began,
