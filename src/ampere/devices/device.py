@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ class Yardstick:
     steps: int
     joules: float | None = None  # where a counter reads them
     watts_idle: float | None = None  # what the counter reads at rest
+    flags: Sequence[str] = ()  # what may be wrong with it, as in a measurement
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Yardstick:

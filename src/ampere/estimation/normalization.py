@@ -43,6 +43,7 @@ ROUND_NOISE = 0.025  # relative, of a round's ratio
 PRIOR_STDDEV = 0.3  # of the drift share around 1, before anything was measured
 LEAST_DRIFT_SHARE = 0.3
 FEWEST_FOR_REFERENCE = 8  # blocks that say how long the yardstick takes alone
+ALONE_WITHIN = 4.0  # factor between that and their windows of it: beyond it one of the two is wrong
 
 
 class Reference(NamedTuple):
@@ -66,10 +67,11 @@ def reference_of(profile: Profile) -> Reference:
 def yardstick_alone(observations: Iterable[Observation]) -> float | None:
     """Seconds of a yardstick step, the median over all blocks that timed it alone; None where few did.
 
-    Steps that are paired with a network do not serve: it leaves the caches as its size is, and they cost 9 % more.
+    Steps that are paired with a network cost about 9 % more, because it leaves its own memory in the caches.
     """
-    tuned = (o.measurement for o in observations if o.measurement.allocator == "tuned")
-    found = [seconds for m in tuned if (seconds := m.conditions.get(YARDSTICK_ALONE, 0.0)) > 0]
+    tuned = (o.measurement for o in observations if o.measurement.allocator == "tuned" and o.measurement.yardstick)
+    pairs = [(m.conditions.get(YARDSTICK_ALONE, 0.0), seconds_per_iteration(m.yardstick)) for m in tuned]
+    found = [alone for alone, paired in pairs if paired / ALONE_WITHIN < alone < paired * ALONE_WITHIN]
     return median(found) if len(found) >= FEWEST_FOR_REFERENCE else None
 
 
