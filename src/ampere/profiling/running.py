@@ -265,8 +265,8 @@ def make_profile(
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
         collected = strategy.collect(context, task)
-        header = at_typical_speed(header, collected.observations)
-        record_header(journal, header)
+        if (typical := at_typical_speed(header, collected.observations)) != header:
+            record_header(journal, header := typical)
         profile = _profile(header, collected, old, asked.name, spent + clock() - began, runs)
         profile.save(path)
     return ProfilingResult(

@@ -84,12 +84,14 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report
     built = time.monotonic()
     meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()
     counter_seconds = _counter_seconds(meter, request)
-    yardstick_seconds, alone = 0.0, {}
+    yardstick_seconds = 0.0
+    alone: Dict[str, float] = {}
     if request.pairing != "plain":
         window(yardstick.step, 1, meter)
         warm = window(yardstick.step, YARDSTICK_WARMUP - 1, meter)
         yardstick_seconds = warm.per_iteration(WALL)
-        alone = {} if target.settling else {YARDSTICK_ALONE: warm.per_iteration()}
+        if not (target.settling or compiles):  # else two steps are too few for it to be as fast as in a loop
+            alone[YARDSTICK_ALONE] = warm.per_iteration()
     window(target.step, 1, meter)
     first_loss = target.last_loss()
     warmed = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
