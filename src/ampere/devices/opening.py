@@ -50,6 +50,7 @@ class Described:
     vector_width: int
     runtimes: tuple[str, ...]  # that can train there
     foreign: Description | None = None  # of a worker of another make: what it says that it can build
+    runs_named_code: bool = True  # also functions that a request names
 
 
 class Device:
@@ -89,7 +90,14 @@ class Device:
         said = worker.hello()
         meter = {name: value for name, value in said["meter"].items() if name in Meter.__dataclass_fields__}
         width = said.get("vector_width", USUAL_WIDTH)
-        return Described(worker.identity(), Meter(**meter), width, tuple(said["runtimes"]), capabilities_in(said))
+        return Described(
+            worker.identity(),
+            Meter(**meter),
+            width,
+            tuple(said["runtimes"]),
+            capabilities_in(said),
+            bool(said.get("factories", True)),
+        )
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -146,7 +154,9 @@ class Device:
         if (foreign := self.foreign_capabilities) is not None:
             return foreign
         try:
-            return description_of(runtime)
+            usual = description_of(runtime)
+            listens = self._type == "tcp"
+            return usual._replace(factories=usual.factories and self.described.runs_named_code) if listens else usual
         except WorkerError as problem:
             raise (RuntimeMissingError if problem.type == "runtime_missing" else UsageError)(str(problem)) from None
 
