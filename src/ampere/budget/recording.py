@@ -13,15 +13,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ampere.core import Measurement, Meter, Network, TrainingSetup
-from ampere.core.errors import ProfileError, UsageError
+from ampere.core.errors import BusyError, ProfileError, UsageError
 from ampere.core.measurement import Window
 from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
 from ampere.storage.journal import Journal
 from ampere.storage.places import default_path, journal_path
 from ampere.storage.profile import Observation, Profile, check_device
-from ampere.storage.recording import Header, header_from, record_header, record_observation
+from ampere.storage.recording import (
+    Header,
+    apart,
+    header_from,
+    observations_from,
+    record_header,
+    record_observation,
+)
 
+PATIENCE_SECONDS = 60.0  # with another process that writes to the same profile
 KEPT = 4096  # readings, the newest
 LEAST_STEPS = 20  # fewer say more about starting than about training
 ROUNDS = 8  # that readings are summed up to
@@ -58,18 +66,29 @@ class RunRecorder:
             )
         self.network, self.readings = network, deque[Reading](maxlen=KEPT)
 
-    def keep(self) -> bool:
-        """Stores the run; False where it was too short."""
+    def keep(self, meter_problem: str = "") -> bool:
+        """Stores the run; False where it was too short. Others that store theirs at the same time lose nothing."""
         rounds = summed_up(list(self.readings))
         if not rounds:
             return False
-        known = Profile.load(self.path)
-        run = Observation(self.network, _measured(rounds, known), "run")
-        with Journal(journal_path(self.path)) as journal:
+        with _opened(journal_path(self.path)) as journal:
+            known = Profile.load(self.path)
+            measured = replace(_measured(rounds, known), flags=("meter_failed",) if meter_problem else ())
             _begin(journal, known)
-            record_observation(journal, run, known.profiling_seconds)
-            replace(known, runs=(*known.runs, run)).save(self.path)
+            record_observation(journal, Observation(self.network, measured, "run"), known.profiling_seconds)
+            replace(known, runs=apart(observations_from(journal))[1]).save(self.path)
         return True
+
+
+def _opened(path: Path) -> Journal:
+    """The journal, as soon as whoever else writes to it is done."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return Journal(path)
+        except BusyError:
+            if time.monotonic() > deadline:
+                raise
 
 
 def summed_up(readings: Sequence[Reading]) -> list[Reading]:
