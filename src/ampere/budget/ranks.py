@@ -56,7 +56,7 @@ class Ranks:
 
     def first(self, what: str) -> bool:
         """Whether no rank has asked this before."""
-        return self._add(what, 1) in (1, None)
+        return self._add(f"asked/{what}", 1) in (1, None)
 
     def end(self) -> int | None:
         """The step after which all ranks end; None while none is agreed."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.core.errors import BusyError, ProfileError, UsageError
@@ -20,14 +20,7 @@ from ampere.estimation.estimate import watts_of
 from ampere.storage.journal import Journal
 from ampere.storage.places import default_path, journal_path
 from ampere.storage.profile import Observation, Profile, check_device
-from ampere.storage.recording import (
-    Header,
-    apart,
-    header_from,
-    observations_from,
-    record_header,
-    record_observation,
-)
+from ampere.storage.recording import Header, header_from, record_header, record_observation
 
 PATIENCE_SECONDS = 60.0  # with another process that writes to the same profile
 KEPT = 4096  # readings, the newest
@@ -47,9 +40,7 @@ class RunRecorder:
     def __init__(self, network: Network | None, profile: Path | str | None, meter: Meter) -> None:
         if network is None:
             raise UsageError("record=True stores what a network cost: give network=ampere.trace(model, inputs) too")
-        with Device() as device:
-            here = device.identity
-        self.path = Path(profile) if profile else default_path(here, TrainingSetup())
+        self.path = Path(profile) if profile else default_path(_this_device(), TrainingSetup())
         if not self.path.exists():
             raise ProfileError(
                 f"{self.path} does not exist, so the run cannot be recorded: make it with `ampere profile MODEL` first"
@@ -58,7 +49,7 @@ class RunRecorder:
         if not known.observations:
             raise ProfileError(f"{self.path} holds no measurement: profile again, for longer")
         if not known.meter.simulated:
-            check_device(known, here)
+            check_device(known, _this_device())
         if (meter.name, meter.scope) != (known.meter.name, known.meter.scope):
             raise ProfileError(
                 f"{self.path} counts joules by {known.meter.name} ({known.meter.scope}), this run by {meter.name} "
@@ -75,9 +66,15 @@ class RunRecorder:
             known = Profile.load(self.path)
             measured = replace(_measured(rounds, known), flags=("meter_failed",) if meter_problem else ())
             _begin(journal, known)
-            record_observation(journal, Observation(self.network, measured, "run"), known.profiling_seconds)
-            replace(known, runs=apart(observations_from(journal))[1]).save(self.path)
+            run = Observation(self.network, measured, "run")
+            record_observation(journal, run, known.profiling_seconds)
+            replace(known, runs=(*known.runs, run)).save(self.path)
         return True
+
+
+def _this_device() -> Mapping[str, Any]:
+    with Device() as device:
+        return device.identity
 
 
 def _opened(path: Path) -> Journal:
