@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar
 from ampere.core import Meter, Network, units
 from ampere.core.errors import AmpereError, MeterError, UsageError, WorkerError, first_line
 from ampere.estimation.estimate import Estimate, joules_in
-from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter
+from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter, unusable_counters
 
 from .ranks import Ranks, ranks_of_this_job
 from .readings import Reader
@@ -172,19 +172,12 @@ class Budget:
                 raise UsageError(f"{self.meter.name} failed" if self.estimated_steps else "it was too short")
         except Exception as error:
             reason = str(error) if isinstance(error, AmpereError) else first_line(error)
-            self._warn(f"the run is not recorded: {reason}")
+            _warn(f"the run is not recorded: {reason}")
 
     def _meter_failed(self, problem: str) -> None:
         if not self.meter_problem:
             self.meter_problem = problem
-            self._warn(f"{self.meter.name} failed ({problem}): the job goes on, and steps that it misses are estimated")
-
-    def _warn(self, message: str) -> None:
-        """A program that makes errors of warnings is not ended by one of these."""
-        try:
-            warnings.warn(message, stacklevel=4)
-        except Warning:
-            logging.getLogger("ampere").warning("%s", message)
+            _warn(f"{self.meter.name} failed ({problem}): the job goes on, and steps that it misses are estimated")
 
     # The ranks of a distributed job.
 
@@ -199,9 +192,7 @@ class Budget:
         try:
             ranks = ranks_of_this_job(self.joules, self.meter.measured)
         except Exception as problem:
-            self._warn(
-                f"this rank follows its budget alone: the job has no store to share it by ({first_line(problem)})"
-            )
+            _warn(f"this rank follows its budget alone: the job has no store to share it by ({first_line(problem)})")
             ranks = None
         self._met = ranks is not None
         self._counter.share(ranks)
@@ -220,7 +211,7 @@ class Budget:
         if end is None and not self._room_for(2 * self.steps_per_update + 1):
             end = ranks.agree_to_end(self.steps_done + self.steps_per_update)
         if ranks.lost:
-            self._warn(f"the other ranks cannot be reached ({ranks.lost}): this one follows its budget alone")
+            _warn(f"the other ranks cannot be reached ({ranks.lost}): this one follows its budget alone")
             self._counter.count_alone()
             return not self._room_for(1)
         return end is not None and self.steps_done >= end
@@ -288,7 +279,7 @@ class Budget:
             self._warned = True
             if self._speaks("forecast"):
                 needs = f"{self.iterations:,} iterations need about {units.joules(whole)}"
-                self._warn(f"{needs}, but {self._balance()}: about {self.steps_left or 0:,} more steps fit")
+                _warn(f"{needs}, but {self._balance()}: about {self.steps_left or 0:,} more steps fit")
 
     def _stop_if_full(self) -> None:
         if self.stopped:
@@ -298,7 +289,7 @@ class Budget:
         if self._no_more_steps():
             self.stopped = True
             if (self.iterations is None or self.steps_done < self.iterations) and self._speaks("end"):
-                self._warn(self._why_stopped())
+                _warn(self._why_stopped())
             self._on_stop(self)
 
     def _why_stopped(self) -> str:
@@ -310,11 +301,22 @@ class Budget:
         return self.spent + steps * self._counter.forecast.at_most <= self._limit
 
 
+def _warn(message: str) -> None:
+    """Warns. A program that makes errors of warnings is not ended by one of these."""
+    try:
+        warnings.warn(message, stacklevel=4)
+    except Warning:
+        logging.getLogger("ampere").warning("%s", message)
+
+
 def _best_meter(watts_per_core: float) -> Reader:
     try:
-        return choose_meter(watts_per_core)
+        meter = choose_meter(watts_per_core)
     except WorkerError as problem:
         raise MeterError(str(problem)) from None
+    for reason in unusable_counters():
+        _warn(f"joules are modelled, not measured: {reason}")
+    return meter
 
 
 def _allowed(joules: float | None, battery: str | None) -> float:
