@@ -22,7 +22,7 @@ def default_path(
 ) -> Path:
     """The profile's file: one for each device and setup, and for each method or timing that is not the default.
 
-    A file from before machines of one model were told apart is kept in use, as long as there is none of this machine.
+    A file from before machines of one model were distinguished stays in use while this machine has none of its own.
     """
     how = [setup.name, *(word for word in (method, timing) if word not in ("additive", "yardstick"))]
     paths = [home() / "profiles" / f"{'-'.join(map(_file_name, (name, *how)))}.json" for name in _ids(fingerprint)]
@@ -35,7 +35,7 @@ def journal_path(profile_path: Path) -> Path:
 
 
 def id_of_model(device: Mapping[str, Any]) -> str:
-    """The id without the machine: that of files from before machines were told apart."""
+    """The id without the machine: that of files from before machines were distinguished."""
     return str(device["id"]).replace(f"_{device.get('machine_id')}", "")
 
 

@@ -55,7 +55,7 @@ IN_CONTAINER = (".dockerenv", "run/.containerenv", "run/systemd/container")  # w
 
 
 def machine_id(root: str = "/") -> Optional[str]:
-    """Digits that tell two machines of one model apart; None where nothing does.
+    """Digits that differ between two machines of one model; None where nothing names the machine.
 
     They are a short digest: neither a serial number nor a name can be found from them.
     """
