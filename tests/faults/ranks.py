@@ -1,6 +1,6 @@
-"""One rank of two that train together over gloo on loopback: three jobs, each with one budget for both.
+"""Two ranks that train together over gloo on loopback: three jobs, each with one budget for both.
 
-python -m tests.faults.ranks RANK PORT FILE [lightning]     ->  a line of JSON for each job
+python -m tests.faults.ranks PORT FILE [lightning]     ->  a line of JSON for each job and rank
 """
 
 import json
@@ -11,16 +11,20 @@ import time
 import warnings
 from pathlib import Path
 
-RANK, PORT, COUNTER = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=PORT, RANK=str(RANK), LOCAL_RANK=str(RANK), WORLD_SIZE="2")
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
-import torch  # noqa: E402
-import torch.distributed as dist  # noqa: E402
-from torch.nn.parallel import DistributedDataParallel  # noqa: E402
+from ampere import Budget
+from ampere.budget import spending
 
-from ampere import Budget  # noqa: E402
-from ampere.budget import spending  # noqa: E402
+PORT, COUNTER, LIGHTNING = sys.argv[1], Path(sys.argv[2]), "lightning" in sys.argv
+if LIGHTNING:
+    import lightning
 
+    from ampere.integrations.lightning import EnergyBudget
+
+RANK = os.fork() and 1  # each library is imported once for both
 spending.READINGS_APART = 0
 
 
@@ -64,7 +68,7 @@ class CountedMachine(CountedProcess):
 
 
 def say(job, budget, **more):
-    said = {"job": job, "steps": budget.steps_done, "stopped": budget.stopped, "spent": budget.spent}
+    said = {"job": job, "rank": RANK, "steps": budget.steps_done, "stopped": budget.stopped, "spent": budget.spent}
     print(json.dumps({**said, "summary": budget.summary(), **more}), flush=True)
 
 
@@ -83,11 +87,6 @@ def plain_loop():
 
 def lightning_fit():
     """A counter of the machine, which one rank reads; weights are updated after every third batch."""
-    import lightning
-    from torch.utils.data import DataLoader
-
-    from ampere.integrations.lightning import EnergyBudget
-
     meter = CountedMachine()
 
     class Module(lightning.LightningModule):
@@ -115,7 +114,7 @@ def lightning_fit():
         enable_model_summary=False,
         enable_checkpointing=False,
     )
-    trainer.fit(Module(), DataLoader(torch.randn(2000, 4), batch_size=1))
+    trainer.fit(Module(), torch.utils.data.DataLoader(torch.randn(2000, 4), batch_size=1))
     say("lightning", budget, reads=meter.reads, updates=trainer.global_step)
 
 
@@ -123,6 +122,7 @@ def a_rank_dies():
     """Rank 0, whose process holds the store, is killed. No update waits for it here, only the budget could."""
     meter = CountedProcess()
     with Budget(300, meter=meter) as budget:
+        dist.barrier()
         for step in budget.steps(range(1000)):
             if RANK == 0 and step == 5:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -133,9 +133,10 @@ def a_rank_dies():
 
 
 if __name__ == "__main__":
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=PORT, LOCAL_RANK=str(RANK), WORLD_SIZE="2")
     dist.init_process_group("gloo", rank=RANK, world_size=2)
     plain_loop()
-    if "lightning" in sys.argv:
+    if LIGHTNING:
         lightning_fit()
     a_rank_dies()
     os._exit(0)  # without the farewell to a rank that is dead

@@ -1,7 +1,10 @@
 """Two ranks that train together have one budget: they end after the same step, and every joule counts once."""
 
+import contextlib
 import importlib.util
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -9,37 +12,34 @@ import sys
 import pytest
 
 pytestmark = pytest.mark.fault(28)
-pytest.importorskip("torch.distributed", reason="PyTorch is not installed")
+if not hasattr(os, "fork"):
+    pytest.skip("ranks are forked, and processes cannot be forked here", allow_module_level=True)
 LIGHTNING = importlib.util.find_spec("lightning") is not None
 
 
 @pytest.fixture(name="jobs", scope="module")
 def what_two_real_ranks_say(tmp_path_factory):
-    """By job, then by rank. No rank may take long: 120 s is for a busy machine."""
-    folder = tmp_path_factory.mktemp("ranks")
-    (folder / "counter").touch()
+    """Each job by rank. No rank may hang: 120 s is for a busy machine."""
+    counter = tmp_path_factory.mktemp("ranks") / "counter"
+    counter.touch()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    command = [sys.executable, "-m", "tests.faults.ranks"]
-    more = [port, str(folder / "counter"), *(["lightning"] if LIGHTNING else [])]
-    ranks = [subprocess.Popen([*command, str(rank), *more], stdout=-1, stderr=-1, text=True) for rank in range(2)]
+    words = [sys.executable, "-m", "tests.faults.ranks", port, str(counter), *(["lightning"] if LIGHTNING else [])]
+    ranks = subprocess.Popen(words, stdout=-1, stderr=-1, text=True, start_new_session=True)
     try:
-        said = [rank.communicate(timeout=120) for rank in ranks]
+        said, problems = ranks.communicate(timeout=120)
     finally:
-        for rank in ranks:
-            rank.kill()
-    assert ranks[1].returncode == 0, said[1][1]
-    lines = [[json.loads(line) for line in out.splitlines() if line.startswith("{")] for out, _ in said]
-    return {
-        job: [by_job[job] for by_job in ({r["job"]: r for r in rank} for rank in lines) if job in by_job]
-        for job in ("plain", "lightning", "death")
-    }
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(ranks.pid, signal.SIGKILL)
+    assert ranks.returncode == 0, problems
+    lines = sorted((json.loads(line) for line in said.splitlines() if line.startswith("{")), key=lambda r: r["rank"])
+    return {job: [line for line in lines if line["job"] == job] for job in ("plain", "lightning", "death")}
 
 
 def test_in_a_plain_loop_both_end_after_the_same_step_with_the_joules_of_both(jobs, record_property):
     first, second = jobs["plain"]
     assert (first["stopped"], second["stopped"], second["steps"]) == (True, True, first["steps"])
-    assert 60 <= 4 * first["steps"] <= 100  # a joule and three joules a step
+    assert 50 <= 4 * first["steps"] <= 100  # a joule and three joules a step
     assert 4 * first["steps"] - 4 <= max(first["spent"], second["spent"]) <= 4 * first["steps"]
     assert first["warned"] + second["warned"] == 1
     assert "2 ranks" in first["summary"]

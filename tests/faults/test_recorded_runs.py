@@ -15,7 +15,7 @@ from ampere.storage.places import journal_path
 from ampere.storage.recording import profile_from
 
 pytestmark = pytest.mark.fault(36)
-APPENDS = int(os.environ.get("AMPERE_TEST_APPENDS", "40"))  # 200 by hand
+APPENDS = int(os.environ.get("AMPERE_TEST_APPENDS", "25"))  # 200 by hand
 
 
 def record_runs(path, joules):

@@ -80,6 +80,7 @@ class Budget:
         if record and reader is None:
             raise UsageError("record=True stores what a meter read: leave out meter=None")
         self._recorder = RunRecorder(network, profile, self.meter) if record else None
+        self._whole_machine = self.meter.measured and not getattr(reader, "per_rank", False)
         self._counter = Counter(reader, prior, self._add_reading, self._meter_failed, watts_per_core)
         self.iterations, self.stopped, self._warned = iterations, False, False
         self.steps_per_update, self.meter_problem, self._met = steps_per_update, "", False
@@ -190,7 +191,7 @@ class Budget:
         if self._met:
             return
         try:
-            ranks = ranks_of_this_job(self.joules, self.meter.measured)
+            ranks = ranks_of_this_job(self.joules, self._whole_machine)
         except Exception as problem:
             _warn(f"this rank follows its budget alone: the job has no store to share it by ({first_line(problem)})")
             ranks = None
@@ -207,10 +208,11 @@ class Budget:
         if ranks is None:
             return not self._room_for(1)
         end = ranks.end()
-        # Some ranks have not yet added what they spent since the last update.
-        if end is None and not self._room_for(2 * self.steps_per_update + 1):
-            end = ranks.agree_to_end(self.steps_done + self.steps_per_update)
-        if ranks.lost:
+        # All know of the end after the next update, and nobody leaves before the one after it. What ranks spent since
+        # the last update may not be counted yet.
+        if end is None and not self._room_for(3 * self.steps_per_update + 1):
+            end = ranks.agree_to_end(self.steps_done + 2 * self.steps_per_update)
+        if end is None and ranks.lost:
             _warn(f"the other ranks cannot be reached ({ranks.lost}): this one follows its budget alone")
             self._counter.count_alone()
             return not self._room_for(1)
