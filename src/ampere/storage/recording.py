@@ -12,10 +12,10 @@ from typing import Any
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import ProfileError
 
-from .checks import check_how, check_meter, check_positive, checked
+from .checks import check_header, checked
 from .files import older
 from .journal import Journal, read_records
-from .profile import OPTIONAL, Observation, Profile, check_device_record, optional_numbers
+from .profile import OPTIONAL, LayerTable, Observation, Profile, optional_numbers
 
 FORMAT = 2
 
@@ -37,13 +37,7 @@ class Header:
 
     def __post_init__(self) -> None:
         with checked("a journal's header"):
-            check_device_record(self.device)
-            check_meter(self.meter)
-            check_positive("the yardstick's seconds", self.yardstick_seconds)
-            check_how(self.method, self.timing)
-            for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
-                check_positive("the joules of the yardstick, and the common yardstick,", 1.0 if read is None else read)
-            check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
+            check_header(self)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -92,11 +86,14 @@ def header_from(journal: Journal | Path) -> Header | None:
 
 def observations_from(journal: Journal | Path) -> Iterator[Observation]:
     """Every observation in a journal, in order."""
+    table = None
     for record in _records(journal):
         _refuse_other_formats(_name(journal), record)
         if "observation" in record:
             with checked(_name(journal)):
-                observation = Observation.from_json(record["observation"])
+                row = record["observation"]
+                table = LayerTable.from_json(row["layers"], table)
+                observation = Observation.from_row(row, table)
             yield observation
 
 
