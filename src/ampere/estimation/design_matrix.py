@@ -75,6 +75,8 @@ def covariance(a: DesignMatrix, b: DesignMatrix, price_stddev: Array, hyper: Hyp
 def _shared(a: DesignMatrix, b: DesignMatrix, kind: str, hyper: Hyperparameters) -> Array:
     """Covariance through the layers of a kind. A kernel of all positions at once would not fit into the memory."""
     rows, columns = scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper)
+    if len(rows) <= BLOCK:
+        return np.asarray((a.weights[kind] @ kernel(rows, columns, hyper.own)) @ b.weights[kind].T)
     weights, others = a.weights[kind].tocsc(), b.weights[kind].T
     total = np.zeros((weights.shape[0], others.shape[1]))
     for first in range(0, len(rows), BLOCK):

@@ -128,9 +128,9 @@ class Estimator:
             0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
         )
         self.condition = Condition()  # of the device, relative to when it was profiled
-        if profile.runs:
+        if runs := _newest(runs_of(profile)):
             with _of_use(profile):
-                self._learn_from_runs(_newest(runs_of(profile)))
+                self._learn_from_runs(runs)
 
     def _fit(self, costs: Sequence[NormalizedCost]) -> None:
         self.fitted_costs = tuple(costs)

@@ -35,10 +35,9 @@ TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # relative, of one round arou
 PRIOR_ROUNDS = 3.0  # rounds that the typical spread counts for, added to a measurement's own
 FLAGGED = 4.0  # factor on the variance of a flagged measurement
 FEWEST_FOR_SHARE, MOST_FOR_SHARE = 8, 160  # costs that the drift share is learnt from
-MOST_FITTED, MOST_LAYERS_FITTED = (
-    800,
-    2_500,
-)  # networks and their different layers: time grows with the cube, the square
+MOST_FITTED = 800  # networks: the time of a fit grows with their cube
+MOST_LAYERS_FITTED = 2_500  # different layers of all of them: it grows with their square
+MOST_ENTRIES_FITTED = 20_000  # different layers of each, summed
 VARIANT_STDDEV = 0.02  # relative: a variant is wired a little differently from the network that it represents
 
 
@@ -48,10 +47,11 @@ def few_enough(profile: Profile) -> Profile:
     count = min(len(networks), MOST_FITTED)
     while True:
         chosen = {networks[i] for i in np.linspace(0, len(networks) - 1, count).astype(int)}
-        layers = len({layer for network in chosen for layer in network.layers})
-        if layers <= MOST_LAYERS_FITTED or count <= 1:
+        layers = [layer for network in chosen for layer in {*network.layers}]
+        beyond = max(len(layers) / MOST_ENTRIES_FITTED, len({*layers}) / MOST_LAYERS_FITTED)
+        if beyond <= 1 or count <= 1:
             break
-        count = max(1, min(count - 1, count * MOST_LAYERS_FITTED // layers))
+        count = max(1, min(count - 1, int(count / beyond)))
     if len(chosen) == len(networks):
         return profile
     return replace(profile, observations=tuple(o for o in profile.observations if o.network in chosen))
