@@ -86,12 +86,8 @@ def _estimable(estimate: Estimate) -> None:
 
 def _usable(profile: Profile) -> None:
     estimator = Estimator(profile)
-    for network in {o.network for o in (*profile.observations[:1], *profile.runs[:1])}:
-        for allocator in ("system", "tuned"):
-            try:
-                _estimable(estimator.estimate(network, allocator))
-            except AmpereError:
-                continue
+    for observed in (*profile.observations[:1], *profile.runs[:1]):
+        _estimable(estimator.estimate(observed.network, observed.measurement.allocator))
 
 
 def _profile(record: Any) -> None:

@@ -117,12 +117,12 @@ def check_measurement(measurement: Measurement) -> None:
     check_range("seconds of compiling", m.compile_seconds, PROFILING_SECONDS)
     check_range("parameters of a block", m.parameters, (0, LARGEST_SIZE))
     for name, value in m.conditions.items():
-        joules = name == "yardstick_joules"  # which others are divided by
-        check_range(f"condition {name[:40]}", value, YARDSTICK_JOULES if joules else (-LARGEST_SIZE, LARGEST_SIZE))
+        divisor = name.startswith("yardstick_")  # joules or seconds that others are divided by
+        check_range(f"condition {name[:40]}", value, YARDSTICK_JOULES if divisor else (-LARGEST_SIZE, LARGEST_SIZE))
     for loss in m.loss:
         check_range("loss", loss, (-1e300, 1e300))
-    if len(m.pattern) > MOST_TEXTS or not all(0 <= t <= LARGEST_SIZE for t in m.pattern):
-        raise ValueError("the load pattern of a block must be finite and not negative")
+    if len(m.pattern) > MOST_TEXTS or not all(abs(t) <= LARGEST_SIZE for t in m.pattern):
+        raise ValueError("the load pattern of a block must be finite")
     check_texts("flags of a measurement", m.flags)
     if m.allocator not in ALLOCATORS:
         raise ValueError(f"allocator {m.allocator!r:.60} is none of {', '.join(ALLOCATORS)}")
@@ -135,7 +135,7 @@ def check_window(window: Window) -> None:
         raise ValueError(f"a window must have 1 to {LARGEST_SIZE:.0e} iterations")
     if not 1e-9 <= wall <= 1e9 or not 0 <= busy <= 1e9:
         raise ValueError("seconds of a window must be positive and finite")
-    if not 0 <= (joules or 0.0) <= 1e12 or not 0 <= faults <= LARGEST_SIZE or not 0 <= (began or 0.0) <= LARGEST_SIZE:
+    if not 0 <= (joules or 0.0) <= 1e12 or not 0 <= faults <= LARGEST_SIZE or not abs(began or 0.0) <= LARGEST_SIZE:
         raise ValueError("joules of a window must be finite and not negative")
 
 

@@ -74,42 +74,27 @@ def record_observation(journal: Journal, observation: Observation, profiling_sec
 
 def header_from(journal: Journal | Path) -> Header | None:
     """The last header, since a run that changes its yardstick writes a new one; None without a header."""
-    found = None
-    for record in _records(journal):
-        _refuse_other_formats(_name(journal), record)
-        found = record.get("header", found)
-    if found is None:
-        return None
-    with checked(_name(journal)):
-        return Header.from_json(found)
+    return _header(_name(journal), _records(journal))
 
 
 def observations_from(journal: Journal | Path) -> Iterator[Observation]:
     """Every observation in a journal, in order."""
-    table = None
-    for record in _records(journal):
-        _refuse_other_formats(_name(journal), record)
-        if "observation" in record:
-            with checked(_name(journal)):
-                row = record["observation"]
-                table = LayerTable.from_json(row["layers"], table)
-                observation = Observation.from_row(row, table)
-            yield observation
+    return _observations(_name(journal), _records(journal))
 
 
 def profiling_seconds_from(journal: Journal | Path) -> float:
     """Seconds that were spent on profiling so far."""
-    with checked(_name(journal)):
-        return float(max((record.get("profiling_seconds", 0.0) for record in _records(journal)), default=0.0))
+    return _profiling_seconds(_name(journal), _records(journal))
 
 
 def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mapping[str, Any] | None = None) -> Profile:
     """The profile that a journal holds."""
-    header = header_from(journal)
+    name, records = _name(journal), list(_records(journal))
+    header = _header(name, records)
     if header is None:
-        raise ProfileError(f"{_name(journal)} does not say on which device it was made: move it away and profile again")
-    observations, runs = apart(observations_from(journal))
-    seconds = profiling_seconds_from(journal)
+        raise ProfileError(f"{name} does not say on which device it was made: move it away and profile again")
+    observations, runs = apart(_observations(name, records))
+    seconds = _profiling_seconds(name, records)
     return Profile(
         **vars(header),
         observations=observations,
@@ -118,6 +103,34 @@ def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mappi
         fit=fit or {},
         runs=runs,
     )
+
+
+def _header(name: str, records: Iterable[dict[str, Any]]) -> Header | None:
+    found = None
+    for record in records:
+        _refuse_other_formats(name, record)
+        found = record.get("header", found)
+    if found is None:
+        return None
+    with checked(name):
+        return Header.from_json(found)
+
+
+def _observations(name: str, records: Iterable[dict[str, Any]]) -> Iterator[Observation]:
+    table = None
+    for record in records:
+        _refuse_other_formats(name, record)
+        if "observation" in record:
+            with checked(name):
+                row = record["observation"]
+                table = LayerTable.from_json(row["layers"], table)
+                observation = Observation.from_row(row, table)
+            yield observation
+
+
+def _profiling_seconds(name: str, records: Iterable[dict[str, Any]]) -> float:
+    with checked(name):
+        return float(max((record.get("profiling_seconds", 0.0) for record in records), default=0.0))
 
 
 def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], tuple[Observation, ...]]:
