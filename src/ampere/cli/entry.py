@@ -9,6 +9,7 @@ import traceback
 from collections.abc import Sequence
 
 from ampere.core.errors import AmpereError, StorageError
+from ampere.core.escaping import printable
 
 from .parsing import parse
 
@@ -52,7 +53,7 @@ def _os_message(error: OSError) -> str:
 def _say(message: str, code: int) -> int:
     if os.environ.get("AMPERE_DEBUG"):
         traceback.print_exc()
-    print(f"ampere: {' '.join(message.split())}", file=sys.stderr)
+    print(f"ampere: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 
