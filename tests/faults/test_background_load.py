@@ -13,6 +13,8 @@ from tests.synthetic import chain
 from ampere.core.measurement import Window, ratios
 from ampere.devices import LocalWorker
 
+pytestmark = pytest.mark.fault(9)
+
 LAYERS = {"layers": chain(3, 8, 8, 8).to_json()}
 
 

@@ -12,6 +12,8 @@ from ampere.meters import CpuTimeMeter
 from ampere.worker import block
 from ampere.worker.measuring import window
 
+pytestmark = pytest.mark.fault(15)
+
 SOURCE = Path(ampere.__file__).parent
 MEASURING = [path for unit in ("worker", "devices", "profiling") for path in (SOURCE / unit).rglob("*.py")]
 

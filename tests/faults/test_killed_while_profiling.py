@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from ampere.storage import (
     Header,
     Journal,
@@ -18,6 +20,8 @@ from ampere.storage import (
     record_header,
     record_observation,
 )
+
+pytestmark = pytest.mark.fault(1)
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 REAL_KILLS, TRUNCATIONS = 25, 175

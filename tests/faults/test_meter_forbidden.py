@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.sysfs_tree import add_zone
 
+pytestmark = pytest.mark.fault(5)
+
 
 @pytest.fixture(name="there")
 def a_machine_whose_counter_may_not_be_read():

@@ -12,6 +12,8 @@ from ampere.meters import battery, system_state
 from ampere.worker import block
 from ampere.worker.machine import hello
 
+pytestmark = pytest.mark.fault(10)
+
 
 def test_a_plug_in_the_middle_of_a_window_spoils_it(tmp_path):
     add_battery(tmp_path, power_now=7_000_000)

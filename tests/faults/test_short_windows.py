@@ -12,6 +12,8 @@ from ampere.meters import CpuTimeMeter, battery, hwmon, powercap
 from ampere.meters.sensors import joules_under
 from ampere.worker.block import _refuse_zero_joules
 
+pytestmark = pytest.mark.fault(7)
+
 
 def test_0_joules_are_never_a_result():
     with pytest.raises(WorkerError, match=r"reported 0 J for 0\.5 s of training"):

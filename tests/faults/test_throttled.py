@@ -8,6 +8,8 @@ import pytest
 from ampere.core.measurement import Window, ratios
 from ampere.worker.block import slowed_down
 
+pytestmark = pytest.mark.fault(8)
+
 STEP, YARDSTICK, JITTER = 0.004, 0.003, 0.03
 FALL = 1 / 0.7
 

@@ -13,6 +13,8 @@ import pytest
 
 from ampere.devices import LocalWorker, VariantDied
 
+pytestmark = pytest.mark.fault(12)
+
 WORKLOADS = Path(__file__).parent.parent / "worker" / "workloads.py"
 QUICK = {"iterations": 3, "warmup": 1}
 KILLS = 15
