@@ -8,11 +8,11 @@ ended with its process, after a last answer from a thread of its own, because no
 import contextlib
 import json
 import os
-import signal
 import threading
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from ampere.core.errors import WorkerError, as_worker_error
+from ampere.core.processes import signal_name
 from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 
 CAN_FORK = hasattr(os, "fork")
@@ -62,7 +62,7 @@ def _collect(child: int, read_end: int) -> Dict[str, Any]:
 
 def _cause(status: int) -> str:
     if os.WIFSIGNALED(status):
-        return "was ended by " + signal.Signals(os.WTERMSIG(status)).name
+        return "was ended by " + signal_name(os.WTERMSIG(status))
     return f"ended with exit code {os.WEXITSTATUS(status)}"
 
 

@@ -9,12 +9,13 @@ Anyone who reaches the port can make this machine train: listen on loopback, and
 
 import contextlib
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 from typing import List, NoReturn, Optional, Tuple
+
+from ampere.core.processes import end_group, own_group, python_program
 
 LEAVING_SECONDS = 12.0  # more than a worker that lost its host in the middle of a variant needs
 USAGE = "usage: python3 -m ampere.worker [--listen [HOST:]PORT]"
@@ -71,12 +72,10 @@ def _started(connection: socket.socket) -> Worker:
         if hasattr(socket, name):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     wire, packed = connection.fileno(), sys.argv[0].endswith(".zip")
-    program = [sys.argv[0]] if packed else ["-m", __name__.rpartition(".")[0]]
-    return subprocess.Popen([sys.executable, *program], stdin=wire, stdout=wire, start_new_session=True)
+    program = [sys.executable, sys.argv[0]] if packed else python_program("ampere.worker.__main__")
+    return subprocess.Popen(program, stdin=wire, stdout=wire, **own_group())
 
 
 def _end(worker: Worker) -> None:
     if worker is not None and worker.poll() is None:
-        with contextlib.suppress(OSError):
-            os.killpg(worker.pid, signal.SIGKILL)
-        worker.wait()
+        end_group(worker)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import shlex
-import signal
 import socket
 import subprocess
 import threading
@@ -15,6 +13,7 @@ import time
 from typing import IO, Any, NoReturn, Protocol
 
 from ampere.core.errors import DeviceError, UsageError
+from ampere.core.processes import end_group, own_group
 from ampere.devices.tcp import TcpAddress
 
 from .outcome import Broken
@@ -81,7 +80,7 @@ class Pipe(Lines):
             raise UsageError("the command is empty: give one, such as 'python3 -m ampere.worker', or tcp://host:port")
         try:
             self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **own_group()
             )
         except OSError as problem:
             raise DeviceError(f"cannot start {words[0]} ({problem}); check the command") from None
@@ -102,9 +101,7 @@ class Pipe(Lines):
 
     def close(self) -> None:
         self.hang_up()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        end_group(self._process)
 
     def _stream(self, name: str) -> IO[bytes]:
         stream: IO[bytes] = getattr(self._process, name)
