@@ -17,7 +17,7 @@ from ampere.core.optimizers import OPTIMIZERS
 
 from .inputs import Inputs, check_batch, checked, from_text, with_batch
 from .spaces import SPACES, Space
-from .user_code import find_function, guarded, is_file, offer_of_file
+from .user_code import find_function, guarded, is_file, offer_of_file, path_of
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def load_model(
 def _from_reference(reference: str, example: Any, batch: int | None, given: dict[str, Any]) -> LoadedModel:
     source, _, name = reference.rpartition(":")
     function = find_function(source, name)
-    factory = f"{Path(source).expanduser().resolve()}:{name}" if is_file(source) else reference
+    factory = f"{path_of(source).resolve()}:{name}" if is_file(source) else reference
     stem = Path(source).stem if is_file(source) else source.rpartition(".")[2]
     return _built(function, reference, f"{stem}:{name}", factory, example, batch, given)
 
@@ -177,7 +177,7 @@ def find_space(name: str) -> Space:
     if name in SPACES:
         return SPACES[name]
     if is_file(name):
-        offer = offer_of_file(Path(name).expanduser())
+        offer = offer_of_file(path_of(name))
         raise UsageError(f"{name} names no function: write {name}:NAME, {offer}")
     near = difflib.get_close_matches(name.lower(), SPACES, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"the families are {', '.join(SPACES)};"

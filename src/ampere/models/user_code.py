@@ -45,7 +45,7 @@ def explain(error: BaseException) -> str:
 
 def find_function(source: str, name: str) -> Callable[..., Any]:
     if is_file(source):
-        path = Path(source).expanduser()
+        path = path_of(source)
         _refuse_without(path, source, name)
         module = _module_of_file(path)
     else:
@@ -105,6 +105,13 @@ def offer_of_file(path: Path) -> str:
         return "the function that returns the model"
     functions = [s.name for s in tree.body if isinstance(s, (ast.FunctionDef, ast.ClassDef))]
     return _offer(functions, any(_is_main_guard(s) or isinstance(s, (ast.For, ast.While)) for s in tree.body))
+
+
+def path_of(source: str) -> Path:
+    try:
+        return Path(source).expanduser()
+    except RuntimeError as error:  # of `~nobody/net.py`
+        raise ModelError(f"{source} is not there ({error}): write the path without ~") from None
 
 
 def is_file(source: str) -> bool:
