@@ -28,7 +28,8 @@ pytestmark = [
 
 DEVICE, KILLS = "simulated:xavier", 6
 PROFILE = ["profile", "cnn5", "--device", DEVICE, "--seconds", "60", "--quiet"]
-LONGEST_SECONDS = 1.2  # of a run that is forked, before it is killed; a process of its own starts later
+BLOCKS = 5  # of a run at most, before it is killed
+LONGEST_SECONDS = 2.0  # of a run that is forked, before it is killed; a process of its own starts later
 
 
 def command(home: Path, words: list[str]) -> None:
@@ -87,7 +88,11 @@ def disturbed(home: Path, kills: int, seed: int, start, longest_seconds: float) 
     while killed < kills:
         known, begun = recorded(home), began(home)
         child = start(home, PROFILE)
-        time.sleep(moment.uniform(0, longest_seconds))
+        # At any moment from its start, or after some blocks: while one is measured, recorded, or the next is chosen.
+        blocks, deadline = moment.randrange(BLOCKS), time.monotonic() + longest_seconds
+        while began(home) < begun + blocks and time.monotonic() < deadline:
+            time.sleep(0.001)
+        time.sleep(moment.uniform(0, 0.02 if blocks else longest_seconds))
         os.kill(child, signal.SIGKILL)
         killed += ended(child) == -signal.SIGKILL
         now = recorded(home)
