@@ -2,7 +2,6 @@
 
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -58,7 +57,7 @@ def acknowledged_until_killed(script: str, path: Path, seconds: float) -> list[i
     assert child.stdout is not None
     first = child.stdout.readline()
     time.sleep(seconds)
-    child.send_signal(signal.SIGKILL)
+    child.kill()
     rest = child.stdout.read()
     child.wait()
     return [int(line) for line in (first + rest).split()]
