@@ -317,6 +317,7 @@ def small_disk() -> Iterator[list[str]]:
 
 def inside(folder: str, seconds: float, seed: int, tcp: bool) -> int:
     chaos = Chaos(Path(folder), seed, lambda line: print(line, file=sys.stderr, flush=True))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the worker that listens is ended too
     try:
         with listening(OURS) if tcp else contextlib.nullcontext() as address:
             if address:
