@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from tests.sysfs_tree import Machine, add_zone, put
 
 pytestmark = pytest.mark.fault(3)
