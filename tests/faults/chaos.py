@@ -44,6 +44,7 @@ MEGABYTES = 48
 MOST_WATTS = 2000.0
 LEAVING_SECONDS = 20.0  # for the processes of a command that was killed
 OUR_CODES = {0, 2, 3, 4, 5, 6, 7, 8, 9, 130}  # of `ampere.core.errors`, and of Ctrl-C
+ONLY = {"pull": "profile tcp", **dict.fromkeys(("KILL worker", "TERM worker", "STOP worker"), "profile local")}
 SIMULATED = ["--device", "simulated:xavier"]
 CLOCK = """
 #define _GNU_SOURCE
@@ -140,7 +141,8 @@ class Chaos:
     def run(self, seconds: float) -> Counter[str]:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            self.turn(self.chance.choice(list(self.jobs)), self.chance.choice(list(self.faults)))
+            fault = self.chance.choice(list(self.faults))
+            self.turn(self.chance.choice([job for job in self.jobs if ONLY.get(fault, job) == job]), fault)
         return self.counts
 
     def turn(self, job: str, fault: str) -> None:
