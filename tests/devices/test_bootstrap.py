@@ -15,6 +15,8 @@ import pytest
 from ampere.devices.bootstrap import CUT_SHORT, NO_FOLDER, TOO_OLD
 from ampere.devices.bundle import bootstrap_program, bundle
 
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+
 HELLO = b'{"do": "hello", "id": 1}\n'
 
 

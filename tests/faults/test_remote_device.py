@@ -22,6 +22,8 @@ from ampere.devices.transport import MISSED_BEATS
 from ampere.profiling.experiment import of_layers
 from ampere.profiling.strategies.strategy import MeasurementContext
 
+pytestmark = pytest.mark.fault(21)
+
 MUTANT = Path(__file__).parents[1] / "conformance" / "mutant.py"
 LAYER = Layer("linear", {"lead": (8,), "bias": True}, 16, 8)
 LAYERS = {"layers": Network((LAYER,), 8).to_json()}

@@ -217,6 +217,9 @@ class ProcessWorker(ABC):
             causes.append(message)
         if request["do"] != "block" or not self._greeted:
             raise DeviceError(f"the worker died twice: {causes[-1]}; try {self._by_hand()}")
+        if all("SIGKILL" in cause for cause in causes):
+            why = "the worker was killed twice on the same variant (SIGKILL), as the system does when memory runs out"
+            raise VariantDied(f"{why}; use fewer channels or a smaller batch", out_of_memory=True)
         raise VariantDied(f"the worker died twice on the same variant: {causes[-1]}; leave it out")
 
     def _kill(self) -> None:

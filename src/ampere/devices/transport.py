@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import os
 import queue
-import signal
 import subprocess
 import threading
 import time
@@ -20,6 +18,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import IO, Any, BinaryIO, cast
 
+from ampere.core.processes import end_group, how_it_ended, own_group
 from ampere.core.protocol import MOST_LINE_BYTES, lines_of
 
 from .answer_fields import BrokenProtocol, parse_answer
@@ -182,7 +181,7 @@ class WorkerProcess(Transport):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=dict(environment),
-            start_new_session=True,  # so that it can be ended with all its children
+            **own_group(),  # so that it can be ended with all its children
         )
         self._said: deque[str] = deque(maxlen=LAST_LINES)
         super().__init__(first)
@@ -206,9 +205,7 @@ class WorkerProcess(Transport):
     def kill(self) -> None:
         """Kill the whole process group, even when its leader is dead: its children may not be."""
         self._hang_up()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        end_group(self._process)
         for thread in self._threads:
             thread.join(1.0)
         for name in ("stdin", "stdout", "stderr"):
@@ -232,8 +229,7 @@ class WorkerProcess(Transport):
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(1.0)
         self._threads[-1].join(0.5)  # it may still be reading the last lines
-        code = self._process.returncode
-        how = f"ended by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
+        how = how_it_ended(self._process.returncode)
         return f"{how}; its last output: {self._said[-1]}" if self._said else how
 
     def _read_errors(self) -> None:

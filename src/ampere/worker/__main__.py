@@ -3,8 +3,12 @@
 import os
 import sys
 
-from .guards import volunteer_for_the_oom_killer
+# `-m` puts the current folder on the path, where a `queue.py` would be taken for Python's own.
+if __name__ == "__main__" and sys.path[0] != __file__.rsplit(os.sep, 3)[0]:
+    sys.path.remove(sys.path[0])
+
 from .listening import listen, options_in
+from .memory import volunteer_for_the_oom_killer
 from .serving import open_channel, serve
 
 

@@ -23,6 +23,7 @@ import time
 from typing import Any, BinaryIO, Dict, List, NamedTuple, NoReturn, Optional, Tuple, cast
 
 from ampere.core.errors import WorkerError
+from ampere.core.processes import end_group, own_group, python_program
 from ampere.core.protocol import PIECE, SILENCE_SECONDS, TOKEN_VARIABLE
 
 from .requests import Request, id_in, parse
@@ -218,10 +219,10 @@ class Session(threading.Thread):
 
     def _serve(self) -> None:
         packed = sys.argv[0].endswith(".zip")
-        program = [sys.argv[0]] if packed else ["-m", __name__.rpartition(".")[0]]
-        command = [sys.executable, *program, "--restricted", *self._allowed]
+        program = [sys.executable, sys.argv[0]] if packed else python_program("ampere.worker.__main__")
+        command = [*program, "--restricted", *self._allowed]
         pipe = subprocess.PIPE
-        self._worker = worker = subprocess.Popen(command, stdin=pipe, stdout=pipe, start_new_session=True)
+        self._worker = worker = subprocess.Popen(command, stdin=pipe, stdout=pipe, **own_group())
         answers = threading.Thread(target=self._pass_answers, args=[worker.stdout], daemon=True)
         answers.start()
         requests, piece = cast(BinaryIO, worker.stdin), self._first
@@ -241,12 +242,8 @@ class Session(threading.Thread):
 
     def end(self) -> None:
         """End the worker and its children, by force."""
-        worker = self._worker
-        if worker is None:
-            return
-        with contextlib.suppress(OSError):
-            os.killpg(worker.pid, signal.SIGKILL) if hasattr(os, "killpg") else worker.kill()
-        worker.wait()
+        if self._worker is not None:
+            end_group(self._worker)
 
     def _pass_answers(self, stream: Any) -> None:
         with contextlib.suppress(OSError):

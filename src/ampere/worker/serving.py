@@ -10,13 +10,13 @@ import contextlib
 import json
 import os
 import queue
-import signal
 import threading
 import time
 from typing import Any, BinaryIO, Callable, Collection, Dict, Optional
 
 from ampere.core.errors import WorkerError, as_worker_error, bad_request
 from ampere.core.escaping import printable
+from ampere.core.processes import end_own_group
 from ampere.core.protocol import PROTOCOL, PROTOCOLS, lines_of, older_side
 from ampere.meters import counters, load
 
@@ -91,7 +91,7 @@ class Channel:
             self._lines.put(line)
         self._lines.put(None)
         time.sleep(ORPHAN_GRACE_SECONDS)
-        _end_everything()
+        end_own_group()
 
 
 def open_channel() -> Channel:
@@ -102,13 +102,6 @@ def open_channel() -> Channel:
     os.close(nothing)
     os.dup2(2, 1)
     return Channel(os.fdopen(requests, "rb"), os.fdopen(answers, "wb"))
-
-
-def _end_everything() -> None:
-    """End this process and its children that still train a variant: the host is gone."""
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(os.getpid(), signal.SIGKILL)
-    os._exit(0)
 
 
 Allowed = Optional[Collection[str]]  # modules whose functions a host may name; None for any

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import shlex
-import signal
 import socket
 import subprocess
 import threading
@@ -15,6 +13,7 @@ import time
 from typing import IO, Any, BinaryIO, NoReturn, Protocol, cast
 
 from ampere.core.errors import DeviceError, UsageError
+from ampere.core.processes import end_group, own_group
 from ampere.core.protocol import MOST_LINE_BYTES, PROTOCOLS, lines_of
 from ampere.devices.answer_fields import Unusable, check_fields
 from ampere.devices.answers import as_error
@@ -84,7 +83,7 @@ class Pipe(Lines):
             raise UsageError("the command is empty: give one, such as 'python3 -m ampere.worker', or tcp://host:port")
         try:
             self._process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **own_group()
             )
         except OSError as problem:
             raise DeviceError(f"cannot start {words[0]} ({problem}); check the command") from None
@@ -105,9 +104,7 @@ class Pipe(Lines):
 
     def close(self) -> None:
         self.hang_up()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        end_group(self._process)
 
     def _stream(self, name: str) -> IO[bytes]:
         stream: IO[bytes] = getattr(self._process, name)
