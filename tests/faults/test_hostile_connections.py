@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import json
 import os
+import socket
 import subprocess
 import threading
 import time
