@@ -1,4 +1,4 @@
-"""Nothing of Ampere answers HTTP. Only a worker that was asked to listen waits for connections; so does a test double."""
+"""Nothing of Ampere answers HTTP. Only a worker that is asked to listen waits for connections, and a test double."""
 
 import ast
 from pathlib import Path
