@@ -220,6 +220,7 @@ def make_profile(
         device.fresh(watts, seed) as workers,
         ThreadPoolExecutor(2) as background,
     ):
+        old = Profile.load(path) if path.exists() else None  # again: another run may have ended before the lock
         quiet = workers["tuned"]
         clock = time.monotonic if device.is_local else quiet.clock
         began = began if device.is_local else clock()

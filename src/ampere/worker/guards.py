@@ -14,6 +14,7 @@ import threading
 from typing import Any, Callable, Dict, Iterator, Tuple
 
 from ampere.core.errors import WorkerError, as_worker_error
+from ampere.core.processes import signal_name
 from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 
 from .memory import MemoryWatch
@@ -73,7 +74,7 @@ def _killed(status: int) -> bool:
 
 def _cause(status: int) -> str:
     if os.WIFSIGNALED(status):
-        return "was ended by " + signal.Signals(os.WTERMSIG(status)).name
+        return "was ended by " + signal_name(os.WTERMSIG(status))
     return f"ended with exit code {os.WEXITSTATUS(status)}"
 
 
