@@ -177,6 +177,7 @@ OPTIONAL: dict[str, dict[str, Field]] = {
         "joules": either(NULL, number(0, 1e12)),
         "watts_idle": either(NULL, number(0, 1e6)),
         "rest": either(NULL, list_of(MOMENT, 2)),
+        "flags": NAMES,
     },
     "counter": {
         "scope": text(1000),
