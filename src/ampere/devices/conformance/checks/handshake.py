@@ -21,6 +21,9 @@ TYPES: dict[str, tuple[type, ...]] = {
 OPTIONAL: dict[str, tuple[type, ...]] = {
     "worker": (str,),
     "release": (str,),
+    "machine_id": (str, type(None)),
+    "power_source": (str, type(None)),
+    "unusable_counters": (list,),
     "vector_width": (int,),
     "factories": (bool,),
     "beat_seconds": (int, float, type(None)),
