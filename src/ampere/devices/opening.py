@@ -22,6 +22,7 @@ from typing import Any
 
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import MeterError, RuntimeMissingError, UsageError, WorkerError
+from ampere.core.escaping import printable
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.setup import ALLOCATORS
 from ampere.devices.external_meters import PHONE, asked_as
@@ -52,6 +53,7 @@ class Described:
     vector_width: int
     runtimes: tuple[str, ...]  # that can train there
     foreign: Description | None = None  # of a worker of another make: what it says that it can build
+    runs_named_code: bool = True  # also functions that a request names
 
 
 class Device:
@@ -91,8 +93,16 @@ class Device:
         said = worker.hello()
         meter = {name: value for name, value in said["meter"].items() if name in Meter.__dataclass_fields__}
         width = said.get("vector_width", USUAL_WIDTH)
-        _say_why_modelled(said.get("unusable_counters"))
-        return Described(worker.identity(), Meter(**meter), width, tuple(said["runtimes"]), capabilities_in(said))
+        for problem in said.get("unusable_counters", ()):  # a model never replaces a counter silently
+            log.warning("joules are modelled, not measured: %s", printable(problem))
+        return Described(
+            worker.identity(),
+            Meter(**meter),
+            width,
+            tuple(said["runtimes"]),
+            capabilities_in(said),
+            bool(said.get("factories", True)),
+        )
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -149,7 +159,9 @@ class Device:
         if (foreign := self.foreign_capabilities) is not None:
             return foreign
         try:
-            return description_of(runtime)
+            usual = description_of(runtime)
+            listens = self._type == "tcp"
+            return usual._replace(factories=usual.factories and self.described.runs_named_code) if listens else usual
         except WorkerError as problem:
             raise (RuntimeMissingError if problem.type == "runtime_missing" else UsageError)(str(problem)) from None
 
@@ -275,13 +287,6 @@ def usual_names(setup: Mapping[str, Any]) -> dict[str, Any]:
         plain = str(named["dtype"]).rpartition(".")[2].lower()
         named["dtype"] = DTYPES_BY_SHORT_NAME.get(plain, plain)
     return named
-
-
-def _say_why_modelled(problems: Any) -> None:
-    """One line for each counter that is there and cannot be used: a model never replaces it silently."""
-    for problem in problems if isinstance(problems, list) else ():
-        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(problem)[:400])
-        log.warning("joules are modelled, not measured: %s", shown)
 
 
 def _close(workers: Workers) -> None:

@@ -15,7 +15,7 @@ from .checking import advances, check
 from .cpu_time import NAME as MODELLED
 from .cpu_time import CpuTimeMeter
 from .external import external_meter
-from .meter import Finder, Meter, as_meter_failure, meter_failed
+from .meter import CheckedMeter, Finder, Meter, as_meter_failure, meter_failed
 
 BUILT_IN: Dict[str, Finder] = {m.NAME: m.find for m in (powercap, hwmon, battery, zeus)}
 # Windows of a battery take a minute each; zeus may find a graphics card on which nothing is trained.
@@ -93,7 +93,7 @@ def _choice(name: str, root: str) -> Choice:
             with as_meter_failure(name):
                 meter = known[name](root)
                 if meter and advances(meter):
-                    return Choice(meter)
+                    return Choice(CheckedMeter(name, meter))
                 problems += [f"{name} does not advance under load"] if meter else []
         except WorkerError as problem:
             problems.append(str(problem))
@@ -109,7 +109,7 @@ def _asked(name: str, known: Dict[str, Finder], root: str) -> Meter:
             raise meter_failed(f"there is no {name} on this device: `ampere devices` lists its meters")
         if meter.update_seconds <= QUICK_SECONDS and not advances(meter):
             raise meter_failed(f"{name} does not advance under load, so it cannot be used: use --meter {MODELLED}")
-        return meter
+        return CheckedMeter(name, meter)
 
 
 def _look(name: str, find: Finder) -> Found:

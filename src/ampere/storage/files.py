@@ -15,6 +15,7 @@ import math
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
@@ -27,9 +28,10 @@ from ampere.core.errors import ProfileError, StorageError
 
 from .places import home
 
-MOST_VALUES = 1_500_000
+MOST_VALUES = 900_000
 LONGEST_INTEGER = 30
 DEEPEST = 32
+ABANDONED_SECONDS = 60.0
 
 
 def dumps(value: Any) -> str:
@@ -183,12 +185,19 @@ _END = b"}\n"
 
 def write_document(path: Path, kind: str, version: int, body: Any) -> None:
     """Write a file with a checksum; whatever was there before is replaced at once."""
-    path = Path(path)
-    raw = _sealed(path, kind, version, body)
+    write_whole(Path(path), _sealed(Path(path), kind, version, body))
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file as a whole or not at all: whatever was there before is replaced at once. Text becomes UTF-8."""
+    raw = content.encode("utf-8") if isinstance(content, str) else content
     with storing(path):
-        path = Path(os.path.realpath(path))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, raw)
+        there = Path(os.path.realpath(path))
+        there.parent.mkdir(parents=True, exist_ok=True)
+        if there.exists() and not there.is_file():  # a pipe or a device has no name beside it
+            there.write_bytes(raw)
+        else:
+            _replace(there, raw)
 
 
 def read_document(path: Path, kind: str, newest_version: int, oldest_version: int = 1) -> Any:
@@ -235,18 +244,29 @@ def _seal(head: bytes, body: bytes) -> bytes:
 
 def _replace(path: Path, raw: bytes) -> None:
     """Write under another name, and rename once the bytes are on the disk."""
+    _remove_abandoned(path.parent)
     fresh = path.with_name(f".ampere-{token_hex(8)}.tmp")
     try:
         with open(fresh, "xb") as file:
             file.write(raw)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            fresh.chmod(stat.S_IMODE(path.stat().st_mode))
         fresh.replace(path)
     except BaseException:
         with suppress(OSError):
             fresh.unlink()
         raise
     sync_folder(path.parent)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what writers left that were killed; none takes so long."""
+    for path in folder.glob(".ampere-*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
+                path.unlink()
 
 
 def older(name: str, version: int, oldest_version: int) -> str:

@@ -3,18 +3,27 @@
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from platformdirs import user_data_dir
 
 from ampere.core import TrainingSetup
+from ampere.core.errors import StorageError
 from ampere.core.setup import DTYPES, OPTIMIZERS
 
 
 def home() -> Path:
     """The folder of all that Ampere stores: AMPERE_HOME, or the user's data folder."""
-    return Path(os.environ.get("AMPERE_HOME") or user_data_dir("ampere", appauthor=False))
+    given = os.environ.get("AMPERE_HOME")
+    if given:
+        return Path(given)
+    with suppress(RuntimeError):  # of newer versions; older ones leave the ~
+        folder = Path(user_data_dir("ampere", appauthor=False))
+        if folder.is_absolute():
+            return folder
+    raise StorageError("you have no home folder to store profiles in: set AMPERE_HOME to a folder")
 
 
 def default_path(

@@ -96,7 +96,7 @@ def vector_width() -> int:
 
 def _cpuinfo(field: str) -> Optional[str]:
     try:
-        with open("/proc/cpuinfo") as lines:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             found = [line.split(":", 1)[1].strip() for line in lines if line.split(":")[0].strip() == field]
     except OSError:
         return None
