@@ -159,6 +159,8 @@ OPTIONAL: dict[str, dict[str, Field]] = {
         "torch": either(NULL, text()),
         "governor": either(NULL, text()),
         "power_source": either(NULL, text()),
+        "machine_id": either(NULL, text(16)),
+        "unusable_counters": list_of(ANY_TEXT, 20),
         "vector_width": whole(1, 4096),
         "beat_seconds": either(NULL, number(QUICKEST_BEAT, SLOWEST_BEAT)),
         "factories": either(TRUTH, NAMES),
