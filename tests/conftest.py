@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # compiling is most of what JAX does in a test
 
 # PyTorch's compiler imports setuptools, which fails where anything imported the standard library's distutils before.
 with contextlib.suppress(ImportError):

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,9 +77,15 @@ def label(path: Path) -> str:
     return path.relative_to(SRC / "ampere").as_posix()
 
 
-def imports_of(path: Path) -> Iterator[Import]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def imports_of(path: Path) -> list[Import]:
     package = path.relative_to(SRC).with_suffix("").parts[:-1]
-    yield from _imports(ast.parse(path.read_text()), package, at_import=True)
+    return list(_imports(tree_of(path), package, at_import=True))
 
 
 def _imports(node: ast.AST, package: tuple[str, ...], at_import: bool) -> Iterator[Import]:
@@ -129,12 +136,6 @@ def test_imports_point_downwards(path):
 
 
 @EVERY_FILE
-def test_the_host_speaks_to_the_worker_and_imports_nothing_of_it(path):
-    if unit_of(path) != "worker":
-        assert not [i.module for i in imports_of(path) if i.unit == "worker"]
-
-
-@EVERY_FILE
 def test_nobody_imports_the_worker(path):
     """It is a process on a device: what host and worker share is in `core`."""
     own = unit_of(path) == "worker"
@@ -162,7 +163,7 @@ def test_what_travels_parses_as_python_3_8(path):
 
 @TRAVELLING_FILES
 def test_what_travels_uses_nothing_newer_than_python_3_8(path):
-    tree = ast.parse(path.read_text())
+    tree = tree_of(path)
     quoted = {id(n) for a in _unevaluated_annotations(tree) for n in ast.walk(a)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
@@ -196,11 +197,11 @@ def test_other_runtimes_are_imported_where_they_train(path):
 @EVERY_FILE
 def test_nothing_that_is_read_is_run(path):
     assert not {i.module.split(".")[0] for i in imports_of(path)} & FORBIDDEN_MODULES
-    calls = [n.func for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+    calls = [n.func for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call)]
     assert not {c.id for c in calls if isinstance(c, ast.Name)} & FORBIDDEN_CALLS
 
 
 @EVERY_FILE
 def test_no_path_of_one_machine(path):
-    constants = [n.value for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Constant)]
+    constants = [n.value for n in ast.walk(tree_of(path)) if isinstance(n, ast.Constant)]
     assert not [c for c in constants if isinstance(c, str) and c.startswith(MACHINE_PATHS)]

@@ -8,18 +8,16 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from filelock import FileLock
+from tests.processes import Done, run_command
 
 SUBJECTS = Path(__file__).with_name("subjects.py")
 
 
-class Ran(NamedTuple):
-    code: int
-    out: str
-    err: str
-
+class Ran(Done):
     @property
     def record(self) -> Any:
         return json.loads(self.out)
@@ -39,16 +37,20 @@ class Ampere:
         self.home, self.folder, self.python, self.environment = home, folder, python, environment
 
     def __call__(self, *words: object, seconds: float = 180.0) -> Ran:
+        if self.python == (sys.executable,):
+            return Ran(*run_command([*map(str, words)], self.folder, self._environment(), seconds))
         process = self.start(*words)
         out, err = process.communicate(timeout=seconds)
         return Ran(process.returncode, out, err)
 
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "AMPERE_HOME": str(self.home), "COLUMNS": "100", **self.environment}
+
     def start(self, *words: object) -> "subprocess.Popen[str]":
-        environment = {**os.environ, "AMPERE_HOME": str(self.home), "COLUMNS": "100", **self.environment}
         return subprocess.Popen(
             [*self.python, "-m", "ampere", *map(str, words)],
             cwd=self.folder,
-            env=environment,
+            env=self._environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -62,11 +64,15 @@ class Ampere:
 
 @pytest.fixture(scope="session")
 def profiled_home(tmp_path_factory):
-    """A home with a profile of lenet5, made once for all tests by the command itself."""
-    place = tmp_path_factory.mktemp("profiled")
-    ran = Ampere(place / "home", place)("profile", "lenet5", "--seconds", 12)
-    assert ran.code == 0, ran.err
-    (place / "said.txt").write_text(ran.out)
+    """A home with a profile of lenet5, made by the command itself, once for all processes that run tests."""
+    base = tmp_path_factory.getbasetemp()
+    place = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "profiled"
+    with FileLock(f"{place}.lock"):
+        if not place.exists():
+            place.mkdir()
+            ran = Ampere(place / "home", place)("profile", "lenet5", "--seconds", 7)
+            assert ran.code == 0, ran.err
+            (place / "said.txt").write_text(ran.out)
     return place / "home"
 
 

@@ -65,14 +65,14 @@ def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(ampere, ref
     assert workers
     assert not [pid for pid in workers if running(pid)]
     spent = profiling_seconds_from(journal_of(ampere))
-    again = ampere(*words, "--seconds", spent + 10, "--json")
+    again = ampere(*words, "--seconds", spent + 5, "--json")
     assert again.code == 0, again.err
     assert again.record["resumed"] is True
     assert measured(ampere) > kept
 
 
 def test_a_killed_worker_is_replaced_and_the_run_ends_well(ampere):
-    process = ampere.start("profile", "lenet5", "--seconds", 9, "--json")
+    process = ampere.start("profile", "lenet5", "--seconds", 6, "--json")
     wait_until_measuring(ampere, process)
     os.kill(workers_of(process.pid)[0], signal.SIGKILL)
     out, err = process.communicate(timeout=120)

@@ -31,7 +31,7 @@ needs_jax = pytest.mark.skipif("jax" not in installed(), reason=description_of("
 
 def test_where_nothing_can_be_trained_the_reason_is_reported_and_not_the_time(here, refused, monkeypatch, tmp_path):
     bring_runtime(monkeypatch, tmp_path / "site", "stubborn", STUBBORN)
-    ran = here("profile", "lenet5", "--runtime", "stubborn", "--seconds", 4, "--quiet")
+    ran = here("profile", "lenet5", "--runtime", "stubborn", "--seconds", 2, "--quiet")
     refused(ran, MODEL, "nothing could be trained", "the compiler is broken; install another")
 
 
@@ -81,7 +81,7 @@ def test_stages_are_refused_at_once_where_a_step_is_one_call(here, refused, meth
 
 @needs_jax
 def test_a_profile_of_jax_is_kept_apart_and_reports_what_was_compiled(ampere, here, refused):
-    made = ampere("profile", "lenet5", "--runtime", "jax", "--seconds", 12, "--json").record
+    made = ampere("profile", "lenet5", "--runtime", "jax", "--seconds", 8, "--json").record
     assert made["setup"]["runtime"] == "jax"
     assert 0 < made["compile_seconds"] < made["profiling_seconds"]
     told = here("estimate", "lenet5", "--runtime", "jax", "--no-profiling", "--json").record
@@ -93,7 +93,7 @@ def test_a_profile_of_jax_is_kept_apart_and_reports_what_was_compiled(ampere, he
 
 @needs_jax
 def test_what_compiles_for_longer_than_the_limit_is_reported_and_the_limit_is_an_option(here, refused):
-    words = ("--runtime", "jax", "--seconds", 6, "--quiet")
+    words = ("--runtime", "jax", "--seconds", 3, "--quiet")
     told = ("longer than 0.01 s", "give it longer with --compile-limit")
     refused(here("profile", "lenet5", *words, "--compile-limit", 0.01), MODEL, "nothing could be trained", *told)
     refused(here("measure", "lenet5", *words, "--compile-limit", "0.01s"), DEVICE, *told)

@@ -235,7 +235,7 @@ def test_profile_and_estimate_from_the_command_line(there, tmp_path):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    ampere("profile", "lenet5", "--seconds", "10")
+    ampere("profile", "lenet5", "--seconds", "5")
     (profile,) = (tmp_path / "profiles").glob("*.json")
     assert profile.name.startswith(described(there.spec).identity["id"])
     assert ampere("estimate", "lenet5", "--no-profiling")["joules_per_iteration"] > 0

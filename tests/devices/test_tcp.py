@@ -133,7 +133,7 @@ def test_a_model_is_profiled_and_estimated_through_it(tmp_path, monkeypatch, cap
     (tmp_path / "mlp.py").write_text(MLP)
     with listening(NODE) as address:
         words = ["mlp.py:build", "--device", address, "--quiet"]
-        assert main(["profile", *words, "--seconds", "6"]) == 0
+        assert main(["profile", *words, "--seconds", "4"]) == 0
         [path] = (tmp_path / "home" / "profiles").glob("*.json")
         profile = Profile.load(path)
         assert profile.setup.runtime == "perceptron"

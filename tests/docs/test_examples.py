@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.plugins import bring_runtime
+from tests.processes import Done, run_command, run_script
 
 from ampere.cli.parsing import parse
 from ampere.runtimes.table import description_of, installed
@@ -44,22 +45,28 @@ def commands(page: Path) -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in lines if line.startswith("ampere ")]
 
 
-def run(arguments: list[str], folder: Path) -> str:
-    """Run Python in a folder that is also the place of all profiles; what it printed."""
-    environment = {**os.environ, "AMPERE_HOME": str(folder)}
-    command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+def checked(done: Done) -> str:
+    """What it printed."""
+    assert done.code == 0, done.err
+    return done.out + done.err
+
+
+def environment(folder: Path) -> dict[str, str]:
+    return {**os.environ, "AMPERE_HOME": str(folder)}
+
+
+def run(words: list[str], folder: Path) -> str:
+    """Run a command in a folder that is also the place of all profiles."""
+    return checked(run_command(words, folder, environment(folder)))
 
 
 def run_python(code: str, folder: Path) -> str:
-    return run(["-c", code], folder)
+    return checked(run_script(code, folder, environment(folder)))
 
 
 def run_commands(block: str, folder: Path) -> str:
     """Run the lines of a block one after another; what the last one printed."""
-    return [run(["-m", "ampere", *shlex.split(line, comments=True)[1:]], folder) for line in block.splitlines()][-1]
+    return [run([*shlex.split(line, comments=True)[1:]], folder) for line in block.splitlines()][-1]
 
 
 def test_all_python_is_run():
@@ -91,7 +98,7 @@ def test_pages_that_messages_name_are_there():
 def test_the_readme_runs_as_it_stands(tmp_path):
     model, api = blocks(ROOT / "README.md", "python")
     (tmp_path / "model.py").write_text(model)
-    run(["-m", "ampere", "trace", "model.py:build", "--out", "net.json"], tmp_path)
+    run(["trace", "model.py:build", "--out", "net.json"], tmp_path)
     assert (tmp_path / "net.json").exists()
     printed = run_python(api, tmp_path)
     assert "J per iteration" in printed
@@ -102,7 +109,7 @@ def test_the_tutorial_runs_as_it_stands(tmp_path):
     [model] = blocks(DOCS / "tutorial" / "own-model.md", "python")
     (tmp_path / "model.py").write_text(model)
     trace = next(command for command in commands(DOCS / "tutorial" / "own-model.md") if command[0] == "trace")
-    assert "conv" in run(["-m", "ampere", *trace], tmp_path)
+    assert "conv" in run(trace, tmp_path)
     [code] = blocks(DOCS / "tutorial" / "python.md", "python")
     assert "90 % interval" in run_python(code, tmp_path)
 
@@ -155,7 +162,8 @@ def test_the_tests_of_a_runtime_of_ones_own_run_as_they_stand(tmp_path, monkeypa
     [shown] = blocks(DOCS / "how-to" / "extend.md", "python")
     (tmp_path / "test_tiny.py").write_text(shown)
     chosen = ["-q", "-p", "no:cacheprovider", "-k", "really or linear or yardstick"]
-    assert "5 passed" in run(["-m", "pytest", *chosen], tmp_path)
+    command = [sys.executable, "-m", "pytest", *chosen]
+    assert "5 passed" in subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
 
 
 def test_the_search_page_runs_as_it_stands(tmp_path):

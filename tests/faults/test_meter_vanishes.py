@@ -5,11 +5,9 @@ import subprocess
 import sys
 import time
 
-import pytest
 from tests.sysfs_tree import Machine, add_zone, put
 
 
-@pytest.mark.alone
 def test_what_was_measured_is_kept_and_continued(tmp_path):
     counter, gone = add_zone(tmp_path / "sys", "intel-rapl:0", "package-0"), []
 

@@ -58,9 +58,9 @@ def test_what_was_measured_before_stays_and_the_end_is_one_line(capsys):
     def ampere(*words):
         return main([*words, "--runtime", "loose", "--quiet"])
 
-    assert ampere("profile", "lenet5", "--seconds", "8", "--out", "p.json") == 0
+    assert ampere("profile", "lenet5", "--seconds", "4", "--out", "p.json") == 0
     before = len(Profile.load("p.json").observations)
-    assert ampere("profile", "net.py:build", "--seconds", "8", "--out", "p.json") == 0
+    assert ampere("profile", "net.py:build", "--seconds", "4", "--out", "p.json") == 0
     assert len(Profile.load("p.json").observations) >= before > 0
     assert "ended by SIG" in " ".join(capsys.readouterr().out.split())
     assert ampere("measure", "net.py:build", "--seconds", "1") == DEVICE

@@ -15,7 +15,7 @@ from ampere.runtimes import description_of, installed
 from ampere.storage import Header, Profile, header_from, journal_path
 
 KNOWN = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-2.json")
-SECONDS = {"mnn": 8, "jax": 12}  # which compiles
+SECONDS = {"mnn": 5, "jax": 10}  # which compiles
 OTHER = next((runtime for runtime in SECONDS if runtime in installed()), None)
 WITH_TORCH = replace(Device("simulated:xavier").described, runtimes=("torch", "jax"), identity={"torch": "2.13.0"})
 HEADER = replace(Header.of(KNOWN), setup=TrainingSetup("jax"), yardstick_seconds=1e-3)
@@ -134,7 +134,7 @@ def test_a_real_profile_keeps_it_and_is_ranked_beside_pytorchs(made, tmp_path):
     assert 0.1 < common / own < 10
     assert header_from(journal_path(made.path)).common_yardstick_seconds == common
     assert Profile.load(made.path).common_yardstick_seconds == common
-    torch = ampere.profile("lenet5", seconds=6, out=tmp_path / "torch.json").profile
+    torch = ampere.profile("lenet5", seconds=3, out=tmp_path / "torch.json").profile
     assert torch.common_yardstick_seconds is None
     moved = ampere.compare("lenet5", torch, made.profile).entry(OTHER).normalized
     assert moved.factor == pytest.approx(torch.yardstick_seconds / common)
@@ -146,12 +146,12 @@ def test_a_profile_from_before_gets_it_when_it_is_extended(made, tmp_path):
     """In its own condition, here one that was ten times as slow."""
     before = 10 * made.profile.yardstick_seconds
     replace(made.profile, common_yardstick_seconds=None, yardstick_seconds=before).save(tmp_path / "before.json")
-    again = ampere.profile("lenet5", seconds=4, out=tmp_path / "before.json", runtime=OTHER).profile
+    again = ampere.profile("lenet5", seconds=2, out=tmp_path / "before.json", runtime=OTHER).profile
     assert again.yardstick_seconds == before
     assert 5 < again.common_yardstick_seconds / made.profile.common_yardstick_seconds < 20
 
 
 def test_a_header_that_did_not_change_is_not_written_again(made, monkeypatch, tmp_path):
     monkeypatch.setattr(running, "with_common_yardstick", lambda header, *_: header)
-    again = ampere.profile("lenet5", seconds=4, out=tmp_path / "other.json", runtime=OTHER)
+    again = ampere.profile("lenet5", seconds=2, out=tmp_path / "other.json", runtime=OTHER)
     assert journal_path(again.path).read_text().count('"header"') == 1

@@ -21,8 +21,16 @@ def observed(network, purpose, noise, flags=()):
     return [Observation(network, block(seconds * r, YARDSTICK, meter=METER, flags=flags), purpose) for r in rounds]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def coarse_surfaces():
+    """Each cell of a surface is an estimate; a hundred show what two thousand do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ampere.reporting.surfaces.FINEST", 10)
+        yield
+
+
 @pytest.fixture(scope="session")
-def profile():
+def profile(coarse_surfaces):
     rng = np.random.default_rng(3)
     networks = [(n, "network") for n in random_chains(1, 24)]
     networks += [(Network((conv(8 * i, 40 - 4 * i),), 10), "layer") for i in range(1, 6)]

@@ -14,9 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ampere.core import Network
-from ampere.core.kinds import group
 
-from .features import STEP, Array, layer_position, layer_row, network_features
+from .features import STEP, Array, network_features
 from .gaussian_process import BLOCK, kernel
 from .hyperparameters import Hyperparameters
 
@@ -37,11 +36,9 @@ class DesignMatrix:
         slots: dict[str, dict[bytes, int]] = {}
         entries: dict[str, list[tuple[int, int, float]]] = {}
         for i, f in enumerate(features):
-            for layer, count in zip(f.layers, f.counts, strict=True):
-                of_kind = slots.setdefault(group(layer), {})
-                slot = of_kind.setdefault(layer_position(layer, width).tobytes(), len(of_kind))
-                cost = count * float(layer_row(layer, width) @ prices)
-                entries.setdefault(group(layer), []).append((i, slot, cost))
+            for (kind, position), cost in zip(f.places, (f.counts * (f.rows @ prices)).tolist(), strict=True):
+                of_kind = slots.setdefault(kind, {})
+                entries.setdefault(kind, []).append((i, of_kind.setdefault(position, len(of_kind)), cost))
         self.positions = {k: np.array([np.frombuffer(x) for x in of_kind]) for k, of_kind in slots.items()}
         self.weights = {k: _sparse(entries[k], (len(features), len(slots[k]))) for k in slots}
 

@@ -119,6 +119,8 @@ class NetworkFeatures:
 
     layers: tuple[Layer, ...]
     counts: Array
+    rows: Array  # physics columns of each layer
+    places: tuple[tuple[str, bytes], ...]  # of each layer: its group and its position there
     row: Array  # physics columns of one step, the step itself included
     position: Array
 
@@ -130,7 +132,8 @@ def network_features(network: Network, width: int) -> NetworkFeatures:
     counts = np.array(list(distinct.values()), dtype=float)
     rows = np.array([layer_row(layer, width) for layer in distinct]).reshape(-1, len(COLUMNS))
     row = counts @ rows + STEP if len(counts) else STEP.copy()
-    return NetworkFeatures(tuple(distinct), counts, row, network_position(row, np.sum(counts)))
+    places = tuple((group(layer), layer_position(layer, width).tobytes()) for layer in distinct)
+    return NetworkFeatures(tuple(distinct), counts, rows, places, row, network_position(row, np.sum(counts)))
 
 
 def network_position(row: Array, depth: Any) -> Array:

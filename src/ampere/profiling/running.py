@@ -82,6 +82,7 @@ USUAL_COMPILING = 120.0  # with a runtime that compiles every new shape
 USUAL_BLOCKS, FEW_BLOCKS = 100, 12  # with a counter whose windows decide how long a block takes, or a slow one
 USUAL_AT_MOST = 1000.0  # seconds
 USUAL_TIMED = 60.0  # with a slow gauge, in addition to its readings
+STARTING_SHARE = 0.5  # of the seconds at most: a board that imports PyTorch for 20 s still trains
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
 
 
@@ -252,6 +253,7 @@ def make_profile(
             lambda experiment: _offers(workers, experiment),
             yardstick_now=lambda: quiet.yardstick(YARDSTICK_SECONDS, *how).joules,
         )
+        began = max(began, clock() - STARTING_SHARE * left)
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
         collected = strategy.collect(context, task)

@@ -67,7 +67,7 @@ def a_device_on_the_bench(bench):
         yield device
 
 
-def test_joules_are_those_of_the_block(device):
+def test_joules_are_those_of_the_block_until_the_recording_ends(device, bench, monkeypatch):
     meter = device.hello()["meter"]
     assert meter["measured"] is True
     assert meter["window_seconds"] == pytest.approx(60 * 0.02 * 1.005, rel=0.15)
@@ -79,6 +79,10 @@ def test_joules_are_those_of_the_block(device):
     alone = device.yardstick(0.2)
     assert alone.joules == pytest.approx(BUSY * alone.busy_seconds + IDLE * alone.wall_seconds, rel=0.15)
     assert alone.watts_idle == pytest.approx(IDLE, rel=0.3)
+    bench.done.set()
+    monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.3)
+    with pytest.raises(MeterError, match="stopped growing"):
+        device.block(LAYERS, iterations=3, warmup=2)
 
 
 def test_a_meter_of_another_device_is_refused(device, bench, monkeypatch):
@@ -86,12 +90,4 @@ def test_a_meter_of_another_device_is_refused(device, bench, monkeypatch):
     monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.5)
     assert device.yardstick(0.1, count=False).joules is None  # needs no meter
     with pytest.raises(MeterError, match="the load of the device does not show in"):
-        device.block(LAYERS, iterations=3, warmup=2)
-
-
-def test_a_recording_that_ends_is_no_measurement(device, bench, monkeypatch):
-    device.block(LAYERS, iterations=3, warmup=2)
-    bench.done.set()
-    monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.3)
-    with pytest.raises(MeterError, match="stopped growing"):
         device.block(LAYERS, iterations=3, warmup=2)
