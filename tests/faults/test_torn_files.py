@@ -71,7 +71,8 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
             write_whole(path, b"x" * 100_000)
         except StorageError:
             os._exit(7)
-        os._exit(0)
+        finally:
+            os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["model.safetensors"]
