@@ -14,6 +14,7 @@ if sys.version_info < (3, 10):  # noqa: UP036 - this file is how an older Python
 
 import hashlib
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -27,6 +28,7 @@ PYTHON = PROGRAMS / ("python.exe" if os.name == "nt" else "python")
 
 RUN_EXTRAS, TEST_EXTRAS, DOCS_EXTRAS = "torch,plot,prune", "torch,plot,prune,docs,test", "docs"
 TORCH_CPU_WHEELS = "https://download.pytorch.org/whl/cpu/torch/"
+OFFLINE = ("after connection broken by", "Failed to establish a new connection", "Connection timed out")
 CHECKS = (
     ("formatting", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
@@ -40,6 +42,7 @@ TESTS = (
 
 
 def main(arguments: list[str]) -> int:
+    os.environ.setdefault("PYTHONUTF8", "1")  # Windows reads the paths of installed packages in another encoding else
     if arguments[:1] == ["test"]:
         install(TEST_EXTRAS)
         return check(arguments[1:])
@@ -51,12 +54,13 @@ def main(arguments: list[str]) -> int:
 
 
 def install(extras: str) -> None:
-    """Install once, and again only when the requirements have changed or an extra is missing."""
-    if not PYTHON.exists():
-        make_venv()
+    """Install once, and again only when the requirements have changed, an extra is missing or .venv is half-made."""
     installed = installed_extras()
-    if set(extras.split(",")) <= installed:
+    if PYTHON.exists() and set(extras.split(",")) <= installed:
         return
+    if not has_pip():
+        make_venv()
+    forget_interrupted()
     STAMP.unlink(missing_ok=True)
     every = ",".join(sorted(installed.union(extras.split(","))))
     pip = [str(PYTHON), "-m", "pip", "install", "-e", f"{ROOT}[{every}]", "-c", str(ROOT / "constraints.txt")]
@@ -67,8 +71,23 @@ def install(extras: str) -> None:
 def installed_extras() -> set[str]:
     if not STAMP.exists():
         return set()
-    of, extras = STAMP.read_text().split("\n")
+    of, _, extras = STAMP.read_text(errors="replace").partition("\n")
     return set(extras.split(",")) if of == digest() else set()
+
+
+def has_pip() -> bool:
+    """Whether .venv can be installed into. Its making may have been interrupted, or its Python removed."""
+    try:
+        return subprocess.run([str(PYTHON), "-m", "pip", "--version"], capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def forget_interrupted() -> None:
+    """Make pip install again what it was interrupted in: it writes the list of files, RECORD, last."""
+    for package in VENV.glob("**/site-packages/*.dist-info"):
+        if not (package / "RECORD").exists():
+            shutil.rmtree(package)
 
 
 def make_venv() -> None:
@@ -106,7 +125,13 @@ def follow(command: list[str], what: str) -> None:
     if live:
         print(file=sys.stderr)
     if process.returncode:
-        last = "\n".join(LOG.read_text(errors="replace").splitlines()[-15:])
+        said = LOG.read_text(errors="replace")
+        if any(sign in said for sign in OFFLINE):
+            sys.exit(
+                "installing needs the network, and packages cannot be reached: connect and run this again, "
+                f"or set PIP_NO_INDEX=1 and PIP_FIND_LINKS to a folder of wheels (log: {LOG})"
+            )
+        last = "\n".join(said.splitlines()[-15:])
         sys.exit(f"{last}\ninstalling failed: the whole log is {LOG}; fix the cause and run this again")
 
 

@@ -25,6 +25,7 @@ def start(tmp_path, monkeypatch):
     module = load(tmp_path)
     module.commands = []
     monkeypatch.setattr(module, "make_venv", lambda: _pretend_venv(module))
+    monkeypatch.setattr(module, "has_pip", module.PYTHON.exists)
     monkeypatch.setattr(module, "follow", lambda command, what: module.commands.append(command))
     monkeypatch.setattr(module, "cpu_wheels", list)
     return module
@@ -76,6 +77,18 @@ def test_an_install_that_failed_is_tried_again(start, monkeypatch):
         with pytest.raises(SystemExit, match="installing failed"):
             start.install(start.RUN_EXTRAS)
     assert not start.STAMP.exists()
+
+
+@pytest.mark.fault(31)
+def test_a_package_that_pip_was_interrupted_in_is_installed_again(start):
+    start.install(start.RUN_EXTRAS)
+    packages = start.VENV / "lib" / "python3" / "site-packages"
+    for name in ("whole-1.dist-info", "torn-1.dist-info"):
+        (packages / name).mkdir(parents=True)
+        (packages / name / "METADATA").touch()
+    (packages / "whole-1.dist-info" / "RECORD").touch()
+    start.install(start.TEST_EXTRAS)
+    assert [package.name for package in packages.iterdir()] == ["whole-1.dist-info"]
 
 
 def test_a_failed_command_shows_the_end_of_its_log(tmp_path, monkeypatch, capsys):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from ampere.devices import LocalWorker, VariantDied, VariantFailed
 
 WORKLOADS = Path(__file__).parent.parent / "worker" / "workloads.py"
 QUICK = {"iterations": 2, "warmup": 1}
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="asks for processes and interrupts itself by signals")
 
 
 def workload(name):
@@ -49,7 +52,18 @@ def test_the_identity_stays_and_names_nobody(device):
     device.close()
     assert device.identity() == before
     assert os.uname().nodename not in str(before)
-    assert set(before) == {"id", "cpu", "cores", "system", "machine", "release", "python", "torch", "runtimes"}
+    assert set(before) == {
+        "id",
+        "machine_id",
+        "cpu",
+        "cores",
+        "system",
+        "machine",
+        "release",
+        "python",
+        "torch",
+        "runtimes",
+    }
 
 
 def test_errors_have_their_classes(device):
@@ -63,6 +77,7 @@ def test_errors_have_their_classes(device):
     assert caught.value.out_of_memory
 
 
+@LINUX
 def test_the_allocator_is_the_workers_own(monkeypatch):
     monkeypatch.setenv("MALLOC_TOP_PAD_", "1")
     for allocator, expected in (("tuned", b"MALLOC_TOP_PAD_=268435456"), ("system", None)):
@@ -105,6 +120,7 @@ def test_a_python_that_has_no_worker(tmp_path):
         LocalWorker(python=str(python)).block(workload("mlp"))
 
 
+@POSIX
 def test_closing_leaves_no_process():
     device = LocalWorker()
     device.hello()
@@ -114,6 +130,7 @@ def test_closing_leaves_no_process():
     device.close()
 
 
+@POSIX
 def test_an_interrupt_ends_the_worker_at_once():
     with LocalWorker() as device:
         device.hello()

@@ -8,6 +8,7 @@ from tests.sysfs_tree import add_battery
 from ampere.core.errors import WorkerError
 from ampere.meters import battery
 
+pytestmark = pytest.mark.fault(11)
 SIGNS = {"negative discharges": {"Discharging": -1, "Charging": 1}}
 SIGNS["positive discharges"] = {status: -sign for status, sign in SIGNS["negative discharges"].items()}
 SIGNS["no sign"] = {"Discharging": 1, "Charging": 1}

@@ -8,6 +8,8 @@ import pytest
 from ampere.core.errors import ProfileError
 from ampere.storage import Journal, read_records
 
+pytestmark = pytest.mark.fault(17)
+
 RECORDS = 20
 
 

@@ -9,6 +9,8 @@ import pytest
 from ampere.core.errors import ProfileError
 from ampere.storage import Profile, load_network, save_network
 
+pytestmark = pytest.mark.fault(17)
+
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 ENVELOPE_BYTES = 130
 

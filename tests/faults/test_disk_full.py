@@ -14,6 +14,8 @@ import pytest
 from ampere.core.errors import StorageError
 from ampere.storage import Journal, journal
 
+pytestmark = pytest.mark.fault(16)
+
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 
 FILL = """

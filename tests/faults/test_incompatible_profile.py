@@ -20,6 +20,8 @@ from ampere.storage import (
 )
 from ampere.storage.profile import other_version
 
+pytestmark = pytest.mark.fault(18)
+
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 PROFILE = Profile.load(FIXTURES / "profile-format-2.json")
 

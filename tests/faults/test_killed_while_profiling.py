@@ -2,11 +2,12 @@
 
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from ampere.storage import (
     Header,
@@ -18,6 +19,8 @@ from ampere.storage import (
     record_header,
     record_observation,
 )
+
+pytestmark = pytest.mark.fault(1)
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 REAL_KILLS, TRUNCATIONS = 25, 175
@@ -54,7 +57,7 @@ def acknowledged_until_killed(script: str, path: Path, seconds: float) -> list[i
     assert child.stdout is not None
     first = child.stdout.readline()
     time.sleep(seconds)
-    child.send_signal(signal.SIGKILL)
+    child.kill()
     rest = child.stdout.read()
     child.wait()
     return [int(line) for line in (first + rest).split()]

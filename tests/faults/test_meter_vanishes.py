@@ -5,7 +5,10 @@ import subprocess
 import sys
 import time
 
+import pytest
 from tests.sysfs_tree import Machine, add_zone, put
+
+pytestmark = pytest.mark.fault(3)
 
 
 def test_what_was_measured_is_kept_and_continued(tmp_path):

@@ -10,6 +10,8 @@ from ampere.runtimes import description_of
 from ampere.runtimes.conformance import EXAMPLES, conv
 from ampere.storage.profile import Profile
 
+pytestmark = pytest.mark.fault(12)
+
 pytest.importorskip("MNN", reason=description_of("mnn").install)
 DEVICE = 5
 LOOSE = """

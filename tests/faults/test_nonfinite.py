@@ -1,9 +1,12 @@
 """Nothing infinite leaves the surrogate, whatever it is asked, and no variance is negative."""
 
 import numpy as np
+import pytest
 from tests.synthetic import chain, measured, random_chains
 
 from ampere.estimation.learning import learn
+
+pytestmark = pytest.mark.fault(13)
 
 ASKED = 10_000
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from ampere.core.errors import ProfileError
 from ampere.storage import Header, Journal, Observation, Profile, record_observation, write_document
 
+pytestmark = pytest.mark.fault(13)
+
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 PROFILE = Profile.load(FIXTURE)
 NOT_FINITE = [math.nan, math.inf, -math.inf]

@@ -20,6 +20,7 @@ def two_sockets(tmp_path):
     return powercap.find(str(tmp_path)), list(zip(counters, ranges, strict=True))
 
 
+@pytest.mark.fault(4)
 def test_three_runs_over_on_two_sockets_err_by_at_most_a_microjoule(sockets):
     meter, counters = sockets
     total = 0.0
@@ -33,6 +34,7 @@ def test_three_runs_over_on_two_sockets_err_by_at_most_a_microjoule(sockets):
     assert total == pytest.approx(6 * STEP_UJ * 1e-6, abs=1e-6)
 
 
+@pytest.mark.fault(6)
 def test_a_reset_is_neither_negative_nor_a_run_over(sockets):
     """5000 -> 12 mJ, as a driver does that is loaded again."""
     meter, counters = sockets
@@ -43,6 +45,7 @@ def test_a_reset_is_neither_negative_nor_a_run_over(sockets):
         meter.stop()
 
 
+@pytest.mark.fault(4)
 def test_a_window_that_could_hide_two_runs_over_is_invalid(sockets, monkeypatch):
     meter, _ = sockets
     meter.start()
@@ -51,6 +54,7 @@ def test_a_window_that_could_hide_two_runs_over_is_invalid(sockets, monkeypatch)
         meter.stop()
 
 
+@pytest.mark.fault(3)
 @pytest.mark.parametrize("pairs", [3])
 def test_a_read_that_fails_at_any_index_invents_nothing(tmp_path, monkeypatch, pairs):
     """A failed read that counted as 0 would make the next window 212 kJ."""
@@ -83,6 +87,7 @@ def test_a_read_that_fails_at_any_index_invents_nothing(tmp_path, monkeypatch, p
     assert failed == 2 * (2 * pairs + 1) + 1
 
 
+@pytest.mark.fault(3)
 def test_it_is_tried_three_times_and_then_refused(monkeypatch):
     tries = []
 

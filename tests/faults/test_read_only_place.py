@@ -9,6 +9,8 @@ import pytest
 from ampere.core.errors import StorageError
 from ampere.storage import Journal, Profile
 
+pytestmark = pytest.mark.fault(16)
+
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 
 TRY_TO_WRITE = """

@@ -22,6 +22,8 @@ from ampere.devices.transport import MISSED_BEATS
 from ampere.profiling.experiment import of_layers
 from ampere.profiling.strategies.strategy import MeasurementContext
 
+pytestmark = pytest.mark.fault(21)
+
 MUTANT = Path(__file__).parents[1] / "conformance" / "mutant.py"
 LAYER = Layer("linear", {"lead": (8,), "bias": True}, 16, 8)
 LAYERS = {"layers": Network((LAYER,), 8).to_json()}
@@ -96,7 +98,7 @@ def test_a_lie_is_asked_about_once_more_and_then_left_out():
     with Liar() as device:
         with pytest.raises(VariantFailed, match=r"impossible values 2 times \(\S+ J in \S+ s\); they were discarded"):
             device.block(LAYERS, iterations=2, warmup=1)
-        assert device.hello()["protocol"] == 2
+        assert device.hello()["protocol"] == 3
 
 
 def test_no_lie_reaches_what_is_recorded(monkeypatch):

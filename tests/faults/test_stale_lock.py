@@ -10,6 +10,8 @@ import pytest
 from ampere.core.errors import BusyError
 from ampere.storage import Journal, read_records
 
+pytestmark = pytest.mark.fault(2)
+
 HOLDER = """
 import os, sys, time
 from pathlib import Path

@@ -9,6 +9,8 @@ from ampere.core import Layer, Meter, Network, TrainingSetup
 from ampere.estimation.estimate import Estimator
 from ampere.storage.profile import Profile
 
+pytestmark = pytest.mark.fault(14)
+
 MEMORY = {"batch": 8, "length": 16, "layers": 1, "directions": 1, "bias": True}
 
 

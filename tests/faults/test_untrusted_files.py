@@ -15,6 +15,8 @@ import pytest
 
 from ampere.storage import Profile
 
+pytestmark = pytest.mark.fault(19)
+
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 PROFILE = Profile.load(FIXTURE).to_json()
 NETWORK = Profile.load(FIXTURE).observations[0].network.to_json()

@@ -13,6 +13,11 @@ import pytest
 
 from ampere.devices import LocalWorker, VariantDied
 
+pytestmark = [
+    pytest.mark.fault(12),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="kills by signals, and looks into /proc"),
+]
+
 WORKLOADS = Path(__file__).parent.parent / "worker" / "workloads.py"
 QUICK = {"iterations": 3, "warmup": 1}
 KILLS = 15

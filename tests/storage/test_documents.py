@@ -95,3 +95,13 @@ def test_readers_never_see_half_a_document(tmp_path):
 def test_folders_are_made(tmp_path: Path):
     write_document(tmp_path / "a" / "b" / "n.json", "note", 1, 1)
     assert read_document(tmp_path / "a" / "b" / "n.json", "note", 1) == 1
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    old, new = tmp_path / ".ampere-0011.tmp", tmp_path / ".ampere-2233.tmp"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    write_document(tmp_path / "d.json", "profile", 1, {})
+    assert not old.exists()
+    assert new.exists(), "somebody may be writing it"

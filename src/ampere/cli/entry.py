@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from ampere.core.errors import AmpereError, StorageError
 from ampere.core.escaping import printable
@@ -21,8 +22,10 @@ INTERRUPTED, INTERNAL_ERROR = 130, 70
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    _open_missing_streams()
     _tolerate_any_terminal()
     try:
+        _need_current_folder()
         command, options = parse(sys.argv[1:] if arguments is None else arguments)
         command.run(options)
         sys.stdout.flush()
@@ -55,6 +58,21 @@ def _say(message: str, code: int) -> int:
         traceback.print_exc()
     print(f"ampere: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
+
+
+def _open_missing_streams() -> None:
+    """Replace streams that are closed, as by `>&-`: the next file that is opened would else be written to as one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _need_current_folder() -> None:
+    """Libraries fail without one, each in its own way."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise StorageError("the current folder was removed: change to another one and run again") from None
 
 
 def _tolerate_any_terminal() -> None:

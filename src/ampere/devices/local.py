@@ -6,6 +6,7 @@ import os
 import sys
 
 from ampere.core.errors import DeviceError
+from ampere.core.processes import python_program
 
 from .environment import worker_environment
 from .process_worker import ProcessWorker, WorkerOptions
@@ -21,7 +22,7 @@ class LocalWorker(ProcessWorker):
         grace_seconds: float = 30.0,
     ) -> None:
         super().__init__(allocator, options, grace_seconds)
-        self._command = (python, "-m", "ampere.worker")
+        self._command = tuple(python_program("ampere.worker.__main__", python))
 
     @property
     def worker_pid(self) -> int | None:
@@ -35,4 +36,4 @@ class LocalWorker(ProcessWorker):
             raise DeviceError(f"cannot start a worker with {self._command[0]} ({problem}); check the path") from None
 
     def _by_hand(self) -> str:
-        return " ".join(self._command)
+        return f"{self._command[0]} -m ampere.worker"

@@ -17,7 +17,7 @@ from ampere.core.optimizers import OPTIMIZERS
 
 from .inputs import Inputs, check_batch, checked, from_text, with_batch
 from .spaces import SPACES, Space
-from .user_code import find_function, guarded, is_file, offer_of_file
+from .user_code import find_function, guarded, is_file, offer_of_file, path_of
 
 
 @dataclass(frozen=True)
@@ -67,20 +67,19 @@ def load_model(
 
 def _from_reference(reference: str, example: Any, batch: int | None, given: dict[str, Any]) -> LoadedModel:
     source, _, name = reference.rpartition(":")
-    function, folder = find_function(source, name)
-    factory = f"{Path(source).expanduser().resolve()}:{name}" if is_file(source) else reference
+    function = find_function(source, name)
+    factory = f"{path_of(source).resolve()}:{name}" if is_file(source) else reference
     stem = Path(source).stem if is_file(source) else source.rpartition(".")[2]
-    return _built(function, folder, reference, f"{stem}:{name}", factory, example, batch, given)
+    return _built(function, reference, f"{stem}:{name}", factory, example, batch, given)
 
 
 def _from_function(function: Callable[..., Any], example: Any, batch: int | None, given: dict[str, Any]) -> LoadedModel:
     name = getattr(function, "__name__", type(function).__name__)
-    return _built(function, Path.cwd(), name, name, _reference_to(function), example, batch, given)
+    return _built(function, name, name, _reference_to(function), example, batch, given)
 
 
 def _built(
     function: Callable[..., Any],
-    folder: Path,
     source: str,
     name: str,
     factory: str | None,
@@ -91,7 +90,7 @@ def _built(
     passes_batch = batch is not None and _takes(function, "batch")
     arguments = {**given, "batch": batch} if passes_batch else given
     _need_no_more(function, name.rpartition(":")[2], arguments)
-    with guarded(f"{name.rpartition(':')[2]} in {source.rpartition(':')[0] or 'Python'}", folder):
+    with guarded(f"{name.rpartition(':')[2]} in {source.rpartition(':')[0] or 'Python'}"):
         made = function(**arguments)
     model, inputs = _model_and_inputs(made, source, example)
     if batch is not None and not passes_batch:
@@ -167,7 +166,7 @@ def load_from_space(space: Space, example: Any, changed: Mapping[str, Any]) -> L
     check_batch(arguments["batch"])
     source, _, function_name = space.factory.rpartition(":")
     build = getattr(importlib.import_module(source), function_name)
-    with guarded(f"{space.name} with {dict(changed)}", Path.cwd()):
+    with guarded(f"{space.name} with {dict(changed)}"):
         built = build(**arguments)
     model, inputs = _model_and_inputs(built, space.name, example)
     # With inputs of the user's own it is no longer the network that the space samples around.
@@ -178,7 +177,7 @@ def find_space(name: str) -> Space:
     if name in SPACES:
         return SPACES[name]
     if is_file(name):
-        offer = offer_of_file(Path(name).expanduser())
+        offer = offer_of_file(path_of(name))
         raise UsageError(f"{name} names no function: write {name}:NAME, {offer}")
     near = difflib.get_close_matches(name.lower(), SPACES, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"the families are {', '.join(SPACES)};"

@@ -1,7 +1,6 @@
 """Code of the user's: finding a function in a file or a module, and saying in one line what went wrong in it."""
 
 import ast
-import importlib
 import importlib.util
 import sys
 import traceback
@@ -12,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
+from ampere.runtimes.user_code import allow_neighbours, import_by_name, is_library
 
 LONGEST_MESSAGE = 300
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
@@ -19,9 +19,8 @@ EXTRAS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax", "optax
 
 
 @contextmanager
-def guarded(what: str, folder: Path) -> Iterator[None]:
-    """Run code of the user's as Python would from `folder`; what it raises becomes one line, what it prints a log."""
-    sys.path.insert(0, str(folder))
+def guarded(what: str) -> Iterator[None]:
+    """Run code of the user's: what it raises becomes one line, and what it prints a log."""
     try:
         with redirect_stdout(sys.stderr):
             yield
@@ -34,37 +33,28 @@ def guarded(what: str, folder: Path) -> Iterator[None]:
                 f"{what} needs {missing}, which is not installed: pip install 'ampere-energy[{EXTRAS[missing]}]'"
             ) from error
         raise ModelError(f"{what} raised {explain(error)}: try it in Python by itself first") from error
-    finally:
-        if str(folder) in sys.path:
-            sys.path.remove(str(folder))
 
 
 def explain(error: BaseException) -> str:
     """`ValueError: too deep (net.py:12)`: the type, the message, and the innermost line that is not a library's."""
     message = " ".join(str(error).split())[:LONGEST_MESSAGE]
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not _is_library(f.filename)]
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not is_library(f.filename)]
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {message}{where}" if message else f"{type(error).__name__}{where}"
 
 
-def _is_library(filename: str) -> bool:
-    libraries = (str(Path(__file__).parents[1]), str(Path(importlib.__file__).parents[1]))
-    return filename.startswith((*libraries, "<")) or "site-packages" in filename
-
-
-def find_function(source: str, name: str) -> tuple[Callable[..., Any], Path]:
-    """The function, and the folder that its imports start from."""
+def find_function(source: str, name: str) -> Callable[..., Any]:
     if is_file(source):
-        path = Path(source).expanduser()
+        path = path_of(source)
         _refuse_without(path, source, name)
-        module, folder = _module_of_file(path), path.resolve().parent
+        module = _module_of_file(path)
     else:
-        module, folder = _module_by_name(source), Path.cwd()
+        module = _module_by_name(source)
     function = getattr(module, name, None) if name else None
     if not callable(function):
         own = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", None) == module.__name__]
         raise ModelError(f"{source} has no function {name!r}: write {source}:NAME, {_offer(own, False)}")
-    return function, folder
+    return function
 
 
 def _refuse_without(path: Path, source: str, name: str) -> None:
@@ -117,6 +107,13 @@ def offer_of_file(path: Path) -> str:
     return _offer(functions, any(_is_main_guard(s) or isinstance(s, (ast.For, ast.While)) for s in tree.body))
 
 
+def path_of(source: str) -> Path:
+    try:
+        return Path(source).expanduser()
+    except RuntimeError as error:  # of `~nobody/net.py`
+        raise ModelError(f"{source} is not there ({error}): write the path without ~") from None
+
+
 def is_file(source: str) -> bool:
     return source.endswith(".py") or "/" in source or "\\" in source
 
@@ -131,15 +128,16 @@ def _module_of_file(path: Path) -> ModuleType:
         raise UsageError(f"{path} is no Python file: write file.py:function")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and annotations look themselves up there
-    with guarded(f"importing {path.name}", path.parent):
+    allow_neighbours(path.parent)
+    with guarded(f"importing {path.name}"):
         spec.loader.exec_module(module)
     return module
 
 
 def _module_by_name(name: str) -> ModuleType:
     try:
-        with guarded(f"importing {name}", Path.cwd()):
-            return importlib.import_module(name)
+        with guarded(f"importing {name}"):
+            return import_by_name(name)
     except ModelError as error:
         missing = error.__cause__
         if isinstance(missing, ModuleNotFoundError) and missing.name and (name + ".").startswith(missing.name + "."):

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import DeviceError, ModelError
+from ampere.core.processes import python_program
 from ampere.devices.environment import worker_environment
 from ampere.meters import CpuTimeMeter
 
@@ -71,7 +71,7 @@ def _timed(task: dict[str, Any], setup: TrainingSetup, allocator: str, watts_per
 
 
 def _in_a_process(task: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "ampere.profiling.overheads_process", json.dumps(task)]
+    command = [*python_program("ampere.profiling.overheads_process"), json.dumps(task)]
     try:
         ran = subprocess.run(
             command, stdout=subprocess.PIPE, env=dict(environment), timeout=3 * task["seconds"] + GRACE_SECONDS

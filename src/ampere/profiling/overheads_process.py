@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 from ampere.core.errors import AmpereError, ModelError
@@ -23,8 +22,8 @@ def data(task: Task) -> dict[str, float]:
     source, _, name = task["loader"].rpartition(":")
     if not source:
         raise ModelError(f"{task['loader']!r} names no function: write file.py:function")
-    function, folder = find_function(source, name)
-    with guarded(f"{name} in {source}", folder):
+    function = find_function(source, name)
+    with guarded(f"{name} in {source}"):
         loader = function()
         if not hasattr(loader, "__iter__"):
             raise ModelError(f"{task['loader']} returned {type(loader).__name__}, which gives no batches")
@@ -38,7 +37,7 @@ def evaluation(task: Task) -> dict[str, float]:
 
     torch.set_num_threads(task["setup"]["threads"])
     dtype = getattr(torch, task["setup"]["dtype"])
-    with guarded(f"evaluating {task['name']}", Path.cwd()):
+    with guarded(f"evaluating {task['name']}"):
         model, inputs = _built(task["workload"])
         model = model.eval().to(dtype)
         named = {name: _as(value, dtype) for name, value in inputs.items()} if isinstance(inputs, dict) else {}

@@ -110,10 +110,10 @@ def of_user(spec: str) -> Train:
             f"--train {spec} is not a function: write file.py:function, called as function(model, candidate)"
         )
     source, _, name = spec.rpartition(":")
-    function, folder = find_function(source, name)
+    function = find_function(source, name)
 
     def train(model: nn.Module, candidate: Candidate) -> Any:
-        with guarded(f"{name} in {source}", folder):
+        with guarded(f"{name} in {source}"):
             return function(model, candidate)
 
     train.__name__ = _short_name(spec)

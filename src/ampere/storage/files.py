@@ -15,6 +15,7 @@ import math
 import os
 import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
@@ -30,6 +31,7 @@ from .places import home
 MOST_VALUES = 700_000
 LONGEST_INTEGER = 30
 DEEPEST = 32
+ABANDONED_SECONDS = 60.0
 
 
 def dumps(value: Any) -> str:
@@ -242,6 +244,7 @@ def _seal(head: bytes, body: bytes) -> bytes:
 
 def _replace(path: Path, raw: bytes) -> None:
     """Write under another name, and rename once the bytes are on the disk."""
+    _remove_abandoned(path.parent)
     fresh = path.with_name(f".ampere-{token_hex(8)}.tmp")
     try:
         with open(fresh, "xb") as file:
@@ -256,6 +259,14 @@ def _replace(path: Path, raw: bytes) -> None:
             fresh.unlink()
         raise
     sync_folder(path.parent)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove what writers left that were killed; none takes so long."""
+    for path in folder.glob(".ampere-*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
+                path.unlink()
 
 
 def older(name: str, version: int, oldest_version: int) -> str:

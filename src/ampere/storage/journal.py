@@ -12,8 +12,6 @@ to the open file, so it ends with its process.
 import errno
 import os
 import re
-import sys
-import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,6 +24,7 @@ from ampere.core.errors import BusyError, ProfileError
 from ampere.storage import files as strict_json
 
 from .files import open_to_read, storing, sync_folder
+from .locks import lock
 
 LONGEST = 32_000_000  # bytes, of a line and of all
 MOST_VALUES = 800_000
@@ -77,44 +76,6 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
     for line in lines(Path(path)):
         if isinstance(line.value, dict):
             yield line.value
-
-
-if sys.platform == "win32":
-    import msvcrt
-    import os
-
-    FAR_BEYOND_THE_END = 1 << 40  # Windows locks bytes against readers too, and there are none here
-
-    def try_lock(fd: int) -> bool:
-        os.lseek(fd, FAR_BEYOND_THE_END, os.SEEK_SET)
-        try:
-            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            if error.errno in (errno.EACCES, errno.EDEADLK):
-                return False
-            raise
-        return True
-else:
-    import fcntl
-
-    def try_lock(fd: int) -> bool:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-                return False
-            raise
-        return True
-
-
-def lock(fd: int, patience_seconds: float) -> bool:
-    """Whether the lock was taken. It is tried for a while, since a killed holder needs a moment to end."""
-    deadline = time.monotonic() + patience_seconds
-    while not try_lock(fd):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 PATIENCE_SECONDS = 0.5

@@ -31,6 +31,7 @@ from .checks import (
     checked,
 )
 from .files import read_document, write_document
+from .places import id_of_model
 
 
 class LayerTable:
@@ -186,7 +187,7 @@ KIND = "profile"
 FORMAT = 2
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
 
-__all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version"]
+__all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version", "same_device"]
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ def other_version(profile: Profile, fingerprint: Mapping[str, Any]) -> str:
     """A warning where the device now has another version of the runtime; "" where it has not."""
     runtime, there, here = profile.setup.runtime, profile.device, fingerprint
     then, now = (device.get("runtimes", {}).get(runtime) for device in (there, here))
-    if there["id"] != here["id"] or not then or not now or then == now:
+    if not same_device(there, here) or not then or not now or then == now:
         return ""
     return f"the profile was made with {runtime} {then}, and {now} is installed now: profile again if estimates are off"
 
@@ -292,11 +293,24 @@ class HasDevice(Protocol):
 def check_device(profile: HasDevice, fingerprint: Mapping[str, Any], insist: bool = False) -> None:
     """Raise for a profile of another device, unless the user insists."""
     there, here = profile.device, fingerprint
-    if insist or there["id"] == here["id"]:
+    if insist or same_device(there, here):
         return
-    keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
-    shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in keys[:4])
+    keys = [key for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
+    telling = [key for key in keys if key in ("cpu", "cores", "machine", "system", "worker")]
+    if not telling and there.get("power_source") != here.get("power_source"):
+        sources = (str(device.get("power_source") or "an unknown power source") for device in (there, here))
+        what = "of this device on {}, and it runs on {} now".format(*sources)
+    elif not telling and there.get("machine_id") != here.get("machine_id"):
+        what = "of another device of the same model"
+    else:
+        shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in (telling or keys)[:4])
+        what = f"of another device ({shown})"
     raise ProfileError(
-        f"the profile is of another device ({shown}): create one here with `ampere profile`, or use this one with "
-        "--allow-other-device"
+        f"the profile is {what}: create one here with `ampere profile`, or use this one with --allow-other-device"
     )
+
+
+def same_device(there: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
+    """Whether two fingerprints are of one device. Where one does not name its machine, the hardware decides."""
+    named = there.get("machine_id") and here.get("machine_id")
+    return bool(there["id"] == here["id"] or (not named and id_of_model(there) == id_of_model(here)))

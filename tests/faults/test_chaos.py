@@ -1,0 +1,25 @@
+"""A short run of chaos: see chaos.py, which runs for longer by hand."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.fault(1, 12, 15, 16, 17, 37),
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc"),
+]
+
+SECONDS = 15  # the turn that is under way then is ended
+
+
+def test_no_invariant_is_broken(record_property):
+    pytest.importorskip("torch")
+    pytest.importorskip("torch_pruning")
+    program = [sys.executable, str(Path(__file__).with_name("chaos.py")), "--seconds", str(SECONDS), "--no-tcp"]
+    ran = subprocess.run(program, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    counts = json.loads(ran.stdout)
+    record_property("figure", f"chaos: {counts['turns']} turns in {SECONDS} s, no invariant broken")
