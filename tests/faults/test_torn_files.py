@@ -106,8 +106,8 @@ def test_a_picture_that_cannot_be_drawn_leaves_the_old_one(tmp_path):
     assert path.read_bytes() == b"old"
 
 
-# Where the name of a file is opened to write: the helper itself, pipes, /proc, and a fresh folder on a device.
-ALLOWED = {"storage/files.py", "worker/guards.py", "worker/serving.py", "devices/bootstrap.py"}
+# Where a file is opened to write: the helper itself, /proc, and a fresh folder on a device.
+ALLOWED = {"storage/files.py", "worker/memory.py", "devices/bootstrap.py"}
 WRITERS = {"write_text", "write_bytes", "savefig", "save_file"}
 
 
