@@ -38,17 +38,20 @@ def megabytes():
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM"))
 
+known = []
+
 def estimated(profile):
-    return Estimator(profile).estimate(profile.observations[0].network).joules
+    known.append(Estimator(profile))
+    return known[-1].estimate(profile.observations[0].network).joules
 
 USES = {
     "profile": lambda path: estimated(Profile.load(path)),
     "journal": lambda path: estimated(profile_from(path)),
-    "network": lambda path: known.estimate(load_network(path)).joules,
+    "network": lambda path: known[0].estimate(load_network(path)).joules,
     "log": lambda path: Log(LogSpec.of(str(path), {"time": "1", "power": "2"})).advance(),
 }
-found, known = {}, Estimator(Profile.load(Path(sys.argv[1]) / "profile"))
-for path in sorted(Path(sys.argv[1]).iterdir()):
+found = {}
+for path in sorted(Path(sys.argv[1]).iterdir(), reverse=True):  # a profile before the networks to estimate with it
     began = time.process_time()
     try:
         used = USES[path.name.split("-")[0]](path)
