@@ -64,6 +64,8 @@ def install(extras: str) -> None:
     STAMP.unlink(missing_ok=True)
     every = ",".join(sorted(installed.union(extras.split(","))))
     pip = [str(PYTHON), "-m", "pip", "install", "-e", f"{ROOT}[{every}]", "-c", str(ROOT / "constraints.txt")]
+    if "test" in extras:  # compiling all that the tests' packages hold takes longer than what they import of it
+        pip.append("--no-compile")
     follow([*pip, *cpu_wheels()], "installing into .venv")
     STAMP.write_text(f"{digest()}\n{every}")
 

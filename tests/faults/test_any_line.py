@@ -69,7 +69,8 @@ def almost(draw, honest, frame):
 def numbers_in(found):
     if isinstance(found, Measurement):
         return [n for window in (*found.target, *found.yardstick) for n in window if n is not None]
-    return [n for n in vars(found).values() if n is not None] if isinstance(found, Yardstick) else []
+    fields = vars(found).items() if isinstance(found, Yardstick) else ()
+    return [value for name, value in fields if name != "flags" and value is not None]
 
 
 def tried(read, *given):

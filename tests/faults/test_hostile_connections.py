@@ -4,7 +4,9 @@ import contextlib
 import itertools
 import json
 import os
+import socket
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -12,9 +14,11 @@ import pytest
 from tests.listening import OURS, listener
 from tests.sshd import descendants
 
-from ampere.core.errors import DeviceError, UsageError
+from ampere.core.errors import DeviceError, UsageError, WorkerError
 from ampere.core.protocol import PROTOCOL
 from ampere.devices.tcp import TcpAddress, TcpWorker
+from ampere.worker import listening
+from ampere.worker.requests import BlockRequest, check_allowed
 
 pytestmark = pytest.mark.fault(22)
 
@@ -170,6 +174,29 @@ def test_a_second_host_is_answered_at_once(started, host):
     with TcpWorker(host.address) as second, pytest.raises(DeviceError, match="the worker is busy"):
         second.hello()
     assert time.monotonic() - began < 2.0
+
+
+def test_a_host_that_falls_silent_makes_room_for_the_next(monkeypatch):
+    monkeypatch.setattr(listening, "SILENCE_SECONDS", 0.5)
+    monkeypatch.setenv("AMPERE_WORKER_TOKEN", "a-token-of-the-tests")
+    server = socket.create_server(("127.0.0.1", 0))
+    where = TcpAddress(*server.getsockname())
+    threading.Thread(target=listening.Listener(server, "a-token-of-the-tests", []).run, daemon=True).start()
+    with where.connect(5.0) as silent, TcpWorker(where) as next_host:
+        silent.sendall(lines({**HELLO, "token": "a-token-of-the-tests"}))
+        silent.settimeout(10.0)
+        while silent.recv(65536):
+            pass
+        assert next_host.hello()["protocol"] == PROTOCOL
+
+
+def test_code_is_run_only_of_modules_that_are_allowed():
+    request = BlockRequest.from_json({"workload": {"factory": "my.models:build"}})
+    check_allowed(request, None)
+    check_allowed(request, ["my.models"])
+    for allowed in ([], ["my"], ["my.models.inner"], ["my.models:build"]):
+        with pytest.raises(WorkerError, match=r"--allow my\.models"):
+            check_allowed(request, allowed)
 
 
 def test_it_listens_on_loopback_unless_told_otherwise(started):

@@ -2,7 +2,7 @@
 
 fixtures/recorded-blocks.json has 200 real blocks with each allocator (steps and CPU microseconds of every window),
 recorded on a quiet shared machine. A lower clock slows arithmetic but not memory: the yardstick is slowed by the whole
-factor, a network by a part of it. `python tests/faults/test_throttled.py 500` records as many anew and reports.
+factor, a network by a part of it. `python -m tests.faults.test_throttled 500` records as many anew and reports.
 """
 
 import json
@@ -36,7 +36,7 @@ FALLEN = 0.7  # of the clock
 LEAST_SHARE = 0.7  # of the slowdown, that a network has whose memory is as slow as the network's arithmetic
 HOW = {"tuned": QUIET, "system": PLAIN}
 METER = Meter("cpu-time", False, "5 W per busy core")
-REAL_BLOCKS, RUN_SECONDS = 12, 2.0
+REAL_BLOCKS, RUN_SECONDS = 8, 2.0
 SECONDS_PER_VALUE = 2e-9  # of memory
 
 

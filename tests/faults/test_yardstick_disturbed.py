@@ -101,8 +101,7 @@ def laptop(tmp_path, monkeypatch):
     monkeypatch.setattr(runtimes, "_loaded", {})
     monkeypatch.setattr(block, "slept_seconds", lambda: found.slept)
     monkeypatch.setattr(selection, "advances", lambda meter: True)  # this one does in the runtime's steps only
-    yield found
-    selection._counter.cache_clear()
+    return found
 
 
 def read():

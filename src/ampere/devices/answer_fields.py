@@ -6,6 +6,7 @@ line -> parse_answer -> result or error -> check_fields: types and ranges -> ans
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -112,6 +113,9 @@ def either(*fields: Field) -> Field:
 
 NULL = Field("null", lambda v: v is None)
 ANY_TEXT = Field("a text", lambda v: isinstance(v, str))
+MACHINE_ID = Field(
+    "letters and digits", lambda v: isinstance(v, str) and re.fullmatch("[A-Za-z0-9]{1,64}", v) is not None
+)
 FINITE = Field("a finite number", lambda v: type(v) in (int, float) and -LARGEST <= v <= LARGEST)
 TRUTH = Field("true or false", lambda v: isinstance(v, bool))
 LARGEST = 1.7e308
@@ -159,6 +163,8 @@ OPTIONAL: dict[str, dict[str, Field]] = {
         "torch": either(NULL, text()),
         "governor": either(NULL, text()),
         "power_source": either(NULL, text()),
+        "machine_id": either(NULL, MACHINE_ID),
+        "unusable_counters": list_of(ANY_TEXT, 100),
         "vector_width": whole(1, 4096),
         "beat_seconds": either(NULL, number(QUICKEST_BEAT, SLOWEST_BEAT)),
         "factories": either(TRUTH, NAMES),
@@ -177,6 +183,7 @@ OPTIONAL: dict[str, dict[str, Field]] = {
         "joules": either(NULL, number(0, 1e12)),
         "watts_idle": either(NULL, number(0, 1e6)),
         "rest": either(NULL, list_of(MOMENT, 2)),
+        "flags": NAMES,
     },
     "counter": {
         "scope": text(1000),

@@ -108,7 +108,7 @@ def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
         hardware["worker"] = hello["worker"]
     digest = hashlib.sha256(json.dumps(hardware, sort_keys=True).encode()).hexdigest()
     stated = {field: hello.get(field) for field in (*SOFTWARE, *SETTINGS) if field in SOFTWARE or hello.get(field)}
-    machine = str(hello["machine_id"])[:16] if hello.get("machine_id") else None
+    machine = hello.get("machine_id") or None
     on_battery = hello.get("power_source") == ON_BATTERY
     parts = [digest[:16], *([machine] if machine else []), *([ON_BATTERY] if on_battery else [])]
     return {"id": "_".join(parts), "machine_id": machine, **hardware, **stated}

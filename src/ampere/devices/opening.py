@@ -22,6 +22,7 @@ from typing import Any
 
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import MeterError, RuntimeMissingError, UsageError, WorkerError
+from ampere.core.escaping import printable
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.setup import ALLOCATORS
 from ampere.devices.external_meters import PHONE, asked_as
@@ -92,7 +93,8 @@ class Device:
         said = worker.hello()
         meter = {name: value for name, value in said["meter"].items() if name in Meter.__dataclass_fields__}
         width = said.get("vector_width", USUAL_WIDTH)
-        _say_why_modelled(said.get("unusable_counters"))
+        for problem in said.get("unusable_counters", ()):  # a model never replaces a counter silently
+            log.warning("joules are modelled, not measured: %s", printable(problem))
         return Described(
             worker.identity(),
             Meter(**meter),
@@ -285,13 +287,6 @@ def usual_names(setup: Mapping[str, Any]) -> dict[str, Any]:
         plain = str(named["dtype"]).rpartition(".")[2].lower()
         named["dtype"] = DTYPES_BY_SHORT_NAME.get(plain, plain)
     return named
-
-
-def _say_why_modelled(problems: Any) -> None:
-    """One line for each counter that is there and cannot be used: a model never replaces it silently."""
-    for problem in problems if isinstance(problems, list) else ():
-        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(problem)[:400])
-        log.warning("joules are modelled, not measured: %s", shown)
 
 
 def _close(workers: Workers) -> None:

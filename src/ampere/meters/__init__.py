@@ -13,13 +13,10 @@ from .selection import choose_meter, counters, unusable_counters, use_meter
 
 def watts_of(request: Dict[str, Any]) -> float:
     """The watts of a busy core that a request asks for, or the default."""
-    try:
-        watts = float(request.get("watts_per_core", DEFAULT_WATTS_PER_CORE))
-    except (TypeError, ValueError):
-        raise bad_request("watts_per_core is not a number") from None
-    if not 0 < watts < 1e6:
-        raise bad_request(f"watts_per_core is {watts:g}, but must be greater than 0")
-    return watts
+    watts = request.get("watts_per_core", DEFAULT_WATTS_PER_CORE)
+    if type(watts) not in (int, float) or not 0 < watts < 1e6:
+        raise bad_request(f"watts_per_core is {watts!r:.60}, but must be a number greater than 0")
+    return float(watts)
 
 
 __all__ = [

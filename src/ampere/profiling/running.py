@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.display import frame, html_table
@@ -187,6 +187,26 @@ class Starting:
         return self._device.block(workload, setup, **options)
 
 
+class Earlier(NamedTuple):
+    """What the journal holds of runs before this one."""
+
+    measured: tuple[Observation, ...]
+    runs: tuple[Observation, ...]  # of users' own training
+    seconds: float
+    unfinished: float  # of these seconds, those of a run that did not come to its end
+
+    @classmethod
+    def of(cls, journal: Journal, old: Profile | None) -> Earlier:
+        seconds = profiling_seconds_from(journal)
+        return cls(
+            *apart(observations_from(journal)), seconds, max(0.0, seconds - (old.profiling_seconds if old else 0))
+        )
+
+    def seconds_left(self, goal: Goal) -> float:
+        """A run that did not end goes on with the rest of its seconds."""
+        return max(goal.seconds - self.unfinished, LEAST_SHARE_LEFT * goal.seconds) if self.unfinished else goal.seconds
+
+
 def make_profile(
     source: Callable[[], Source],
     setup: TrainingSetup,
@@ -243,18 +263,15 @@ def make_profile(
         trainers: dict[str, Trainer] = {"tuned": quiet}
         if "system" in strategy.allocators and "system" in workers:
             trainers["system"] = Starting(workers["system"], setup, background)
-        measured, runs = apart(observations_from(journal))
-        known = measured
-        spent = profiling_seconds_from(journal)
-        unfinished = max(0.0, spent - (old.profiling_seconds if old else 0.0))
-        left = max(goal.seconds - unfinished, LEAST_SHARE_LEFT * goal.seconds) if unfinished else goal.seconds
+        earlier = Earlier.of(journal, old)
+        left = earlier.seconds_left(goal)
         context = MeasurementContext(
             asked,
             trainers,
             setup,
             header.meter,
             header.yardstick_seconds,
-            lambda seen: record_observation(journal, seen, spent + clock() - began),
+            lambda seen: record_observation(journal, seen, earlier.seconds + clock() - began),
             timing,
             header.yardstick_joules,
             clock,
@@ -265,12 +282,13 @@ def make_profile(
             yardstick_now=lambda: quiet.yardstick(YARDSTICK_SECONDS, *how).joules,
         )
         began = max(began, clock() - STARTING_SHARE * left)
-        fit = old.fit if old else {}
-        task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
-        collected = strategy.collect(context, task)
+        known, fit = earlier.measured, old.fit if old else {}
+        collected = strategy.collect(
+            context, Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
+        )
         if (typical := at_typical_speed(header, collected.observations)) != header:
             record_header(journal, header := typical)
-        profile = _profile(header, collected, old, asked.name, spent + clock() - began, runs)
+        profile = _profile(header, collected, old, asked.name, earlier.seconds + clock() - began, earlier.runs)
         profile.save(path)
     return ProfilingResult(
         profile,
@@ -278,7 +296,7 @@ def make_profile(
         collected.expected_error,
         collected.thinking_seconds,
         collected.refused,
-        resumed=unfinished > 0,
+        resumed=earlier.unfinished > 0,
         seconds=time.monotonic() - started,
     )
 

@@ -103,6 +103,7 @@ class Listener:
         self._strangers: Dict[socket.socket, Stranger] = {}  # the oldest first
         self._session: Optional[Session] = None
         self._selector = selectors.DefaultSelector()
+        server.setblocking(False)
         self._selector.register(server, selectors.EVENT_READ)
 
     def run(self) -> NoReturn:

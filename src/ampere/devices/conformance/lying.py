@@ -134,6 +134,7 @@ LIES: dict[str, Lie] = {
     "parameters-text": says("block", parameters="many"),
     "yardstick-text": says("yardstick", busy_seconds="0.002"),
     "yardstick-missing": lacks("yardstick", "wall_seconds"),
+    "yardstick-flags": says("yardstick", flags=3),
     "counters-text": says("counters", counters="none"),
     "counters-bare": says("counters", counters=[{}]),
     # Ranges.
@@ -173,6 +174,8 @@ LIES: dict[str, Lie] = {
     "cpu-missing": lacks("hello", "cpu"),
     "cpu-escapes": says("hello", cpu="\x1b]52;c;aGk=\x07"),
     "cpu-long": says("hello", cpu="x" * 100_000),
+    "machine-id-path": says("hello", machine_id="../../x"),
+    "unusable-counters-text": says("hello", unusable_counters="all"),
     "runtimes-list": says("hello", runtimes=["torch"]),
     "kinds-numbers": says("hello", kinds=[1, 2]),
     "vector-width-zero": says("hello", vector_width=0),
