@@ -26,8 +26,10 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from ampere.core import Measurement, Network
-from ampere.core.errors import AmpereError, WorkerError
+from ampere.core.errors import AmpereError, DeviceError, WorkerError
 from ampere.core.measurement import Window
+from ampere.devices.answer_fields import check_fields, parse_answer
+from ampere.devices.answers import as_error, capabilities_in, check_version, impossible, read_answer
 from ampere.devices.external_meters.log import Log, LogSpec
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.normalization import Reference, normalized
@@ -35,7 +37,7 @@ from ampere.storage import Header, Observation, Profile
 from ampere.storage.checks import check_network, checked
 from ampere.storage.files import loads
 from ampere.storage.recording import profile_from
-from ampere.worker.requests import BlockRequest
+from ampere.worker.requests import BlockRequest, read_request
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FOUND = FIXTURES / "fuzz"  # inputs that once broke the property, by parser
@@ -132,9 +134,31 @@ def _json(raw: bytes) -> None:
         json.dumps(loads(raw.decode("ascii")), allow_nan=False)
 
 
-def _request(record: Any) -> None:
-    if isinstance(record, dict):
-        BlockRequest.from_json(record)
+def _request(raw: bytes) -> None:
+    request = read_request(raw)
+    if request["do"] == "block":
+        BlockRequest.from_json(request)
+
+
+def _answer(raw: bytes) -> None:
+    """A line to the host, as an answer to each request that it could belong to."""
+    answer = parse_answer(raw)
+    if answer is None:
+        return
+    result, kind, message = read_answer(answer)
+    if result is None:
+        raise DeviceError(str(as_error(kind, message)))
+    for do in ("hello", "block", "yardstick", "load", "counters"):
+        try:
+            check_fields({"do": do, "pattern": [1.0, 2.0]}, result)
+        except DeviceError:
+            continue
+        if do == "hello":
+            check_version(result)
+            capabilities_in(result)
+        if do == "block":
+            measured = Measurement.from_json({**result, "meter": PROFILE.meter})
+            impossible(measured, 4, 1e6) or Observation(PROFILE.observations[0].network, measured, "network")
 
 
 # Valid inputs.
@@ -188,6 +212,22 @@ REQUEST = {
     **{"iterations": 10, "warmup": 4, "pairing": "step", "isolation": "inline", "stage": "step"},
     **{"seconds_limit": 60.0, "compile_limit": 60.0, "watts_per_core": 5.0, "count": True, "power": False},
 }
+REQUESTS = (REQUEST, {"do": "hello", "protocols": [3], "beat_seconds": 1.0, "watts_per_core": 5.0, "id": 1})
+REQUESTS += ({"do": "yardstick", "seconds": 0.4, "threads": 1, "runtime": "torch", "id": "x"},)
+BLOCK = PROFILE.observations[0].measurement.to_json()
+ANSWERS = (
+    {"id": 1, "result": {**BLOCK, "flags": []}},
+    {"id": 1, "result": {"busy_seconds": 1e-3, "wall_seconds": 1e-3, "steps": 100, "joules": 0.01, "watts_idle": 1.0}},
+    {"id": 1, "result": {"began": 1.0, "ends": [2.0, 3.0]}},
+    {"id": 1, "error": {"type": "busy", "message": "x"}},
+    {
+        "id": 1,
+        "result": {
+            **{"protocol": 3, "system": "Linux", "machine": "x86_64", "cpu": "x", "cores": 2, "worker": "node"},
+            **{"runtimes": {"torch": "2"}, "meter": PROFILE.meter.to_json(), "kinds": ["conv"], "beat_seconds": 1.0},
+        },
+    },
+)
 PROFILES = (_plain(PROFILE.to_json()), _plain(_counted().to_json()))
 PARSERS = {
     "profile": Parser((*PROFILES[:1] * 5, PROFILES[1]), _profile),  # a counter's takes ten times as long to fit
@@ -196,7 +236,8 @@ PARSERS = {
     "trials": Parser((_plain([o.to_json() for o in PROFILE.observations[:2]]),), _trials),
     "log": Parser(LOGS, _log),
     "json": Parser((json.dumps(PROFILES[0]).encode(), b'{"a":[1,2.5,-3e2,null,true,"x\\u00e9"],"b":{}}'), _json),
-    "request": Parser((REQUEST,), _request),
+    "request": Parser(REQUESTS, _request),
+    "answer": Parser(ANSWERS, _answer),
 }
 
 
@@ -272,6 +313,9 @@ def _mutated_bytes(seed: bytes, rng: Random) -> bytes:
 def made(name: str, rng: Random) -> Any:
     """A mutated input of a parser. A journal is records, changed either before or after their checksums."""
     seed = mutated(chosen := rng.choice(PARSERS[name].seeds), rng)
+    if name in ("request", "answer"):
+        raw = json.dumps(seed).encode()
+        return _mutated_bytes(raw, rng) if rng.random() < 0.2 else raw
     if name != "journal":
         return seed
     if rng.random() < 0.2:

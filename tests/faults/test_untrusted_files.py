@@ -49,7 +49,7 @@ json.dump(results, sys.stdout)
 
 def sealed(kind: str, body: bytes) -> bytes:
     """An attacker can compute checksums too."""
-    head = b'{"ampere":"%b","format":1,' % kind.encode()
+    head = b'{"ampere":"%b","format":2,' % kind.encode()
     return head + b'"sha256":"%b","body":%b}\n' % (sha256(head + body).hexdigest().encode(), body)
 
 

@@ -94,7 +94,7 @@ class WorkerError(Exception):
 
 
 def bad_request(message: str) -> WorkerError:
-    return WorkerError("bad_request", message)
+    return WorkerError("bad_request", f"{message:.500}")  # it quotes what was sent
 
 
 def as_worker_error(problem: BaseException) -> WorkerError:

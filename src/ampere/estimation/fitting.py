@@ -35,8 +35,8 @@ TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # relative, of one round arou
 PRIOR_ROUNDS = 3.0  # rounds that the typical spread counts for, added to a measurement's own
 FLAGGED = 4.0  # factor on the variance of a flagged measurement
 FEWEST_FOR_SHARE, MOST_FOR_SHARE = 8, 160  # costs that the drift share is learnt from
-MOST_FITTED = 800  # networks: the time of a fit grows with their cube
-MOST_LAYERS_FITTED = 2_500  # different layers of all of them: it grows with their square
+MOST_FITTED = 700  # networks: the time of a fit grows with their cube
+MOST_LAYERS_FITTED = 2_000  # different layers of all of them: it grows with their square
 MOST_ENTRIES_FITTED = 20_000  # different layers of each, summed
 VARIANT_STDDEV = 0.02  # relative: a variant is wired a little differently from the network that it represents
 

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
-from ampere.core import KINDS, Layer, Measurement, Meter, Network, TrainingSetup, work
+from ampere.core import KINDS, Layer, Measurement, Meter, Network, work
 from ampere.core.errors import ProfileError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.layer import TRAILING_CLASSES
@@ -153,33 +153,8 @@ def check_range(what: str, number: float | None, limits: tuple[float, float]) ->
         raise ValueError(f"{what} must be finite and between {limits[0]:g} and {limits[1]:g}, not {number:.6g}")
 
 
-class HowMeasured(Protocol):
-    """What a profile and the header of its journal have in common."""
-
-    @property
-    def device(self) -> Mapping[str, Any]: ...
-    @property
-    def setup(self) -> TrainingSetup: ...
-    @property
-    def meter(self) -> Meter: ...
-    @property
-    def yardstick_seconds(self) -> float: ...
-    @property
-    def yardstick_joules(self) -> float | None: ...
-    @property
-    def watts_idle(self) -> float | None: ...
-    @property
-    def common_yardstick_seconds(self) -> float | None: ...
-    @property
-    def common_yardstick_joules(self) -> float | None: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def timing(self) -> str: ...
-
-
-def check_header(made: HowMeasured) -> None:
-    """Check on which device, with which setup and how measurements were made."""
+def check_header(made: Any) -> None:
+    """Check what a profile and the header of its journal have in common: where and how measurements were made."""
     check_device_record(made.device)
     check_meter(made.meter)
     check_how(made.method, made.timing)

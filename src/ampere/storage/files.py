@@ -28,7 +28,7 @@ from ampere.core.errors import ProfileError, StorageError
 
 from .places import home
 
-MOST_VALUES = 900_000
+MOST_VALUES = 700_000
 LONGEST_INTEGER = 30
 DEEPEST = 32
 ABANDONED_SECONDS = 60.0

@@ -27,7 +27,7 @@ from .files import open_to_read, storing, sync_folder
 from .locks import lock
 
 LONGEST = 32_000_000  # bytes, of a line and of all
-MOST_VALUES = 1_000_000
+MOST_VALUES = 800_000
 _MOVE_AWAY = "move it away; what its profile holds stays, and the next run begins a new one"
 
 

@@ -13,7 +13,7 @@ FORMAT = 2
 
 def save_network(network: Network, path: Path) -> None:
     """Write a network to a file, after checking it."""
-    with checked(f"network {network.name}"):
+    with checked(f"network {network.name:.60}"):
         check_network(network)
     write_document(path, KIND, FORMAT, network.to_json())
 

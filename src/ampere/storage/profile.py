@@ -153,7 +153,7 @@ class Observation:
 
     @property
     def _what(self) -> str:
-        return f"an observation of {self.network.name or 'a network'}"
+        return f"an observation of {self.network.name or 'a network':.60}"
 
     def to_json(self) -> dict[str, Any]:
         """This observation as JSON with its own layer table, as in a line of a journal."""

@@ -227,7 +227,7 @@ ROWS_FOR_INTERVAL = 8
 LONGEST_PAUSE_SECONDS = 3600.0  # between rows by one clock
 STEP_SECONDS = 1.0  # without a row: either the meter paused or its clock was changed
 BYTES_AT_A_TIME, LONGEST_LINE = 1 << 22, 1 << 16
-MOST_ROWS = 800_000  # that are read in two seconds
+MOST_ROWS = 600_000  # that are read in two seconds
 BYTE_ORDER_MARK = "\ufeff"
 
 
