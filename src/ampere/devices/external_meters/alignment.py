@@ -189,7 +189,7 @@ def watts_at_rest(log: Log, clocks: Alignment, patterns: Sequence[Sequence[float
             span = [clocks.in_log(began + share * (ended - began)) for share in RESTED]
             if not works and log.covers(*span):
                 rests.append(log.mean_watts(*span))
-    return float(np.median(rests)) if rests else None
+    return max(0.0, float(np.median(rests))) if rests else None  # an offset may make rest negative
 
 
 def not_seen(log: Log) -> MeterError:

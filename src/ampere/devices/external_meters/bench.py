@@ -154,7 +154,7 @@ class LoggedMeter:
     def _watts_at_rest(self, began: float, ended: float) -> float:
         """Watts of a span at rest; many meters show 0 for an idle device, so 0 is no error here."""
         clocks = self._waited_for(ended)
-        return self._log.mean_watts(clocks.in_log(began), clocks.in_log(ended))
+        return max(0.0, self._log.mean_watts(clocks.in_log(began), clocks.in_log(ended)))
 
     def _waited_for(self, device_seconds: float) -> Clocks:
         """The aligned clocks, once the log has a row after this moment."""
