@@ -56,7 +56,7 @@ ROWS = {
     29: ("throttling in plain loops", "at least 90 % flagged, at most 3 % for nothing"),
     30: ("the memory limit of a container", "cgroup limits are read; a kill under pressure is out of memory"),
     31: ("a half-made virtual environment", "`start.py` repairs it or makes it again"),
-    32: ("code in the current folder", "only the folder of the named model is importable, while its code runs"),
+    32: ("code in the current folder", "never imported by Ampere or a library; a model imports its neighbours"),
     33: ("an unguarded yardstick", "guarded like any block"),
     34: ("a journal line or file cut in half", "nothing valid is cut; files are written aside and renamed"),
     35: ("odd surroundings", "closed outputs, no home, ASCII, a missing folder: success or one clear line"),
