@@ -152,8 +152,17 @@ def main(arguments: list[str]) -> int:
         report = Path(arguments[0]) if arguments else Path(folder) / "run.xml"
         if not arguments:
             files = sorted({str(TESTS / test.file) for tests in marked().values() for test in tests})
-            command = [sys.executable, "-m", "pytest", "-m", "fault", f"--junitxml={report}", *files]
-            subprocess.run(command, cwd=TESTS.parent, check=False)
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-m",
+                "fault",
+                "-o",
+                "junit_family=xunit1",
+                f"--junitxml={report}",
+            ]
+            subprocess.run([*command, *files], cwd=TESTS.parent, check=False)
         PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), seen_in(report)), encoding="utf-8")
     print(f"written: {PAGE}")
     return 0
