@@ -1,5 +1,6 @@
 """Workers that listen on a port of their own choice, for as long as a test needs them."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,15 +9,35 @@ from pathlib import Path
 
 OURS = f"{sys.executable} -m ampere.worker"
 NODE = f"node {Path(__file__).parents[1] / 'examples' / 'node-worker' / 'worker.js'}"
+TOKEN = "a-token-of-the-tests"
 
 
 @contextmanager
-def listening(command: str, place: str = "0") -> Iterator[str]:
-    """Its address, as `--device` takes it."""
-    process = subprocess.Popen([*command.split(), "--listen", place], stderr=subprocess.PIPE, text=True)
+def listener(
+    command: str, place: str = "0", *more: str, token: str = ""
+) -> Iterator[tuple[subprocess.Popen, str, str]]:
+    """Its process, its address as `--device` takes it, and the token that it shows."""
+    environment = {**os.environ, "AMPERE_WORKER_TOKEN": token}
+    words = [*command.split(), "--listen", place, *more]
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment)
     try:
-        yield process.stderr.readline().rpartition(" ")[2].strip()
+        address = process.stderr.readline().rpartition(" ")[2].strip()
+        yield process, address, process.stderr.readline().partition("=")[2].partition(";")[0]
     finally:
         process.terminate()
         process.wait()
         process.stderr.close()
+
+
+@contextmanager
+def listening(command: str, place: str = "0", *more: str) -> Iterator[str]:
+    """Its address; this process presents the right token."""
+    before = os.environ.get("AMPERE_WORKER_TOKEN")
+    os.environ["AMPERE_WORKER_TOKEN"] = TOKEN
+    try:
+        with listener(command, place, *more, token=TOKEN) as (_, address, _):
+            yield address
+    finally:
+        del os.environ["AMPERE_WORKER_TOKEN"]
+        if before is not None:
+            os.environ["AMPERE_WORKER_TOKEN"] = before

@@ -12,7 +12,7 @@ class Refusal extends Error {
 
 // Weights, gradients and buffers of a layer that a request describes.
 function linear(described, random) {
-  const { kind, config = {}, channels, tail = [], trainable = true, input_grad: inputGrad = true } = described;
+  const { kind, config = {}, channels, trailing = [], trainable = true, input_grad: inputGrad = true } = described;
   if (kind !== "linear") throw new Refusal("variant_failed", `this worker has no layer kind ${kind}`);
   const [inputs, outputs] = channels;
   const rows = config.lead.reduce((product, n) => product * n, 1);
@@ -22,8 +22,8 @@ function linear(described, random) {
     inputs, outputs, rows, trainable, inputGrad,
     bias: config.bias ? drawn(outputs, scale) : null,
     weights: drawn(inputs * outputs, scale),
-    rectifiers: tail.filter(([op]) => op === "elementwise").length,
-    tail: tail.map(([op]) => op),
+    rectifiers: trailing.filter(([op]) => op === "elementwise").length,
+    trailing: trailing.map(([op]) => op),
     read: drawn(rows * inputs, 1), // its input where the output of the layer before does not fit
     wrote: new Float32Array(rows * outputs),
     errors: new Float32Array(rows * outputs),
@@ -98,12 +98,12 @@ function build(network, random) {
   const layers = network.layers.map((described) => linear(described, random));
   if (!layers.length) throw new Refusal("variant_failed", "the network has no layers");
   const last = layers[layers.length - 1];
-  const classifies = last.tail.filter((op) => op === "reduce").length > 1; // a softmax, and the mean of its logarithms
-  layers.forEach(({ tail }, index) => {
-    const unsupported = tail.find((op) => op !== "elementwise" && !(op === "reduce" && layers[index] === last));
+  const classifies = last.trailing.filter((op) => op === "reduce").length > 1; // a softmax, and the mean of its logarithms
+  layers.forEach(({ trailing }, index) => {
+    const unsupported = trailing.find((op) => op !== "elementwise" && !(op === "reduce" && layers[index] === last));
     if (unsupported) throw new Refusal("variant_failed", `this worker has no ${unsupported} after a linear layer`);
   });
-  if (last.tail.includes("reduce")) last.rectifiers = 0; // an activation before the loss is part of the loss
+  if (last.trailing.includes("reduce")) last.rectifiers = 0; // an activation before the loss is part of the loss
   const classes = Uint32Array.from({ length: last.rows }, () => Math.floor(random() * last.outputs));
   const fits = (i) => i > 0 && layers[i - 1].wrote.length === layers[i].read.length;
   const training = { loss: NaN };
@@ -124,8 +124,8 @@ function build(network, random) {
 
 // The yardstick (reference step), of about 2 ms. Changing it invalidates every stored ratio.
 function yardstick(random) {
-  const layer = (inputs, outputs, tail, inputGrad) =>
-    ({ kind: "linear", config: { lead: [32], bias: true }, channels: [inputs, outputs], tail, input_grad: inputGrad });
+  const layer = (inputs, outputs, trailing, inputGrad) =>
+    ({ kind: "linear", config: { lead: [32], bias: true }, channels: [inputs, outputs], trailing, input_grad: inputGrad });
   return build({ layers: [layer(128, 96, [["elementwise"]], false), layer(96, 10, [], true)] }, random);
 }
 

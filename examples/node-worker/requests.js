@@ -26,15 +26,22 @@ function oneOf(record, field, choices) {
   return value;
 }
 
-function parse(line) {
+function parse(line, most) {
+  if (line.length > most) throw bad(`a line may have at most ${most} bytes`);
   let request;
   try {
-    request = JSON.parse(line);
+    request = JSON.parse(line.toString());
   } catch {
     throw bad("the request is not a line of JSON");
   }
   if (!isObject(request)) throw bad("the request is not a JSON object");
   return request;
+}
+
+// The id that the answer gets: a number, a short text or null.
+function idOf({ id = null }) {
+  if (id === null || typeof id === "number" || (typeof id === "string" && id.length <= 200)) return id;
+  throw bad("an id must be a number, a text of at most 200 characters or null");
 }
 
 function blockRequest(request) {
@@ -62,16 +69,17 @@ function yardstickRequest(request) {
 }
 
 // The newest protocol version that both sides speak.
-function agreedVersion({ protocols = [2] }, spoken) {
-  if (!Array.isArray(protocols)) throw bad("protocols is not a list");
+function agreedVersion({ protocols = [3] }, spoken) {
+  if (!Array.isArray(protocols) || !protocols.every(Number.isInteger)) throw bad("protocols is not a list of whole numbers");
   const shared = protocols.filter((version) => spoken.includes(version));
-  if (!shared.length) throw new Refusal("protocol", `this worker speaks protocol ${spoken}, and was asked for ${protocols}`);
+  const remedy = Math.max(...spoken) < Math.max(0, ...protocols) ? "update the worker" : "update Ampere on the host";
+  if (!shared.length) throw new Refusal("protocol", `this worker speaks protocol ${spoken}, and was asked for ${protocols}: ${remedy}`);
   return Math.max(...shared);
 }
 
 function beatSeconds({ beat_seconds: seconds = null }) {
-  if (seconds !== null && !(seconds >= 0.05 && seconds <= 3600)) throw bad(`beat_seconds is ${JSON.stringify(seconds)}`);
+  if (seconds !== null && !(typeof seconds === "number" && seconds >= 0.05 && seconds <= 3600)) throw bad(`beat_seconds is ${JSON.stringify(seconds)}`);
   return seconds;
 }
 
-module.exports = { parse, blockRequest, yardstickRequest, agreedVersion, beatSeconds, positive };
+module.exports = { parse, idOf, blockRequest, yardstickRequest, agreedVersion, beatSeconds, positive };

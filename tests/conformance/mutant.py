@@ -55,7 +55,7 @@ def line_spoilt(line):
         return b"garbage\n"
     if HABIT == "any-version" and b'"protocols"' in line:
         request = json.loads(line)
-        request["protocols"] = [2]
+        request["protocols"] = [3]
         return json.dumps(request).encode() + b"\n"
     if HABIT == "fragile" and b"garbage" in line:
         sys.exit(1)

@@ -50,7 +50,7 @@ def gone(pid):
 
 def test_requests_reach_the_worker_and_empty_lines_do_not(tmp_path):
     with arriving(tmp_path) as process:
-        assert handshake(process)["result"]["protocol"] == 2
+        assert handshake(process)["result"]["protocol"] == 3
         assert len(list(tmp_path.iterdir())) == 1
         process.stdin.close()
         assert process.wait(30) == 0

@@ -52,7 +52,18 @@ def test_the_identity_stays_and_names_nobody(device):
     device.close()
     assert device.identity() == before
     assert os.uname().nodename not in str(before)
-    assert set(before) == {"id", "cpu", "cores", "system", "machine", "release", "python", "torch", "runtimes"}
+    assert set(before) == {
+        "id",
+        "machine_id",
+        "cpu",
+        "cores",
+        "system",
+        "machine",
+        "release",
+        "python",
+        "torch",
+        "runtimes",
+    }
 
 
 def test_errors_have_their_classes(device):

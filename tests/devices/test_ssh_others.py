@@ -112,7 +112,7 @@ def test_another_user(there, other_user):
     if not usable:
         pytest.skip("no Python of this machine can be run by another user")
     with device(there, usable[0], f"{other_user}@") as far:
-        assert far.hello()["protocol"] == 2
+        assert far.hello()["protocol"] == 3
         assert {Path(f"/proc/{pid}").owner() for pid in workers(there)} == {other_user}
         assert {path.owner() for path in there.temporary.iterdir()} == {other_user}
         assert trained(far) == "136 parameters" or f"on {other_user}@127.0.0.1: pip install torch" in trained(far)

@@ -79,6 +79,12 @@ def test_the_version_is_the_pages():
 def test_the_newest_shared_version_is_taken(monkeypatch):
     monkeypatch.setattr("ampere.worker.serving.PROTOCOLS", (1, 2, 3))
     assert agreed([5, 2, 1]) == 2
-    assert agreed([*PROTOCOLS]) == 2
+    assert agreed([*PROTOCOLS]) == 3
     with pytest.raises(WorkerError, match="speaks protocol 1 and 2 and 3, and was asked for"):
         agreed([9])
+
+
+def test_the_lying_worker_is_used_as_shown(capsys):
+    [code] = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    exec(compile(code, "protocol.md", "exec"), {})
+    assert "joules of a window of target is '5'" in capsys.readouterr().out

@@ -9,7 +9,6 @@ from ampere.core.errors import WorkerError
 from ampere.meters import battery
 
 pytestmark = pytest.mark.fault(11)
-
 SIGNS = {"negative discharges": {"Discharging": -1, "Charging": 1}}
 SIGNS["positive discharges"] = {status: -sign for status, sign in SIGNS["negative discharges"].items()}
 SIGNS["no sign"] = {"Discharging": 1, "Charging": 1}

@@ -1,6 +1,7 @@
 """A counter that only root may read: one line with the file, the cause and remedies, and a code of its own."""
 
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from tests.sysfs_tree import add_zone
 
 pytestmark = pytest.mark.fault(5)
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 
 @pytest.fixture(name="there")
@@ -23,10 +25,10 @@ def a_machine_whose_counter_may_not_be_read():
         yield root, counter
 
 
-def without_privileges(root, *words):
+def without_privileges(root, *words, program=("-m", "ampere")):
     """Whoever owns the machine may read everything, unless that right is given away."""
     environment = {**os.environ, "AMPERE_SYSFS": str(root), "AMPERE_HOME": str(root), "COLUMNS": "300"}
-    command = [sys.executable, "-m", "ampere", *words]
+    command = [sys.executable, *program, *words]
     give_away = _give_away if os.geteuid() == 0 else None
     return subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=90, preexec_fn=give_away, check=False
@@ -57,3 +59,33 @@ def test_listed_it_is_said_and_nothing_is_changed(there):
     assert "powercap: cannot be used:" in said
     assert "modelled" in said
     assert counter.stat().st_mode & 0o777 == 0
+
+
+def test_whenever_a_command_prints_joules_it_is_said_and_not_silently_replaced(there):
+    """Also with --json and --quiet; whoever asks for the model hears nothing."""
+    root, counter = there
+    command = ("estimate", "lenet5", "--profile", str(FIXTURES / "profile-format-2.json"), "--allow-other-device")
+    ran = without_privileges(root, *command, "--json", "--quiet")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["joules_per_iteration"] > 0
+    [line] = ran.stderr.strip().splitlines()
+    assert line.startswith(f"joules are modelled, not measured: {counter} may be read by root only")
+    asked_for = without_privileges(root, "devices", "--meter", "cpu-time")
+    assert (asked_for.returncode, asked_for.stderr) == (0, "")
+
+
+IN_PYTHON = """
+import warnings, ampere
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(ampere.Budget(5).meter.name)
+print(*(w.message for w in caught), sep="\\n")
+"""
+
+
+def test_a_budget_says_it_too(there):
+    root, counter = there
+    ran = without_privileges(root, program=("-c", IN_PYTHON))
+    name, line = ran.stdout.splitlines()
+    assert name == "cpu-time", ran.stderr
+    assert line.startswith(f"joules are modelled, not measured: {counter} may be read by root only")

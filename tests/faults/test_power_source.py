@@ -2,17 +2,23 @@
 
 import os
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.sysfs_tree import add_battery, put
 
-from ampere.core.errors import WorkerError
+from ampere.core import TrainingSetup
+from ampere.core.errors import ProfileError, WorkerError
 from ampere.devices.device import fingerprint
 from ampere.meters import battery, system_state
+from ampere.storage.places import default_path
+from ampere.storage.profile import Profile, check_device
 from ampere.worker import block
 from ampere.worker.machine import hello
 
 pytestmark = pytest.mark.fault(10)
+FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
 
 
 def test_a_plug_in_the_middle_of_a_window_spoils_it(tmp_path):
@@ -42,13 +48,19 @@ def a_laptop(tmp_path, monkeypatch):
     return plug
 
 
-def test_the_source_is_part_of_the_identity_but_not_of_its_name(plug):
+def test_the_source_is_part_of_the_identity(plug, monkeypatch, tmp_path):
+    monkeypatch.setenv("AMPERE_HOME", str(tmp_path / "home"))
     unplugged = fingerprint(hello({}))
     for online in (1, 2):  # 2: a USB-C supply whose voltage can be set
         plug(online)
         plugged = fingerprint(hello({}))
         assert (unplugged["power_source"], plugged["power_source"]) == ("battery", "mains")
-        assert unplugged["id"] == plugged["id"]
+        assert unplugged["id"] == f"{plugged['id']}_battery"
+        assert default_path(unplugged, TrainingSetup()) != default_path(plugged, TrainingSetup())
+        profile = replace(Profile.load(FIXTURE), device=plugged)
+        check_device(profile, plugged)
+        with pytest.raises(ProfileError, match=r"on mains, and it runs on battery now: .*ampere profile"):
+            check_device(profile, unplugged)
 
 
 @pytest.mark.parametrize("before", [0, 1])

@@ -98,7 +98,7 @@ def test_a_lie_is_asked_about_once_more_and_then_left_out():
     with Liar() as device:
         with pytest.raises(VariantFailed, match=r"impossible values 2 times \(\S+ J in \S+ s\); they were discarded"):
             device.block(LAYERS, iterations=2, warmup=1)
-        assert device.hello()["protocol"] == 2
+        assert device.hello()["protocol"] == 3
 
 
 def test_no_lie_reaches_what_is_recorded(monkeypatch):

@@ -8,8 +8,12 @@ from tests.sysfs_tree import add_battery, add_rail, add_zone
 from ampere.core.errors import WorkerError
 from ampere.core.measurement import Window
 from ampere.core.windows import plan_for_counter
-from ampere.meters import CpuTimeMeter, battery, hwmon, powercap
+from ampere.devices.external_meters import bench, phone
+from ampere.meters import CpuTimeMeter
+from ampere.meters.external import ExternalMeter
+from ampere.meters.selection import BUILT_IN
 from ampere.meters.sensors import joules_under
+from ampere.meters.zeus import Source, ZeusMeter
 from ampere.worker.block import _refuse_zero_joules
 
 pytestmark = pytest.mark.fault(7)
@@ -20,13 +24,37 @@ def test_0_joules_are_never_a_result():
         _refuse_zero_joules(CpuTimeMeter(), [Window(10, 0.5, 0.5, 0.0, 0)])
 
 
-def test_windows_hold_60_samples_or_100_updates(tmp_path):
-    add_zone(tmp_path, "intel-rapl:0", "package-0")
-    add_rail(tmp_path, "hwmon0", 1, "VDD_IN", 5000, 1000)
-    add_battery(tmp_path, power_now=5_000_000)
-    for find, least in ((powercap.find, 100), (hwmon.find, 60), (battery.find, 60)):
-        meter = find(str(tmp_path))
-        assert meter.describe()["window_seconds"] >= least * meter.update_seconds
+ZEUS = ZeusMeter([Source("gpu 0", lambda: 0.0)])
+FOLDERS = {
+    "powercap": lambda root: add_zone(root, "intel-rapl:0", "package-0"),
+    "hwmon": lambda root: add_rail(root, "hwmon0", 1, "VDD_IN", 5000, 1000),
+    "battery": lambda root: add_battery(root, power_now=5_000_000),
+    "battery in steps": lambda root: add_battery(root, energy_now=50_000_000),
+}
+
+
+def every_meter(root):
+    """Each with its own windows: those that a worker finds, and those that the host reads."""
+    for name, add in FOLDERS.items():
+        add(root / name)
+        yield name, BUILT_IN[name.split()[0]](str(root / name))
+    yield "zeus", ZEUS
+    yield "cpu-time", CpuTimeMeter()
+    for every_seconds in (0.01, 1.0):
+        window = bench.window_seconds(every_seconds)
+        yield f"log of {every_seconds:g} s rows", ExternalMeter(window, every_seconds)
+    yield "adb", ExternalMeter(phone.SAMPLES_IN_WINDOW * phone.EVERY_SECONDS, phone.EVERY_SECONDS)
+
+
+def test_windows_of_every_meter_hold_60_samples_or_100_updates(tmp_path, record_property):
+    found = dict(every_meter(tmp_path))
+    assert {name.split()[0] for name in found} >= {*BUILT_IN, "cpu-time", "log", "adb"}
+    for name, meter in found.items():
+        described = meter.describe()
+        held = described.get("window_seconds", 0.0) / described.get("update_seconds", meter.update_seconds)
+        least = 0 if not described["measured"] else 100 if meter.reading_unit == "J" else 60
+        assert held >= least - 1e-9, name
+    record_property("figure", f"{len(found)} meters: 60 samples or 100 updates in every window")
 
 
 @pytest.mark.parametrize("step_seconds", [0.0001, 0.003, 0.5, 7.0])

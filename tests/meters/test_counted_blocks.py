@@ -126,16 +126,16 @@ def test_one_failed_read_is_measured_again(tmp_path, monkeypatch):
     from ampere.meters import meter_failed
     from ampere.worker import block
 
-    tries = iter([meter_failed("set back"), {"joules": 1.0}])
+    tries = iter([meter_failed("set back"), {"joules": 1.0, "flags": []}])
 
-    def attempt(record, tell):
+    def attempt(request, report):
         answer = next(tries)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    monkeypatch.setattr(block, "_block", attempt)
-    assert block.block({}) == {"joules": 1.0}
+    monkeypatch.setattr(block, "_isolated", attempt)
+    assert block.block({"workload": {"factory": "a:b"}})["joules"] == 1.0
 
 
 def test_a_yardstick_that_is_only_timed_waits_for_no_counter(exact):

@@ -147,11 +147,12 @@ def test_a_profile_from_before_gets_it_when_it_is_extended(made, tmp_path):
     before = 10 * made.profile.yardstick_seconds
     replace(made.profile, common_yardstick_seconds=None, yardstick_seconds=before).save(tmp_path / "before.json")
     again = ampere.profile("lenet5", seconds=2, out=tmp_path / "before.json", runtime=OTHER).profile
-    assert again.yardstick_seconds == before
-    assert 5 < again.common_yardstick_seconds / made.profile.common_yardstick_seconds < 20
+    now, then = (p.common_yardstick_seconds / p.yardstick_seconds for p in (again, made.profile))
+    assert 0.5 < now / then < 2
 
 
 def test_a_header_that_did_not_change_is_not_written_again(made, monkeypatch, tmp_path):
-    monkeypatch.setattr(running, "with_common_yardstick", lambda header, *_: header)
+    for step in ("with_common_yardstick", "at_typical_speed"):
+        monkeypatch.setattr(running, step, lambda header, *_: header)
     again = ampere.profile("lenet5", seconds=2, out=tmp_path / "other.json", runtime=OTHER)
     assert journal_path(again.path).read_text().count('"header"') == 1

@@ -125,7 +125,7 @@ def test_a_file_from_before_there_was_a_common_yardstick(tmp_path):
     assert Profile.load(tmp_path / "p.json") == with_it
     assert Header.from_json(Header.of(with_it).to_json()) == Header.of(with_it)
     for kept in (PROFILE, HEADER):
-        with pytest.raises(ProfileError, match="must be positive and finite"):
+        with pytest.raises(ProfileError, match="must be finite and between"):
             replace(kept, common_yardstick_seconds=float("nan"))
 
 

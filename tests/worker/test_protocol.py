@@ -14,7 +14,7 @@ INPUTS = [{"shape": [5, 4], "dtype": "float32", "high": None}]
 
 def test_hello_reports_machine_and_meter(worker):
     result = worker.ask("hello", watts_per_core=3.5)["result"]
-    assert result["protocol"] == 2
+    assert result["protocol"] == 3
     assert result["cores"] >= 1
     assert result["torch"].startswith("2.")
     assert result["meter"] == {"name": "cpu-time", "measured": False, "scope": "3.5 W per busy core"}

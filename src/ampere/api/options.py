@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 
 from ampere.core import TrainingSetup
 from ampere.core.errors import UsageError
+from ampere.core.escaping import printable
 from ampere.core.setup import ALLOCATORS, TIMINGS
 from ampere.devices import LOCAL, Device
 from ampere.devices.opening import usual_names
@@ -103,7 +104,7 @@ class Options:
             yield replace(self, device=device, meter=None, compile_limit=None)
 
     def say(self, text: str) -> None:
-        (self.notice or log.info)(text)
+        (self.notice or log.info)(printable(text))
 
     def report(self, task: str, done: float, total: float, text: str) -> None:
         if self.progress:

@@ -328,6 +328,10 @@ def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstim
     options.say("measuring how fast the device is now ...")
     with options.opened_device() as device:
         now = device.worker().yardstick(CURRENT_SPEED_SECONDS, profile.setup.threads, profile.setup.runtime)
+    if now.flags:
+        options.say(
+            f"the device was not steady while its speed was measured ({', '.join(now.flags)}): repeat this later"
+        )
     share = drift_share_in(costs_of(profile), reference_of(profile)).part
     condition = (now.busy_seconds / profile.yardstick_seconds) ** share
     allocator = options.allocator

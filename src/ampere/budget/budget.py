@@ -9,10 +9,12 @@ train ---> step(): count, forecast --> room for another one? --yes--> train
     spent + left + reserve = budget        in every message
 
 A job that comes to need more than the budget gets one warning, as soon as a few steps after the warm-up were read.
+Nothing that a meter or another rank does ends the job: what cannot be read is estimated, and said.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -21,12 +23,14 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from ampere.core import Meter, Network, units
-from ampere.core.errors import AmpereError, UsageError
+from ampere.core.errors import AmpereError, MeterError, UsageError, WorkerError, first_line
 from ampere.estimation.estimate import Estimate, joules_in
-from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter
+from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter, unusable_counters
 
+from .ranks import Ranks, ranks_of_this_job
+from .readings import Reader
 from .recording import Reading, RunRecorder
-from .spending import ESTIMATE_COUNTS, Counter, Forecast, Reader
+from .spending import ESTIMATE_COUNTS, Counter, Forecast
 
 FORMAT = 2
 CLOSE = 50  # steps before the end
@@ -41,6 +45,8 @@ class Budget:
     and with `iterations` whether the whole job fits. `meter` is this machine's best, one of your own, or None: then
     every step counts as its estimate. `reserve` joules of the budget are kept for what comes after: a checkpoint, say.
     With `record=True` what an iteration of `network` cost is stored in `profile`, a file, or else this device's own.
+    The ranks of a distributed job share one budget: each makes it alike, and `steps_per_update` says how often each
+    calls `step()` from one update of the weights to the next.
     """
 
     def __init__(
@@ -57,22 +63,27 @@ class Budget:
         record: bool = False,
         network: Network | None = None,
         profile: Path | str | None = None,
+        steps_per_update: int = 1,
     ) -> None:
         self.joules = _allowed(joules, battery)
         if not 0 <= reserve < self.joules:
             raise UsageError(f"a reserve of {reserve:g} J leaves nothing of the {self.joules:g} J: reserve less")
         if iterations is not None and iterations < 1:
             raise UsageError(f"iterations must be 1 or more, not {iterations}: leave it out where it is not known")
+        if steps_per_update < 1:
+            raise UsageError(f"steps_per_update must be 1 or more, not {steps_per_update}")
         if meter is None and estimate is None:
             raise UsageError("without a meter joules are counted by an estimate: give estimate=ampere.estimate(...)")
-        reader = choose_meter(watts_per_core) if meter == "best" else meter
+        reader = _best_meter(watts_per_core) if meter == "best" else meter
         prior = Forecast(estimate.joules, estimate.stddev**2, worth=ESTIMATE_COUNTS) if estimate else Forecast()
         self.meter = Meter(**reader.describe()) if reader else Meter("estimate", False, "steps x their estimate")
         if record and reader is None:
             raise UsageError("record=True stores what a meter read: leave out meter=None")
         self._recorder = RunRecorder(network, profile, self.meter) if record else None
-        self._counter = Counter(reader, prior, self._add_reading)
+        self._whole_machine = self.meter.measured and not getattr(reader, "per_rank", False)
+        self._counter = Counter(reader, prior, self._add_reading, self._meter_failed, watts_per_core)
         self.iterations, self.stopped, self._warned = iterations, False, False
+        self.steps_per_update, self.meter_problem, self._met = steps_per_update, "", False
         self.reserve, self._limit, self._on_stop = reserve, self.joules - reserve, on_stop
 
     @property
@@ -95,6 +106,11 @@ class Budget:
         return self._counter.steps
 
     @property
+    def estimated_steps(self) -> int:
+        """Steps that count as their estimate because the meter failed; `meter_problem` says why."""
+        return self._counter.estimated_steps
+
+    @property
     def joules_per_step(self) -> float | None:
         """Of the steps to come; None before the first where there is no estimate."""
         return self._counter.forecast.joules
@@ -106,7 +122,8 @@ class Budget:
         if not each:
             return None
         wanted = math.inf if self.iterations is None else max(0, self.iterations - self.steps_done)
-        return int(min(self.left / each, wanted))
+        fits = min(self.left / each, wanted)
+        return int(fits) if math.isfinite(fits) else None
 
     @property
     def forecast_joules(self) -> float | None:
@@ -129,6 +146,7 @@ class Budget:
     def __enter__(self) -> Budget:
         if self._recorder:
             self._recorder.readings.clear()  # a block is a run
+        self._meet_ranks()
         self._counter.start()
         self._warned = False
         self._warn_if_it_does_not_fit()
@@ -149,12 +167,56 @@ class Budget:
     def _record(self, recorder: RunRecorder) -> None:
         """A training that is done must not fail for a note about it."""
         try:
-            kept = recorder.keep()
-        except AmpereError as error:
-            warnings.warn(f"the run is not recorded: {error}", stacklevel=3)
+            if self._ranks:
+                raise UsageError("several ranks spent its joules, and a profile has those of one")
+            if not recorder.keep(self.meter_problem):
+                raise UsageError(f"{self.meter.name} failed" if self.estimated_steps else "it was too short")
+        except Exception as error:
+            reason = str(error) if isinstance(error, AmpereError) else first_line(error)
+            _warn(f"the run is not recorded: {reason}")
+
+    def _meter_failed(self, problem: str) -> None:
+        if not self.meter_problem:
+            self.meter_problem = problem
+            _warn(f"{self.meter.name} failed ({problem}): the job goes on, and steps that it misses are estimated")
+
+    # The ranks of a distributed job.
+
+    @property
+    def _ranks(self) -> Ranks | None:
+        return self._counter.ranks
+
+    def _meet_ranks(self) -> None:
+        """Joins the other ranks, once, when all of them are there."""
+        if self._met:
             return
-        if not kept:
-            warnings.warn("the run is not recorded: it was too short", stacklevel=3)
+        try:
+            ranks = ranks_of_this_job(self.joules, self._whole_machine)
+        except Exception as problem:
+            _warn(f"this rank follows its budget alone: the job has no store to share it by ({first_line(problem)})")
+            ranks = None
+        self._met = ranks is not None
+        self._counter.share(ranks)
+
+    def _speaks(self, of: str) -> bool:
+        """Whether it is this rank that says something that concerns all."""
+        return self._ranks is None or self._ranks.first(of)
+
+    def _no_more_steps(self) -> bool:
+        """Whether the step just made is the last: one decision, which all ranks follow after the same step."""
+        ranks = self._ranks
+        if ranks is None:
+            return not self._room_for(1)
+        end = ranks.end()
+        # All know of the end after the next update, and nobody leaves before the one after it. What ranks spent since
+        # the last update may not be counted yet.
+        if end is None and not self._room_for(3 * self.steps_per_update + 1):
+            end = ranks.agree_to_end(self.steps_done + 2 * self.steps_per_update)
+        if end is None and ranks.lost:
+            _warn(f"the other ranks cannot be reached ({ranks.lost}): this one follows its budget alone")
+            self._counter.count_alone()
+            return not self._room_for(1)
+        return end is not None and self.steps_done >= end
 
     def step(self) -> bool:
         """Counts a step; call it after each training step. True while there is room for another one."""
@@ -191,11 +253,14 @@ class Budget:
         total = " + ".join(f"{value:.{digits}f} {unit} {word}" for value, word in parts)
         over = f" and {spent - budget:.{digits}f} {unit} over it" if spent > budget else ""
         origin = "simulated" if self.meter.simulated else "measured" if self.meter.measured else "modelled"
-        return f"{total} = {budget:.{digits}f} {unit} budget{over} ({self.meter.name}, {origin})"
+        estimated = f"; {self.estimated_steps:,} steps estimated, since it failed" if self.estimated_steps else ""
+        ranks = f", {self._ranks.size} ranks" if self._ranks else ""
+        return f"{total} = {budget:.{digits}f} {unit} budget{over} ({self.meter.name}, {origin}{ranks}{estimated})"
 
     def state_dict(self) -> dict[str, Any]:
         """Plain JSON for a checkpoint: a job that continues from it has spent what this one has."""
-        return {"format": FORMAT, "meter": self.meter.name, **self._counter.to_json()}
+        counted = self._counter.to_json()
+        return {"format": FORMAT, "meter": self.meter.name, "meter_problem": self.meter_problem, **counted}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continues from what an earlier job has spent; the budget is for both."""
@@ -205,6 +270,7 @@ class Budget:
             if state["meter"] != self.meter.name:
                 raise ValueError(f"its joules are from {state['meter']}, those of this budget from {self.meter.name}")
             self._counter.resume(state)
+            self.meter_problem = str(state.get("meter_problem", ""))
         except (KeyError, TypeError, ValueError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise UsageError(f"a budget cannot continue from this state ({what}): begin a new one") from None
@@ -213,18 +279,19 @@ class Budget:
         whole = self.forecast_joules
         if not self._warned and whole is not None and whole > self._limit:
             self._warned = True
-            needs = f"{self.iterations:,} iterations need about {units.joules(whole)}"
-            warnings.warn(f"{needs}, but {self._balance()}: about {self.steps_left:,} more steps fit", stacklevel=3)
+            if self._speaks("forecast"):
+                needs = f"{self.iterations:,} iterations need about {units.joules(whole)}"
+                _warn(f"{needs}, but {self._balance()}: about {self.steps_left or 0:,} more steps fit")
 
     def _stop_if_full(self) -> None:
         if self.stopped:
             return
         if not self._room_for(CLOSE):
             self._counter.read()  # from here on every step is read
-        if not self._room_for(1):
+        if self._no_more_steps():
             self.stopped = True
-            if self.iterations is None or self.steps_done < self.iterations:
-                warnings.warn(self._why_stopped(), stacklevel=3)
+            if (self.iterations is None or self.steps_done < self.iterations) and self._speaks("end"):
+                _warn(self._why_stopped())
             self._on_stop(self)
 
     def _why_stopped(self) -> str:
@@ -234,6 +301,24 @@ class Budget:
 
     def _room_for(self, steps: int) -> bool:
         return self.spent + steps * self._counter.forecast.at_most <= self._limit
+
+
+def _warn(message: str) -> None:
+    """Warns. A program that makes errors of warnings is not ended by one of these."""
+    try:
+        warnings.warn(message, stacklevel=4)
+    except Warning:
+        logging.getLogger("ampere").warning("%s", message)
+
+
+def _best_meter(watts_per_core: float) -> Reader:
+    try:
+        meter = choose_meter(watts_per_core)
+    except WorkerError as problem:
+        raise MeterError(str(problem)) from None
+    for reason in unusable_counters():
+        _warn(f"joules are modelled, not measured: {reason}")
+    return meter
 
 
 def _allowed(joules: float | None, battery: str | None) -> float:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, Network, TrainingSetup
-from ampere.core.errors import ProfileError, UsageError
+from ampere.core.errors import BusyError, ProfileError, UsageError
 from ampere.core.measurement import Window
 from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
@@ -22,6 +22,7 @@ from ampere.storage.places import default_path, journal_path
 from ampere.storage.profile import Observation, Profile, check_device
 from ampere.storage.recording import Header, header_from, record_header, record_observation
 
+PATIENCE_SECONDS = 60.0  # with another process that writes to the same profile
 KEPT = 4096  # readings, the newest
 LEAST_STEPS = 20  # fewer say more about starting than about training
 ROUNDS = 8  # that readings are summed up to
@@ -39,9 +40,7 @@ class RunRecorder:
     def __init__(self, network: Network | None, profile: Path | str | None, meter: Meter) -> None:
         if network is None:
             raise UsageError("record=True stores what a network cost: give network=ampere.trace(model, inputs) too")
-        with Device() as device:
-            here = device.identity
-        self.path = Path(profile) if profile else default_path(here, TrainingSetup())
+        self.path = Path(profile) if profile else default_path(_this_device(), TrainingSetup())
         if not self.path.exists():
             raise ProfileError(
                 f"{self.path} does not exist, so the run cannot be recorded: make it with `ampere profile MODEL` first"
@@ -50,7 +49,7 @@ class RunRecorder:
         if not known.observations:
             raise ProfileError(f"{self.path} holds no measurement: profile again, for longer")
         if not known.meter.simulated:
-            check_device(known, here)
+            check_device(known, _this_device())
         if (meter.name, meter.scope) != (known.meter.name, known.meter.scope):
             raise ProfileError(
                 f"{self.path} counts joules by {known.meter.name} ({known.meter.scope}), this run by {meter.name} "
@@ -58,18 +57,35 @@ class RunRecorder:
             )
         self.network, self.readings = network, deque[Reading](maxlen=KEPT)
 
-    def keep(self) -> bool:
-        """Stores the run; False where it was too short."""
+    def keep(self, meter_problem: str = "") -> bool:
+        """Stores the run; False where it was too short. Others that store theirs at the same time lose nothing."""
         rounds = summed_up(list(self.readings))
         if not rounds:
             return False
-        known = Profile.load(self.path)
-        run = Observation(self.network, _measured(rounds, known), "run")
-        with Journal(journal_path(self.path)) as journal:
+        with _opened(journal_path(self.path)) as journal:
+            known = Profile.load(self.path)
+            measured = replace(_measured(rounds, known), flags=("meter_failed",) if meter_problem else ())
             _begin(journal, known)
+            run = Observation(self.network, measured, "run")
             record_observation(journal, run, known.profiling_seconds)
             replace(known, runs=(*known.runs, run)).save(self.path)
         return True
+
+
+def _this_device() -> Mapping[str, Any]:
+    with Device() as device:
+        return device.identity
+
+
+def _opened(path: Path) -> Journal:
+    """The journal, as soon as whoever else writes to it is done."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return Journal(path)
+        except BusyError:
+            if time.monotonic() > deadline:
+                raise
 
 
 def summed_up(readings: Sequence[Reading]) -> list[Reading]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ampere.core.escaping import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -28,12 +30,12 @@ def rows_that_fit(other_lines: int, least: int, most: int) -> int:
 
 
 def print_json(record: Any) -> None:
-    print(json.dumps(record, indent=2, allow_nan=False))
+    print(json.dumps(record, indent=2, allow_nan=False).replace("\x7f", "\\u007f"))
 
 
 def notice(text: str, quiet: bool = False) -> None:
     if not quiet:
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def console() -> Console:
@@ -44,7 +46,7 @@ def console() -> Console:
 
 
 def headline(text: str) -> None:
-    console().print(text, style="bold")
+    console().print(printable(text), style="bold")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -54,14 +56,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for column in columns:
         right, bars = column.startswith(">"), column == "|"
         table.add_column(
-            column.lstrip(">|"),
+            printable(column.lstrip(">|")),
             justify="right" if right else "left",
             no_wrap=right or bars,
             overflow="ellipsis" if bars else "fold",
             style="cyan" if bars else "",
         )
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(printable, row))
     _print(table)
 
 
@@ -74,7 +76,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in facts:
-        table.add_row(name, text)
+        table.add_row(printable(name), printable(text))
     _print(table)
 
 
@@ -143,7 +145,7 @@ class Display:
             self._stop()
             self._start(task)
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=done, total=total, text=text)
+            self._bar.update(self._bar.task_ids[0], completed=done, total=total, text=printable(text))
         elif time.monotonic() - self._shown >= LINE_SECONDS:
             self._shown = time.monotonic()
             notice(f"{task}: {100 * min(1.0, done / (total or 1)):.0f} %, {text}")
@@ -151,7 +153,7 @@ class Display:
     def _start(self, task: str) -> None:
         self._task, self._shown = task, time.monotonic()
         if self._on_terminal:
-            self._bar = _bar(task)
+            self._bar = _bar(printable(task))
         else:
             notice(f"{task} ...")
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ampere.core.errors import AmpereError, StorageError
+from ampere.core.escaping import printable
 
 from .parsing import parse
 
@@ -55,7 +56,7 @@ def _os_message(error: OSError) -> str:
 def _say(message: str, code: int) -> int:
     if os.environ.get("AMPERE_DEBUG"):
         traceback.print_exc()
-    print(f"ampere: {' '.join(message.split())}", file=sys.stderr)
+    print(f"ampere: {printable(' '.join(message.split()))}", file=sys.stderr)
     return code
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ampere.baselines.answers import unavailable
 from ampere.cli.console import headline, print_facts, print_table
 from ampere.core import Meter, units
+from ampere.core.escaping import printable
 from ampere.evaluation.between_runs import DRIFT, drift_of
 from ampere.evaluation.case_study.model import ORIGINAL
 from ampere.evaluation.case_study.verdict import Verdict
@@ -79,7 +80,7 @@ def _show_verdict(verdict: Verdict) -> None:
     ]
     print_table(["", ">energy", ">seeds", ">inside", ">off by", ">accuracy"], rows)
     for sentence in verdict.sentences():
-        print(sentence)
+        print(printable(sentence))
 
 
 def _show_device(records: Sequence[Record]) -> None:

@@ -6,13 +6,13 @@ AMPERE_HOME/estimates/PROFILE.json     {fingerprint of the network: {joules, low
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ampere.core import units
+from ampere.core.errors import StorageError
 
 if TYPE_CHECKING:
     from ampere.api import ProfiledEstimate
@@ -88,8 +88,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, kept: dict[str, Any]) -> None:
     """A place that cannot be written only means that nothing can be explained later."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh.write_text(json.dumps(kept))
-        fresh.replace(path)
+    from ampere.storage.files import write_whole
+
+    with suppress(StorageError):
+        write_whole(path, json.dumps(kept))

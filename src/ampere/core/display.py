@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, Mapping, Sequence
 
 from .errors import RuntimeMissingError
+from .escaping import printable
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -25,13 +26,15 @@ def html_table(headline: str, rows: Rows) -> str:
     """The headline in bold above a table, for `_repr_html_` of a result."""
     columns = list(rows[0]) if rows else []
     numeric = {c: all(row[c] is None or _is_number(row[c]) for row in rows) for c in columns}
-    head = "".join(f'<th style="{_style(numeric[c])}">{escape(c)}</th>' for c in columns)
+    head = "".join(f'<th style="{_style(numeric[c])}">{escape(printable(c))}</th>' for c in columns)
     body = "".join(
-        "<tr>" + "".join(f'<td style="{_style(numeric[c])}">{escape(_text(row[c]))}</td>' for c in columns) + "</tr>"
+        "<tr>"
+        + "".join(f'<td style="{_style(numeric[c])}">{escape(printable(_text(row[c])))}</td>' for c in columns)
+        + "</tr>"
         for row in rows
     )
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
-    return f"<div><strong>{escape(headline)}</strong>{table}</div>"
+    return f"<div><strong>{escape(printable(headline))}</strong>{table}</div>"
 
 
 def _style(numeric: bool) -> str:

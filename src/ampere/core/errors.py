@@ -6,11 +6,17 @@ host as a type and one line.
 
 from typing import ClassVar, Dict
 
+from .escaping import printable
+
 
 class AmpereError(Exception):
     """An error that the user can act on, shown as one line and never as a traceback."""
 
     exit_code: ClassVar[int] = 1
+
+    def __str__(self) -> str:
+        """The message, in which names from files and workers are escaped."""
+        return printable(super().__str__())
 
 
 class UsageError(AmpereError):

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 LOG = "log"  # the name of every meter that is read from its log file
 WALL, BUSY = "wall_seconds", "busy_seconds"  # the two clocks of a window
 TINY_SECONDS = 1e-9
+YARDSTICK_ALONE = "yardstick_alone_seconds"  # a condition: busy seconds of a yardstick step with nothing in between
 
 
 @dataclass(frozen=True)
@@ -160,13 +161,18 @@ def windows_from_json(rows: Any) -> Tuple[Window, ...]:
 
 
 def seconds_per_iteration(windows: Sequence[Window], clock: str = BUSY) -> float:
-    return median(window.per_iteration(clock) for window in windows)
+    return median(_per_iteration(windows, clock))
+
+
+def _per_iteration(windows: Sequence[Window], clock: str) -> List[float]:
+    busy = clock == BUSY  # asked once: a profile has many windows
+    return [(window.busy_seconds if busy else window.wall_seconds) / window.iterations for window in windows]
 
 
 def ratios(target: Sequence[Window], yardstick: Sequence[Window], clock: str = BUSY) -> List[float]:
     """Each target window's cost over the mean of the yardstick windows on both sides of it."""
-    costs = [max(window.per_iteration(clock), TINY_SECONDS) for window in yardstick]
-    return [2 * t.per_iteration(clock) / (a + b) for t, a, b in zip(target, costs, costs[1:])]
+    costs = [max(seconds, TINY_SECONDS) for seconds in _per_iteration(yardstick, clock)]
+    return [2 * t / (a + b) for t, a, b in zip(_per_iteration(target, clock), costs, costs[1:])]
 
 
 def joules_per_iteration(windows: Sequence[Window]) -> Optional[float]:

@@ -29,6 +29,14 @@ class Network:
             counts[layer] = counts.get(layer, 0) + 1
         return counts
 
+    def __hash__(self) -> int:
+        """Kept, because networks of many layers are looked up often."""
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash((self.layers, self.batch, self.name))
+            object.__setattr__(self, "_hash", known)
+        return int(known)
+
     def renamed(self, name: str) -> "Network":
         return replace(self, name=name)
 

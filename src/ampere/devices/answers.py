@@ -8,13 +8,18 @@ from typing import Any
 
 from ampere.core import Measurement
 from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError
+from ampere.core.escaping import printable
 from ampere.core.measurement import Window
-from ampere.core.protocol import PROTOCOLS
+from ampere.core.protocol import PROTOCOLS, TOKEN_VARIABLE, older_side
 from ampere.core.setup import DTYPES, OPTIMIZERS
 from ampere.runtimes import Description
 from ampere.runtimes.table import EVERY_KIND
+from ampere.storage.checks import check_measurement
 
-from .device import VariantDied, VariantFailed
+from .answer_fields import ERROR
+from .device import VariantDied, VariantFailed, Yardstick
+
+LONGEST_MESSAGE = 500  # characters
 
 
 def handshake(watts_per_core: float, beat_seconds: float) -> dict[str, Any]:
@@ -29,21 +34,21 @@ def handshake(watts_per_core: float, beat_seconds: float) -> dict[str, Any]:
 
 def check_version(hello: Mapping[str, Any]) -> None:
     """Raise where a worker's answer to `hello` names another protocol than ours."""
-    if hello.get("protocol") not in PROTOCOLS:
+    theirs = hello.get("protocol")
+    if type(theirs) is int and theirs not in PROTOCOLS:
         ours = " and ".join(map(str, PROTOCOLS))
-        raise DeviceError(
-            f"the worker speaks protocol {hello.get('protocol')!r}, this program {ours}: update the older of the two"
-        )
+        remedy = older_side([theirs], PROTOCOLS)
+        raise DeviceError(f"the worker speaks protocol {theirs}, this program {ours}: {remedy}")
 
 
 def read_answer(answer: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str, str]:
-    """The result of an answer; or None, with the type and message of its error."""
-    result, error = answer.get("result"), answer.get("error")
-    if isinstance(result, dict):
-        return result, "", ""
-    if isinstance(error, dict):
-        return None, str(error.get("type")), str(error.get("message"))
-    return None, "", "the answer has neither a result nor an error; check the worker with `ampere conformance`"
+    """The result of a parsed answer; or None, with the type and message of its error."""
+    if "result" in answer:
+        return answer["result"], "", ""
+    kind, message = (printable(answer["error"][name][:LONGEST_MESSAGE]) for name in ERROR)
+    if kind == "protocol" and "update" not in message:  # of a worker before version 3
+        message = f"{message}: update the worker"
+    return None, kind, message
 
 
 def compiled_too_long(seconds: float) -> VariantDied:
@@ -65,7 +70,9 @@ def as_error(kind: str, message: str) -> Exception:
     if kind == "variant_failed":
         return VariantFailed(f"a variant cannot be trained: {message}")
     if kind == "protocol":
-        return DeviceError(f"{message}: update the older of worker and program")
+        return DeviceError(message)
+    if kind == "unauthorized":
+        return DeviceError(f"the worker refuses this host ({message}): set {TOKEN_VARIABLE} to its token")
     if kind == "busy":
         return DeviceError(f"the worker is busy ({message}): wait until it is free")
     return DeviceError(f"the worker refused a request: {message}")
@@ -91,8 +98,10 @@ def impossible(found: Measurement, cores: int, waited_seconds: float) -> str | N
         return f"0 J in {found.iterations} iterations of training"
     if found.yardstick and len(found.yardstick) != len(found.target) + 1:
         return f"{len(found.yardstick)} windows of the yardstick around {len(found.target)} of the target"
-    if not math.isfinite(found.compile_seconds) or found.compile_seconds < 0:
-        return f"compile_seconds is {found.compile_seconds:g}"
+    try:
+        check_measurement(found)  # else it could be stored, but not be read again
+    except ValueError as problem:
+        return str(problem)
     return None
 
 
@@ -106,6 +115,19 @@ def _impossible_window(window: Window, cores: int) -> str | None:
     if joules is not None and not 0 <= joules <= MOST_WATTS * wall:
         return f"{joules:g} J in {wall:g} s"
     return f"{faults} page faults" if faults < 0 else None
+
+
+def impossible_yardstick(found: Yardstick, cores: int, waited_seconds: float) -> str | None:
+    """Why a yardstick is impossible on so many cores in the time that the host waited; None where it is possible."""
+    problem = _impossible_window(Window(1, found.wall_seconds, found.busy_seconds, found.joules), cores)
+    if problem or found.joules == 0 or found.busy_seconds == 0:
+        return problem or f"{found.joules} J and {found.busy_seconds:g} CPU seconds a step"
+    seconds = found.steps * found.wall_seconds / 2  # at least: half of the steps take the median or more
+    if seconds > 1.1 * waited_seconds + SLACK_SECONDS:
+        return f"{found.steps} steps of {found.wall_seconds:g} s while the host waited {waited_seconds:g} s"
+    if found.watts_idle is not None and found.watts_idle > MOST_WATTS:
+        return f"{found.watts_idle:g} W at rest"
+    return None
 
 
 def capabilities_in(hello: Mapping[str, Any]) -> Description | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import Any, Protocol
@@ -22,15 +22,11 @@ class Yardstick:
     steps: int
     joules: float | None = None  # where a counter reads them
     watts_idle: float | None = None  # what the counter reads at rest
+    flags: Sequence[str] = ()  # what may be wrong with it, as in a measurement
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Yardstick:
-        try:
-            return cls(**{f.name: record[f.name] for f in fields(cls) if f.name in record})
-        except (TypeError, ValueError) as problem:
-            raise DeviceError(
-                f"the worker's answer about its yardstick is malformed ({problem}): update the worker"
-            ) from None
+        return cls(**{f.name: record[f.name] for f in fields(cls) if f.name in record})
 
 
 class VariantDied(DeviceError):
@@ -98,14 +94,21 @@ class Worker(Protocol):
 
 HARDWARE = ("cpu", "cores", "system", "machine")
 SOFTWARE = ("release", "python", "torch", "runtimes")
-SETTINGS = ("governor", "power_source")  # these may change on the same device
+SETTINGS = ("governor", "power_source")  # these may change on the same machine
+ON_BATTERY = "battery"
 
 
 def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
-    """What decides the costs of a device, and nothing that names its owner; `id` survives software updates."""
+    """What decides the costs of a device, and nothing that names its owner; `id` survives software updates.
+
+    The id is that of the hardware, of the machine where it is known, and of running on battery: `4f1c09ab_7d21e0c3`.
+    """
     hardware = {field: hello.get(field) for field in HARDWARE}
     if "worker" in hello:  # another project's: it describes a machine differently
         hardware["worker"] = hello["worker"]
     digest = hashlib.sha256(json.dumps(hardware, sort_keys=True).encode()).hexdigest()
     stated = {field: hello.get(field) for field in (*SOFTWARE, *SETTINGS) if field in SOFTWARE or hello.get(field)}
-    return {"id": digest[:16], **hardware, **stated}
+    machine = str(hello["machine_id"])[:16] if hello.get("machine_id") else None
+    on_battery = hello.get("power_source") == ON_BATTERY
+    parts = [digest[:16], *([machine] if machine else []), *([ON_BATTERY] if on_battery else [])]
+    return {"id": "_".join(parts), "machine_id": machine, **hardware, **stated}

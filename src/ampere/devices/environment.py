@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from ampere.core.errors import UsageError
-from ampere.core.protocol import COMPILE_LIMIT_SECONDS
+from ampere.core.protocol import COMPILE_LIMIT_SECONDS, TOKEN_VARIABLE
 from ampere.core.setup import ALLOCATORS
 
 # glibc gives memory back and takes it again on every iteration; these settings make it keep what it has.
@@ -45,6 +45,6 @@ def compile_limit(given: float | None) -> float:
 def worker_environment(inherited: Mapping[str, str], allocator: str, threads: int) -> dict[str, str]:
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
-    kept = {name: value for name, value in inherited.items() if name not in TUNED}
+    kept = {name: value for name, value in inherited.items() if name not in (*TUNED, TOKEN_VARIABLE)}
     tuned = TUNED if allocator == "tuned" else {}
     return {**kept, **tuned, **dict.fromkeys(THREADS, str(threads)), "PYTHONUNBUFFERED": "1"}

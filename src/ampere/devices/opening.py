@@ -10,6 +10,7 @@ A new type of device is an entry in DEVICE_TYPES.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ from .process_worker import ProcessWorker, WorkerOptions
 LOCAL = "local"
 HARDWARE = (LOCAL, "ssh")  # types whose workers look for meters, and which can run several workers at once
 NOT_REAL = ("simulated", "replayed")
+log = logging.getLogger("ampere")
 DTYPES_BY_SHORT_NAME = {"bf16": "bfloat16", "fp32": "float32"}
 
 Workers = dict[str, Worker]  # by allocator
@@ -50,6 +52,7 @@ class Described:
     vector_width: int
     runtimes: tuple[str, ...]  # that can train there
     foreign: Description | None = None  # of a worker of another make: what it says that it can build
+    runs_named_code: bool = True  # also functions that a request names
 
 
 class Device:
@@ -89,7 +92,15 @@ class Device:
         said = worker.hello()
         meter = {name: value for name, value in said["meter"].items() if name in Meter.__dataclass_fields__}
         width = said.get("vector_width", USUAL_WIDTH)
-        return Described(worker.identity(), Meter(**meter), width, tuple(said["runtimes"]), capabilities_in(said))
+        _say_why_modelled(said.get("unusable_counters"))
+        return Described(
+            worker.identity(),
+            Meter(**meter),
+            width,
+            tuple(said["runtimes"]),
+            capabilities_in(said),
+            bool(said.get("factories", True)),
+        )
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -146,7 +157,9 @@ class Device:
         if (foreign := self.foreign_capabilities) is not None:
             return foreign
         try:
-            return description_of(runtime)
+            usual = description_of(runtime)
+            listens = self._type == "tcp"
+            return usual._replace(factories=usual.factories and self.described.runs_named_code) if listens else usual
         except WorkerError as problem:
             raise (RuntimeMissingError if problem.type == "runtime_missing" else UsageError)(str(problem)) from None
 
@@ -272,6 +285,13 @@ def usual_names(setup: Mapping[str, Any]) -> dict[str, Any]:
         plain = str(named["dtype"]).rpartition(".")[2].lower()
         named["dtype"] = DTYPES_BY_SHORT_NAME.get(plain, plain)
     return named
+
+
+def _say_why_modelled(problems: Any) -> None:
+    """One line for each counter that is there and cannot be used: a model never replaces it silently."""
+    for problem in problems if isinstance(problems, list) else ():
+        shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(problem)[:400])
+        log.warning("joules are modelled, not measured: %s", shown)
 
 
 def _close(workers: Workers) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.errors import DeviceError, MeterError, UsageError, WorkerError
@@ -16,14 +16,25 @@ from ampere.devices.external_meters import logged_meter
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.runtimes import description_of
 
-from .answers import as_error, check_version, compiled_too_long, handshake, impossible, read_answer
+from .answer_fields import CHECK_IT, Unusable, check_fields
+from .answers import (
+    as_error,
+    check_version,
+    compiled_too_long,
+    handshake,
+    impossible,
+    impossible_yardstick,
+    read_answer,
+)
 from .device import VariantDied, VariantFailed, Yardstick, fingerprint
-from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerGone
+from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerBusy, WorkerGone
 
 ATTEMPTS = 2
+IMPOSSIBLE_IN_A_ROW = 3  # variants, after which the worker is given up
 TRAINING = ("block", "yardstick")
 START_SECONDS = 60.0
 DEFAULT_SECONDS_LIMIT = 60.0
+Found = TypeVar("Found", Measurement, Yardstick)
 PATIENT_WINDOWS = 12  # of a slow counter, before a worker counts as hanging: it may measure a block three times
 
 
@@ -53,6 +64,7 @@ class ProcessWorker(ABC):
         self._meter: dict[str, Any] | None = None
         self._outside = logged_meter(self.options.meter)
         self._cores, self._silence_seconds = 1, 0.0
+        self._impossible_in_a_row = 0
 
     @abstractmethod
     def _launched(self) -> Transport:
@@ -103,13 +115,14 @@ class ProcessWorker(ABC):
         }
         compiling = self.compile_limit if _may_compile(setup.runtime) else 0.0
         patience = 3 * seconds_limit + self._grace + compiling
-        for _ in range(ATTEMPTS):
-            began = time.monotonic()
-            found = self._measurement(self._result(request, patience))
-            problem = impossible(found, self._cores, time.monotonic() - began)
-            if problem is None:
-                return found
-        raise VariantFailed(f"the worker reported impossible values {ATTEMPTS} times ({problem}); they were discarded")
+        found, problem = self._possible(lambda: self._measurement(self._result(request, patience)), impossible)
+        self._impossible_in_a_row = 0 if found else self._impossible_in_a_row + 1
+        if found is not None:
+            return found
+        what = f"the worker reported impossible values {ATTEMPTS} times ({problem}); they were discarded"
+        if self._impossible_in_a_row >= IMPOSSIBLE_IN_A_ROW:
+            raise DeviceError(f"{what}, as for the {IMPOSSIBLE_IN_A_ROW - 1} variants before; {CHECK_IT}")
+        raise VariantFailed(what)
 
     def yardstick(
         self,
@@ -122,14 +135,33 @@ class ProcessWorker(ABC):
         self._use_threads(threads)
         request = {"do": "yardstick", "seconds": seconds, "threads": threads, "runtime": runtime}
         request.update({**({"power": True} if power else {}), **({} if count else {"count": False})})
-        return Yardstick.from_json(self._result(request, 3 * seconds + self._grace))
+        patience = 3 * seconds + self._grace
+        found, problem = self._possible(
+            lambda: Yardstick.from_json(self._result(request, patience)), impossible_yardstick
+        )
+        if found is None:
+            raise DeviceError(f"the worker reported an impossible yardstick {ATTEMPTS} times ({problem}); {CHECK_IT}")
+        return found
+
+    def _possible(
+        self, ask: Callable[[], Found], impossible: Callable[[Found, int, float], str | None]
+    ) -> tuple[Found | None, str]:
+        """What the worker reports once that is possible; None, and what was wrong with it, after some attempts."""
+        problem: str | None = None
+        for _ in range(ATTEMPTS):
+            began = time.monotonic()
+            try:
+                found = ask()
+                problem = impossible(found, self._cores, time.monotonic() - began)
+            except Unusable as error:
+                problem = error.what
+            if problem is None:
+                return found, ""
+        return None, str(problem)
 
     def _measurement(self, record: Mapping[str, Any]) -> Measurement:
-        try:
-            meter = Meter.reported(self._outside.describe() if self._outside else self._meter or {})
-            return Measurement.from_json({**record, "meter": meter, "allocator": self.allocator})
-        except (AttributeError, KeyError, TypeError, ValueError) as problem:
-            raise DeviceError(f"the worker answered something else than a block ({problem!r}); update it") from None
+        meter = Meter.reported(self._outside.describe() if self._outside else self._meter or {})
+        return Measurement.from_json({**record, "meter": meter, "allocator": self.allocator})
 
     def counters(self, check: bool, seconds: float = 600.0) -> list[dict[str, Any]]:
         """What can be read there, and why what is there cannot be."""
@@ -175,6 +207,7 @@ class ProcessWorker(ABC):
                 continue
             result, kind, message = read_answer(answer)
             if result is not None:
+                check_fields(request, result)
                 return result
             if kind == COMPILE_TIMEOUT:
                 self._kill()  # it ends anyway, perhaps in the middle of the next request
@@ -184,6 +217,9 @@ class ProcessWorker(ABC):
             causes.append(message)
         if request["do"] != "block" or not self._greeted:
             raise DeviceError(f"the worker died twice: {causes[-1]}; try {self._by_hand()}")
+        if all("SIGKILL" in cause for cause in causes):
+            why = "the worker was killed twice on the same variant (SIGKILL), as the system does when memory runs out"
+            raise VariantDied(f"{why}; use fewer channels or a smaller batch", out_of_memory=True)
         raise VariantDied(f"the worker died twice on the same variant: {causes[-1]}; leave it out")
 
     def _kill(self) -> None:
@@ -204,22 +240,34 @@ class ProcessWorker(ABC):
         if self._worker:
             self._worker.kill()
             self.restarts += 1
-        self._worker = self._launched()
-        self._greet(self._worker)
-        return self._worker
+            self._worker = None
+        worker = self._launched()
+        try:
+            self._greet(worker)
+        except BaseException:
+            worker.kill()
+            raise
+        self._worker = worker
+        return worker
 
     def _greet(self, worker: Transport) -> None:
         """A worker that cannot even say hello is no fault of the variant that it was started for."""
         self._greeted = False
         said, kind, message = read_answer(worker.ask(self._handshake(), START_SECONDS))
+        if said is None and kind == "busy":
+            raise WorkerBusy(message)
         if said is None:
             raise UsageError(message) if kind == "bad_request" and self.options.meter else as_error(kind, message)
         check_version(said)
+        check_fields({"do": "hello"}, said)
+        beat_seconds = said.get("beat_seconds")
+        if beat_seconds not in (None, self.beat_seconds):
+            raise Unusable("hello", f"beat_seconds is {beat_seconds:g}, and {self.beat_seconds:g} was asked for")
         self._meter = self._meter or said["meter"]
         if said["meter"] != self._meter:
             raise MeterError(f"{self._meter['name']} is gone since the worker was started again: look for it first")
-        self._cores = max(1, int(said.get("cores", 1)))
-        self._silence_seconds = MISSED_BEATS * float(said.get("beat_seconds") or 0.0)
+        self._cores = said["cores"]
+        self._silence_seconds = MISSED_BEATS * (beat_seconds or 0.0)
         if self._silence_seconds:
             worker.silence_seconds = max(START_SECONDS, self._silence_seconds)
         self._greeted = True

@@ -9,9 +9,10 @@ from typing import Any
 
 from ampere.core import Measurement, TrainingSetup
 
+from .answers import as_error
 from .device import VariantFailed
 from .process_worker import ProcessWorker
-from .transport import ConnectionLost, WorkerGone
+from .transport import ConnectionLost, WorkerBusy, WorkerGone
 
 RECONNECT_SECONDS = 120.0
 LOSSES_AT_MOST = 3  # for one request: a device that goes down each time it trains a variant cannot train it
@@ -44,6 +45,8 @@ class RemoteWorker(ProcessWorker):
                     losses, deadline = losses + 1, time.monotonic() + self.reconnect_seconds
                 if losses == LOSSES_AT_MOST:
                     raise WorkerGone(f"the connection was lost {losses} times") from None
+                if time.monotonic() > deadline and isinstance(problem, WorkerBusy):
+                    raise as_error("busy", str(problem)) from None
                 if time.monotonic() > deadline:
                     raise self._unreachable(str(problem)) from None
                 if not self._greeted:

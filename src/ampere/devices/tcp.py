@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from ampere.core.errors import DeviceError, UsageError
+from ampere.core.protocol import TOKEN_VARIABLE
 
 from .process_worker import WorkerOptions
 from .remote import RemoteWorker
@@ -29,6 +30,8 @@ class TcpAddress:
     def parse(cls, name: str) -> TcpAddress:
         """What follows `tcp:`."""
         found = SPEC.fullmatch(name)
+        if "@" in name:  # not shown: it may be a token
+            raise UsageError(f"a tcp device is written tcp://host:port: give its token with {TOKEN_VARIABLE}")
         if not found or not 0 < int(found["port"]) < 65536:
             raise UsageError(f"'tcp:{name}' is no device: write tcp://host:port, such as tcp://127.0.0.1:7070")
         return cls(found["host"].strip("[]"), int(found["port"]))
@@ -52,6 +55,12 @@ class TcpAddress:
 
 
 CONNECT_SECONDS = 15.0
+
+
+def token_field() -> dict[str, str]:
+    """The token for a handshake, as the user's environment has it; it is stored nowhere."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    return {"token": token} if token else {}
 
 
 class TcpTransport(Transport):
@@ -80,8 +89,8 @@ class TcpTransport(Transport):
     def _write(self, data: bytes) -> None:
         self._socket.sendall(data)
 
-    def _lines(self) -> Iterable[bytes]:
-        return self._socket.makefile("rb")
+    def _stream_of_answers(self) -> BinaryIO:
+        return cast(BinaryIO, self._socket.makefile("rb"))
 
     def _end_of_requests(self) -> None:
         self._socket.shutdown(socket.SHUT_WR)
@@ -98,6 +107,9 @@ class TcpWorker(RemoteWorker):
     def identity(self) -> dict[str, Any]:
         """It has the allocator that it has: no process of ours is started there."""
         return {**super().identity(), "allocators": [self.allocator]}
+
+    def _handshake(self) -> dict[str, Any]:
+        return {**super()._handshake(), **token_field()}
 
     def _launched(self) -> Transport:
         try:

@@ -15,13 +15,18 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from typing import IO, Any
+from collections.abc import Mapping, Sequence
+from typing import IO, Any, BinaryIO, cast
 
 from ampere.core.processes import end_group, how_it_ended, own_group
+from ampere.core.protocol import MOST_LINE_BYTES, lines_of
+
+from .answer_fields import BrokenProtocol, parse_answer
 
 BEAT_SECONDS = 5.0
 MISSED_BEATS = 3  # after which the other end is taken for dead
+MOST_TEXT_LINES = 1000  # that are no answers, as a shell prints at login
+MOST_UNREAD = 10  # errors that belong to no request
 
 
 class WorkerGone(Exception):
@@ -36,6 +41,10 @@ class ConnectionLost(WorkerGone):
     """The connection ended or could not be made; the worker itself may be fine."""
 
 
+class WorkerBusy(ConnectionLost):
+    """Another host has the worker, or it has not noticed yet that this one was cut off from it."""
+
+
 class Transport(ABC):
     """A connection to one worker, over any kind of stream."""
 
@@ -44,7 +53,8 @@ class Transport(ABC):
     def __init__(self, first: bytes = b"") -> None:
         """Start reading and writing; `first` is sent before any request."""
         self.silence_seconds: float | None = None  # in which a busy worker must send a heartbeat
-        self._answers: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._answers: queue.Queue[dict[str, Any] | BrokenProtocol | None] = queue.Queue()
+        self._awaited: int | None = None  # the id of the request that has no answer yet
         self._outgoing: queue.Queue[bytes | None] = queue.Queue()
         self._numbers = itertools.count(1)
         self._heard = time.monotonic()
@@ -56,9 +66,9 @@ class Transport(ABC):
         """The answer to this request. After a WorkerGone the transport is closed."""
         number = next(self._numbers)
         try:
-            self._heard = time.monotonic()
+            self._heard, self._awaited = time.monotonic(), number
             self._outgoing.put(json.dumps({**request, "id": number}).encode() + b"\n")
-            return self._await(number, self._heard + seconds)
+            return self._await(self._heard + seconds)
         except BaseException:
             self.kill()
             raise
@@ -78,7 +88,7 @@ class Transport(ABC):
     def _write(self, data: bytes) -> None: ...
 
     @abstractmethod
-    def _lines(self) -> Iterable[bytes]: ...
+    def _stream_of_answers(self) -> BinaryIO: ...
 
     @abstractmethod
     def _end_of_requests(self) -> None: ...
@@ -90,7 +100,7 @@ class Transport(ABC):
     def _hang_up(self) -> None:
         self._outgoing.put(None)
 
-    def _await(self, number: int, deadline: float) -> dict[str, Any]:
+    def _await(self, deadline: float) -> dict[str, Any]:
         while True:
             until = min(deadline, self._heard + self.silence_seconds) if self.silence_seconds else deadline
             try:
@@ -103,8 +113,9 @@ class Transport(ABC):
                 continue
             if answer is None:
                 raise self._gone()
-            if answer.get("id") == number or _is_busy(answer):
-                return answer
+            if isinstance(answer, BrokenProtocol):
+                raise answer
+            return answer
 
     def _write_all(self) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -119,14 +130,34 @@ class Transport(ABC):
             return b"\n"
 
     def _read_all(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            for line in self._lines():
+        text_lines = 0
+        try:
+            for line in lines_of(self._stream_of_answers()):
                 self._heard = time.monotonic()
-                with contextlib.suppress(ValueError, RecursionError):
-                    answer = json.loads(line)
-                    if isinstance(answer, dict):  # else a heartbeat, or something that a shell prints at login
-                        self._answers.put(answer)
-        self._answers.put(None)
+                if not line.endswith(b"\n") and len(line) <= MOST_LINE_BYTES:
+                    break  # the worker ended in the middle of it
+                answer = parse_answer(line)
+                if answer is not None:
+                    self._take(answer)
+                elif line.strip():
+                    text_lines += 1
+                    if text_lines > MOST_TEXT_LINES:
+                        raise BrokenProtocol(f"it sent more than {MOST_TEXT_LINES} lines that are no answers")
+        except BrokenProtocol as problem:
+            self._answers.put(problem)
+        except (OSError, ValueError):  # the connection was closed
+            pass
+        finally:
+            self._answers.put(None)
+
+    def _take(self, answer: dict[str, Any]) -> None:
+        """Pass an answer on if it belongs to the request, or refuses the host; a worker answers once and in order."""
+        refuses_the_host = answer["id"] is None and "error" in answer and self._answers.qsize() < MOST_UNREAD
+        if not refuses_the_host and (self._awaited is None or answer["id"] != self._awaited):
+            asked = "nothing" if self._awaited is None else f"request {self._awaited}"
+            raise BrokenProtocol(f"it was asked {asked}, and sent an answer with the id {answer['id']!r:.30}")
+        self._awaited = None
+        self._answers.put(answer)
 
     def _start(self, target: Any) -> threading.Thread:
         thread = threading.Thread(target=target, daemon=True)
@@ -134,13 +165,8 @@ class Transport(ABC):
         return thread
 
 
-def _is_busy(answer: Mapping[str, Any]) -> bool:
-    """Whether a worker serves another host: it says so before any request."""
-    error = answer.get("error")
-    return answer.get("id") is None and isinstance(error, dict) and error.get("type") == "busy"
-
-
 LAST_LINES = 20
+LONGEST_ERROR_LINE = 10_000  # bytes
 
 
 class WorkerProcess(Transport):
@@ -190,8 +216,8 @@ class WorkerProcess(Transport):
         self._stream("stdin").write(data)
         self._stream("stdin").flush()
 
-    def _lines(self) -> Iterable[bytes]:
-        return self._stream("stdout")
+    def _stream_of_answers(self) -> BinaryIO:
+        return cast(BinaryIO, self._stream("stdout"))
 
     def _end_of_requests(self) -> None:
         self._stream("stdin").close()
@@ -208,7 +234,7 @@ class WorkerProcess(Transport):
 
     def _read_errors(self) -> None:
         with contextlib.suppress(OSError, ValueError):
-            for line in self._stream("stderr"):
+            for line in lines_of(cast(BinaryIO, self._stream("stderr")), LONGEST_ERROR_LINE):
                 self._said.append(line.decode(errors="replace").strip()[:500])
 
     def _stream(self, name: str) -> IO[bytes]:

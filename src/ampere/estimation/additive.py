@@ -28,7 +28,7 @@ from ampere.core.kinds import group
 
 from .design_matrix import DesignMatrix, covariance, scale, whole_covariance
 from .features import STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
-from .gaussian_process import kernel
+from .gaussian_process import BLOCK, kernel, near_sums
 from .hyperparameters import Hyperparameters
 from .marginal_likelihood import MarginalLikelihood
 from .prices import device_speed, fit_prices, isolated_prices
@@ -159,28 +159,37 @@ class Additive:
         posterior = covariance(design, design, self.price_stddev, self.hyper) - whitened.T @ whitened
         return np.maximum(design.physics + with_data.T @ self.solved, LEAST_SHARE * design.physics), posterior
 
-    def posterior_of(self, layer: Layer) -> Posterior:
-        """The posterior of one layer's cost."""
-        found = self._posteriors.get(layer)
-        if found is None:
-            found = self._posteriors[layer] = self._layer_posterior(layer)
-        return found
+    def posteriors_of(self, layers: Sequence[Layer]) -> list[Posterior]:
+        """The posterior of each layer's cost; layers that were not asked for before are computed together."""
+        by_kind: dict[str, list[Layer]] = {}
+        for layer in dict.fromkeys(layers):
+            if layer not in self._posteriors:
+                by_kind.setdefault(group(layer), []).append(layer)
+        for kind, members in by_kind.items():
+            for first in range(0, len(members), BLOCK):
+                some = members[first : first + BLOCK]
+                self._posteriors.update(zip(some, self._layer_posteriors(kind, some), strict=True))
+        return [self._posteriors[layer] for layer in layers]
 
-    def _layer_posterior(self, layer: Layer) -> Posterior:
-        row, kind, hyper = layer_row(layer, self.hyper.vector_width), group(layer), self.hyper
-        physics = float(row @ self.prices)
-        position = scale(kind, layer_position(layer, hyper.vector_width), hyper)
-        with_data = (self.design.rows * self.price_stddev**2) @ row
-        relative = 0.0
+    def _layer_posteriors(self, kind: str, layers: Sequence[Layer]) -> list[Posterior]:
+        hyper, residual = self.hyper, self.hyper.residual_of(kind)
+        rows = np.array([layer_row(layer, hyper.vector_width) for layer in layers])
+        positions = scale(kind, np.array([layer_position(layer, hyper.vector_width) for layer in layers]), hyper)
+        physics = rows @ self.prices
+        with_data = (self.design.rows * self.price_stddev**2) @ rows.T
+        relative = np.zeros(len(layers))
         if kind in self.design.positions:
-            near = kernel(position[None, :], scale(kind, self.design.positions[kind], hyper), hyper.own)[0]
-            relative = float(near @ self.alpha[kind])
-            with_data = with_data + hyper.residual_of(kind) ** 2 * physics * (self.design.weights[kind] @ near)
-        mean = max(physics * (1 + relative) + float(row @ self.price_shift), LEAST_SHARE * physics)
-        variance = float(np.sum((row * self.price_stddev) ** 2)) + (hyper.residual_of(kind) * physics) ** 2
+            near = kernel(positions, scale(kind, self.design.positions[kind], hyper), hyper.own)
+            relative = near @ self.alpha[kind]
+            with_data = with_data + residual**2 * physics * (self.design.weights[kind] @ near.T)
+        means = np.maximum(physics * (1 + relative) + rows @ self.price_shift, LEAST_SHARE * physics)
+        variances = np.sum((rows * self.price_stddev) ** 2, axis=1) + (residual * physics) ** 2
         whitened = self.whiten(with_data)
-        stddev = self._stddev(variance - float(whitened @ whitened), mean)
-        return Posterior(physics, mean, whitened, stddev, position, kind)
+        stddevs = self._stddev(variances - np.sum(whitened**2, axis=0), means)
+        return [
+            Posterior(float(physics[i]), float(means[i]), whitened[:, i], float(stddevs[i]), positions[i], kind)
+            for i in range(len(layers))
+        ]
 
     def _step_posterior(self) -> Posterior:
         physics = float(STEP @ self.prices)
@@ -191,7 +200,7 @@ class Additive:
     def answer(self, network: Network, system: bool = False) -> Answer:
         """The seconds of one step of a network, with the system's allocator or the tuned one."""
         features = network_features(network, self.hyper.vector_width)
-        posteriors = [self.posterior_of(layer) for layer in features.layers]
+        posteriors = self.posteriors_of(features.layers)
         parts = np.array([p.mean for p in posteriors])
         total = float(features.counts @ parts) + self.step.mean
         shift, whitened, variance = self.whole_deviation(features, system)
@@ -201,7 +210,7 @@ class Additive:
         factor = max(1.0 + shift / total, LEAST_SHARE)
         return Answer(
             total * factor,
-            self._stddev(variance, total * factor),
+            float(self._stddev(variance, total * factor)),
             features.layers,
             parts * factor,
             np.array([p.stddev for p in posteriors]) * factor,
@@ -226,14 +235,14 @@ class Additive:
         for kind, members in by_kind.items():
             positions = np.array([posteriors[i].scaled_position for i in members])
             weights = np.array([features.counts[i] * posteriors[i].physics for i in members])
-            near = kernel(positions, positions, self.hyper.own)
-            variance += self.hyper.residual_of(kind) ** 2 * float(weights @ near @ weights)
+            near = near_sums(positions, weights, self.hyper.own)
+            variance += self.hyper.residual_of(kind) ** 2 * float(weights @ near)
         return variance
 
     def measurement_variance(self, costs: Any) -> Any:
         """Noise variance of a measurement that checks an estimate, in seconds squared."""
         return (self._check_noise + self.irreducible_variance(costs)) * costs**2
 
-    def _stddev(self, variance: float, mean: float) -> float:
+    def _stddev(self, variance: Any, mean: Any) -> Any:
         """Standard deviation of a future measurement: uncertainty of the cost, and the noise of measuring it."""
-        return self.hyper.calibration * float(np.sqrt(max(variance, 0.0) + self.measurement_variance(mean)))
+        return self.hyper.calibration * np.sqrt(np.maximum(variance, 0.0) + self.measurement_variance(mean))

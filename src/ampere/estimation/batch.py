@@ -47,7 +47,7 @@ class BatchTotals:
             self._sums = np.concatenate([self._sums, self._layer_sums(kind, members)])
 
     def _layer_sums(self, kind: str, layers: list[Layer]) -> Array:
-        """Mean, physics, flops and values of many layers of a kind: `Additive._layer_posterior`, vectorized."""
+        """Mean, physics, flops and values of many layers of a kind: `Additive._layer_posteriors`, vectorized."""
         model, width = self._model, self._model.hyper.vector_width
         rows = np.array([layer_row(layer, width) for layer in layers])
         physics, relative = rows @ model.prices, 0.0

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from ampere.core import Network
 
 from .features import STEP, Array, network_features
-from .gaussian_process import kernel
+from .gaussian_process import BLOCK, kernel
 from .hyperparameters import Hyperparameters
 
 ALLOCATOR_MEAN_STDDEV = 0.15  # relative, of what the system's allocator adds to all networks alike
@@ -65,6 +65,18 @@ def covariance(a: DesignMatrix, b: DesignMatrix, price_stddev: Array, hyper: Hyp
     total = whole_covariance(a.places, b.places, a.system, b.system, hyper) * np.outer(a.physics, b.physics)
     total += (a.rows * price_stddev) @ (b.rows * price_stddev).T
     for kind in a.weights.keys() & b.weights.keys():
-        near = kernel(scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper), hyper.own)
-        total += hyper.residual_of(kind) ** 2 * ((a.weights[kind] @ near) @ b.weights[kind].T)
+        total += hyper.residual_of(kind) ** 2 * _shared(a, b, kind, hyper)
+    return total
+
+
+def _shared(a: DesignMatrix, b: DesignMatrix, kind: str, hyper: Hyperparameters) -> Array:
+    """Covariance through the layers of a kind. A kernel of all positions at once would not fit into the memory."""
+    rows, columns = scale(kind, a.positions[kind], hyper), scale(kind, b.positions[kind], hyper)
+    if len(rows) <= BLOCK:
+        return np.asarray((a.weights[kind] @ kernel(rows, columns, hyper.own)) @ b.weights[kind].T)
+    weights, others = a.weights[kind].tocsc(), b.weights[kind].T
+    total = np.zeros((weights.shape[0], others.shape[1]))
+    for first in range(0, len(rows), BLOCK):
+        near = kernel(rows[first : first + BLOCK], columns, hyper.own)
+        total += weights[:, first : first + BLOCK] @ (near @ others)
     return total

@@ -5,16 +5,17 @@ Profile -> Estimator (fitted once) -> estimate(network) -> Estimate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import hypot
+from math import hypot, isfinite
 from typing import Any
 
 import numpy as np
 
 from ampere.core import Layer, Meter, Network, TrainingSetup, units
 from ampere.core.display import frame, html_table
-from ampere.core.errors import UsageError
+from ampere.core.errors import ProfileError, UsageError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.units import parse_energy
 from ampere.devices.opening import allocator_on
@@ -25,12 +26,13 @@ from .additive import Additive, Answer
 from .batch import BatchTotals
 from .drift import Condition, as_network, followed
 from .features import Array, layer_position
-from .fitting import Surrogate, condition_uncertainty, counted, fit, fit_joules, partly_counted, power_of
+from .fitting import Surrogate, condition_uncertainty, counted, few_enough, fit, fit_joules, partly_counted, power_of
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of
 from .sequential import Sequential
 
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
+MOST_RUNS, MOST_LAYERS_OF_RUNS = 200, 2_000  # recorded runs that are learnt from, and their different layers
 COVERS = "the training step: forward, loss, backward, optimiser; not loading data, evaluation or checkpoints"
 
 
@@ -115,8 +117,10 @@ class Estimator:
 
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
-        self.profile, self.costs = profile, costs_of(profile)
-        self._fit(self.costs)
+        self.profile = profile
+        with _of_use(profile):
+            self.costs = costs_of(few_enough(profile))
+            self._fit(self.costs)
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
         self._watts, self._wall = _watts(self.costs, profile, watts_per_core), _wall_seconds(self.costs, profile)
         self._ranges = _measured_ranges(profile)
@@ -124,8 +128,9 @@ class Estimator:
             0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
         )
         self.condition = Condition()  # of the device, relative to when it was profiled
-        if profile.runs:
-            self._learn_from_runs(runs_of(profile))
+        if runs := _newest(runs_of(profile)):
+            with _of_use(profile):
+                self._learn_from_runs(runs)
 
     def _fit(self, costs: Sequence[NormalizedCost]) -> None:
         self.fitted_costs = tuple(costs)
@@ -171,7 +176,13 @@ class Estimator:
 
         `condition` is a step's cost relative to when the device was profiled; None takes it from recorded runs.
         """
-        present = self.condition if condition is None else Condition(condition)
+        with _of_use(self.profile):
+            found = self._estimate(network, allocator, self.condition if condition is None else Condition(condition))
+            if not all(map(isfinite, (found.joules, found.stddev, found.seconds, found.net_joules or 0.0))):
+                raise ValueError(f"{network.name or 'a network'} would cost {found.joules:g} J")
+        return found
+
+    def _estimate(self, network: Network, allocator: str, present: Condition) -> Estimate:
         condition = present.factor
         allocator = self.allocator(allocator)
         step = answer = self.model.answer(network, allocator == "system")
@@ -222,6 +233,31 @@ class Estimator:
             elif not _within(layer, measured):
                 extrapolated.append(layer.name or layer.kind)
         return tuple(unprofiled), tuple(extrapolated)
+
+
+@contextmanager
+def _of_use(profile: Profile) -> Iterator[None]:
+    """Turn a fit that fails, or is not finite, into a ProfileError: each number is possible, but not all together."""
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (ArithmeticError, RuntimeError, ValueError) as error:
+        raise ProfileError(
+            f"the profile of {profile.device['id']:.60} cannot be used: its measurements do not fit together "
+            f"({error!s:.100}): profile again with `ampere profile`, or use another profile"
+        ) from error
+
+
+def _newest(runs: Sequence[NormalizedCost]) -> list[NormalizedCost]:
+    """The newest runs, as many as are estimated in a second; the device's condition follows the last few anyway."""
+    layers: set[Layer] = set()
+    kept: list[NormalizedCost] = []
+    for run in reversed(runs[-MOST_RUNS:]):
+        layers.update(run.network.layers)
+        if kept and len(layers) > MOST_LAYERS_OF_RUNS:
+            break
+        kept.insert(0, run)
+    return kept
 
 
 def _family(layer: Layer) -> tuple[str, str]:

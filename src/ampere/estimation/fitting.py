@@ -11,6 +11,7 @@ import numpy as np
 
 from ampere.core import Network
 from ampere.core.errors import ProfileError
+from ampere.storage.checks import checked
 from ampere.storage.profile import STEP, Profile
 
 from .additive import Additive, Answer, Data
@@ -34,7 +35,26 @@ TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # relative, of one round arou
 PRIOR_ROUNDS = 3.0  # rounds that the typical spread counts for, added to a measurement's own
 FLAGGED = 4.0  # factor on the variance of a flagged measurement
 FEWEST_FOR_SHARE, MOST_FOR_SHARE = 8, 160  # costs that the drift share is learnt from
+MOST_FITTED = 800  # networks: the time of a fit grows with their cube
+MOST_LAYERS_FITTED = 2_500  # different layers of all of them: it grows with their square
+MOST_ENTRIES_FITTED = 20_000  # different layers of each, summed
 VARIANT_STDDEV = 0.02  # relative: a variant is wired a little differently from the network that it represents
+
+
+def few_enough(profile: Profile) -> Profile:
+    """The profile, or one with as many of its networks, evenly spread over the run, as are fitted in a second."""
+    networks = [*dict.fromkeys(o.network for o in profile.observations)]
+    count = min(len(networks), MOST_FITTED)
+    while True:
+        chosen = {networks[i] for i in np.linspace(0, len(networks) - 1, count).astype(int)}
+        layers = [layer for network in chosen for layer in {*network.layers}]
+        beyond = max(len(layers) / MOST_ENTRIES_FITTED, len({*layers}) / MOST_LAYERS_FITTED)
+        if beyond <= 1 or count <= 1:
+            break
+        count = max(1, min(count - 1, int(count / beyond)))
+    if len(chosen) == len(networks):
+        return profile
+    return replace(profile, observations=tuple(o for o in profile.observations if o.network in chosen))
 
 
 def data_of(costs: Sequence[NormalizedCost], reference: Reference) -> Data:
@@ -148,7 +168,8 @@ class Surrogate(Protocol):
 
 def fit_additive(data: Data, hyperparameters: dict[str, object]) -> Additive:
     """The additive surrogate, with the hyperparameters that profiling ended with."""
-    hyper = Hyperparameters.from_json(hyperparameters) if hyperparameters else Hyperparameters()
+    with checked("the fit of the profile"):
+        hyper = Hyperparameters.from_json(hyperparameters) if hyperparameters else Hyperparameters()
     return learn(data, hyper, evaluations=0)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from .features import Array
 
 SQRT5 = 5.0**0.5
+BLOCK = 512  # rows of a covariance that are in memory at a time
 SAME = 1e-5  # at a smaller distance two layers are the same
 
 
@@ -46,3 +47,9 @@ def similarity(distance: Array, own: float) -> Array:
     value *= 1.0 - own
     value[distance < SAME] += own
     return value
+
+
+def near_sums(positions: Array, weights: Array, own: float) -> Array:
+    """Covariance of each row with the weighted sum of all rows."""
+    starts = range(0, len(positions), BLOCK)
+    return np.concatenate([kernel(positions[i : i + BLOCK], positions, own) @ weights for i in starts])

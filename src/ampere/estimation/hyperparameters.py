@@ -12,6 +12,7 @@ from ampere.core.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 
 from .features import ONE_BY_ONE, PRIOR_PRICES, Array, is_waste
 
+LEAST, LARGEST, MOST = 1e-6, 1e4, 10_000  # what may be read; the search stays far within
 NOT_NUMBERS = ("one_by_one", "spread", "stretch")
 
 
@@ -57,8 +58,12 @@ class Hyperparameters:
         spread = {str(k): float(v) for k, v in dict(record.get("spread", {})).items()}
         stretch = {str(k): tuple(map(float, v)) for k, v in dict(record.get("stretch", {})).items()}
         everything = [*values.values(), *spread.values(), *(v for factors in stretch.values() for v in factors)]
-        if not all(np.isfinite(v) and v > 0 for v in everything):
-            raise ValueError("a hyperparameter is not a positive number")
+        if len(everything) > MOST or not all(LEAST <= v <= LARGEST for v in everything):
+            raise ValueError(
+                f"a hyperparameter is not between {LEAST:g} and {LARGEST:g}, or there are more than {MOST:,}"
+            )
+        if values.get("own", 0.0) > 1:
+            raise ValueError("the hyperparameter own is a share, and not more than 1")
         values["vector_width"] = int(values.get("vector_width", USUAL_WIDTH))
         if values["vector_width"] not in VECTOR_WIDTHS:
             raise ValueError(f"the vector width {values['vector_width']} is not one of {VECTOR_WIDTHS}")

@@ -138,7 +138,7 @@ class LookupTable:
         return _LayerTable((variables[0], variables[1]), sizes[1], sums, whitened, deviations, positions)
 
     def _surface(self, layer: Layer, cin: Array, cout: Array) -> tuple[Array, Array, Array, Array]:
-        """`Additive._layer_posterior` for many widths of one layer."""
+        """`Additive._layer_posteriors` for many widths of one layer."""
         model, opened, kind = self._model, layer.with_channels(cin, cout), group(layer)
         rows = np.zeros((len(cin), len(COLUMNS)))
         for column, value in layer_columns(opened, model.hyper.vector_width, kind).items():

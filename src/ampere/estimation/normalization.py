@@ -24,7 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ampere.core import Measurement, Meter, Network
-from ampere.core.measurement import BUSY, WALL, joules_per_iteration, relative_spread, seconds_per_iteration
+from ampere.core.measurement import (
+    BUSY,
+    WALL,
+    YARDSTICK_ALONE,
+    joules_per_iteration,
+    relative_spread,
+    seconds_per_iteration,
+)
 from ampere.storage.profile import Observation, Profile
 
 from .features import Array
@@ -35,6 +42,8 @@ YARDSTICK_JOULES = (
 ROUND_NOISE = 0.025  # relative, of a round's ratio
 PRIOR_STDDEV = 0.3  # of the drift share around 1, before anything was measured
 LEAST_DRIFT_SHARE = 0.3
+FEWEST_FOR_REFERENCE = 8  # blocks that say how long the yardstick takes alone
+ALONE_WITHIN = 4.0  # factor between that and their windows of it: beyond it one of the two is wrong
 
 
 class Reference(NamedTuple):
@@ -53,6 +62,17 @@ def guide(timing: str) -> str:
 def reference_of(profile: Profile) -> Reference:
     """The condition that a profile's costs refer to."""
     return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.timing))
+
+
+def yardstick_alone(observations: Iterable[Observation]) -> float | None:
+    """Seconds of a yardstick step, the median over all blocks that timed it alone; None where few did.
+
+    Steps that are paired with a network cost about 9 % more, because it leaves its own memory in the caches.
+    """
+    tuned = (o.measurement for o in observations if o.measurement.allocator == "tuned" and o.measurement.yardstick)
+    pairs = [(m.conditions.get(YARDSTICK_ALONE, 0.0), seconds_per_iteration(m.yardstick)) for m in tuned]
+    found = [alone for alone, paired in pairs if paired / ALONE_WITHIN < alone < paired * ALONE_WITHIN]
+    return median(found) if len(found) >= FEWEST_FOR_REFERENCE else None
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ disagree, that adds to the uncertainty.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from ampere.core import Network, work
+from ampere.core import Layer, Network, work
 
 from .features import Array
 
@@ -24,6 +25,7 @@ QUANTITIES = ("flops", "values", "launches")
 LEAST_POWER = 0.2  # of the mean: no network draws less, however different from the others
 LEAST_LIKELY = 0.03  # relative to the most likely shape: less likely ones are left out
 PRIOR_STRENGTH = 2.0  # weight of the usual shape against the likelihood of the readings
+MOST_READ = 160  # networks that power is learnt from: time grows with their cube, for each shape
 LEVEL_STDDEV = 1.0  # relative, before anything was measured
 
 
@@ -62,7 +64,7 @@ class Power:
 
     def __init__(self, networks: Sequence[Network], seconds: Array, watts: Array, read: Array, whole: Array) -> None:
         """`read` marks networks whose watts were read, `whole` the whole ones: rates are standardized over those."""
-        rates = _rates(networks, seconds)
+        rates, read = _rates(networks, seconds), _thinned(read)
         usual = rates[whole if np.any(whole) else slice(None)]
         self._usual, self._deviation = usual.mean(axis=0), np.maximum(usual.std(axis=0), 1e-3 * usual.mean(axis=0))
         self._all, self._read, self._whole = self._scaled(rates), read, whole
@@ -115,7 +117,23 @@ class Power:
         return -0.5 * (fits + float(np.linalg.slogdet(covariance)[1])) - PRIOR_STRENGTH * shape.distance_from_usual
 
 
+def _thinned(read: Array) -> Array:
+    """At most MOST_READ of the networks whose watts were read, evenly spread."""
+    places = np.flatnonzero(read)
+    if len(places) <= MOST_READ:
+        return read
+    kept = np.zeros_like(read)
+    kept[places[np.linspace(0, len(places) - 1, MOST_READ).astype(int)]] = True
+    return kept
+
+
 def _rates(networks: Sequence[Network], seconds: Array) -> Array:
     """Each network's amount of each quantity per second."""
-    amounts = [[float(sum(getattr(work(layer), q) for layer in n.layers)) for q in QUANTITIES] for n in networks]
+    amounts = [np.sum([_amounts(layer) for layer in n.layers], axis=0) for n in networks]
     return np.array(amounts) / np.asarray(seconds)[:, None]
+
+
+@lru_cache(maxsize=65536)
+def _amounts(layer: Layer) -> tuple[float, ...]:
+    needed = work(layer)
+    return tuple(float(getattr(needed, quantity)) for quantity in QUANTITIES)

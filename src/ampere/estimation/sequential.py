@@ -39,6 +39,7 @@ Kind = tuple[Any, ...]
 
 LENGTHS = np.geomspace(0.1, 10.0, 13)
 NOISE_SHARES = np.array([1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3])
+MOST_POINTS = 200  # of a kind: the time and memory of a fit grow with their cube and square
 SINGLE_POINT_STDDEV = 0.3  # relative, of a kind with one point, which does not show how the cost changes
 LEAST_SCALE = 1e-3  # of the mean: a kind that costs the same everywhere was still measured with some noise
 EXPOSED = {1: 0, 2: 0, 3: 1}  # number of layers of a variant: index of the layer that it exposes
@@ -184,4 +185,5 @@ class Sequential:
     def _fit(self, kind: Kind | None) -> None:
         if kind is not None:
             points = self._exposed[kind]
+            points = points[:: -(-len(points) // MOST_POINTS)]
             self.processes[kind] = ChannelGP(np.array([p for p, _ in points]), np.array([c for _, c in points]))

@@ -11,7 +11,7 @@ from ampere.core.kinds import group
 
 from .additive import Additive
 from .features import STEP, Array, NetworkFeatures, layer_row, network_features
-from .gaussian_process import kernel
+from .gaussian_process import near_sums
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class VarianceShares:
 def variance_shares(model: Additive, network: Network, system: bool) -> VarianceShares:
     """The share of each layer, the whole, the step and the noise in the variance of an estimate."""
     features = network_features(network, model.hyper.vector_width)
-    posteriors = [model.posterior_of(layer) for layer in features.layers]
+    posteriors = model.posteriors_of(features.layers)
     # whole_deviation returns the whole's and the step's covariances as one vector.
     _, whole_and_step, own = model.whole_deviation(features, system)
     total = whole_and_step + sum(
@@ -48,12 +48,12 @@ def variance_shares(model: Additive, network: Network, system: bool) -> Variance
 
 def _residuals(model: Additive, features: NetworkFeatures) -> Array:
     """Prior covariance of each layer's residual with the summed residuals of all layers of its kind."""
-    posteriors = [model.posterior_of(layer) for layer in features.layers]
+    posteriors = model.posteriors_of(features.layers)
     kinds = np.array([group(layer) for layer in features.layers])
     physics, found = np.array([p.physics for p in posteriors]), np.zeros(len(posteriors))
     for kind in set(kinds):
         alike = np.flatnonzero(kinds == kind)
         positions = np.array([posteriors[i].scaled_position for i in alike])
-        near = kernel(positions, positions, model.hyper.own)
-        found[alike] = model.hyper.residual_of(kind) ** 2 * physics[alike] * (near @ (features.counts * physics)[alike])
+        near = near_sums(positions, (features.counts * physics)[alike], model.hyper.own)
+        found[alike] = model.hyper.residual_of(kind) ** 2 * physics[alike] * near
     return found

@@ -14,6 +14,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ampere.core import TrainingSetup
+from ampere.core.measurement import BUSY, WALL
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.normalization import (
     NormalizedCost,
@@ -30,6 +31,7 @@ from ampere.profiling.observing import request
 from ampere.profiling.running import make_profile
 from ampere.profiling.sources import SpaceSource
 from ampere.profiling.strategies.strategy import Goal, Guess
+from ampere.storage.checks import YARDSTICK_JOULES, YARDSTICK_SECONDS, check_range, checked
 from ampere.storage.files import read_document, write_document
 from ampere.storage.profile import Observation, Profile
 
@@ -167,7 +169,16 @@ class TrialsJob:
 
     def load(self, path: Path) -> tuple[Pair, ...]:
         pairs: list[list[list[dict[str, Any]]]] = read_document(path, "trials", FORMAT, oldest_version=FORMAT)
-        return tuple((_observations(first), _observations(second)) for first, second in pairs)
+        with checked(str(path)):
+            return tuple((_observations(first), _observations(second)) for first, second in pairs)
+
+
+def _reference(seconds: float, joules: float | None, clock: str) -> Reference:
+    check_range("the yardstick's seconds", seconds, YARDSTICK_SECONDS)
+    check_range("the yardstick's joules", joules, YARDSTICK_JOULES)
+    if clock not in (WALL, BUSY):
+        raise ValueError(f"there is no clock {clock!r:.60}")
+    return Reference(seconds, joules, clock)
 
 
 def _observations(records: Sequence[dict[str, Any]]) -> tuple[Observation, ...]:
@@ -237,8 +248,9 @@ class BlocksJob:
     def load(self, path: Path) -> tuple[NormalizedCost | None, ...]:
         """What each network costs at one speed of the machine; None where it could not be trained."""
         body = read_document(path, "blocks", FORMAT, oldest_version=FORMAT)
-        reference = Reference(*body["reference"])
-        costs = [next(iter(normalized(_observations(rounds), reference)), None) for rounds in body["rounds"]]
+        with checked(str(path)):
+            reference = _reference(*body["reference"])
+            costs = [next(iter(normalized(_observations(rounds), reference)), None) for rounds in body["rounds"]]
         share = drift_share_of([cost for cost in costs if cost]).part
         return tuple(cost and to_reference(cost, reference, share) for cost in costs)
 

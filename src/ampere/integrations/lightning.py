@@ -23,6 +23,7 @@ class EnergyBudget(Callback):  # type: ignore[misc]
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         self._logged = trainer.global_step
         self._entered = not self.budget.running
+        self.budget.steps_per_update = max(1, trainer.accumulate_grad_batches)
         if self._entered:
             self.budget.__enter__()
         if self.budget.stopped:

@@ -8,7 +8,7 @@ from .checking import at_rest
 from .cpu_time import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from .external import load
 from .meter import METER_FAILED, Meter, meter_failed
-from .selection import choose_meter, counters, use_meter
+from .selection import choose_meter, counters, unusable_counters, use_meter
 
 
 def watts_of(request: Dict[str, Any]) -> float:
@@ -32,6 +32,7 @@ __all__ = [
     "counters",
     "load",
     "meter_failed",
+    "unusable_counters",
     "use_meter",
     "watts_in",
     "watts_of",

@@ -14,7 +14,7 @@ from .meter import meter_failed
 from .sensors import SampledMeter, folders_in, number_in, text_if_there, text_in
 
 NAME = "battery"
-WINDOW_SECONDS = 60.0
+SAMPLES_IN_WINDOW, UPDATES_IN_WINDOW = 60, 100
 LEAST_UA = 20000  # no device trains on less than 20 mA, and none on more than 20 A: so uA and mA cannot be confused
 LEAST_UV = 100000  # likewise between 100 V in mV and 0.1 V in uV
 JOULES_PER_UWH = 3.6e-3
@@ -61,7 +61,8 @@ class BatteryMeter(SampledMeter):
         self.reading()
 
     def describe(self) -> Dict[str, Any]:
-        return {**_described(self._cells), "update_seconds": self.update_seconds}
+        described = _described(self._cells, SAMPLES_IN_WINDOW * self.update_seconds)
+        return {**described, "update_seconds": self.update_seconds}
 
     def reading(self) -> float:
         refuse_unless_discharging(self._root, self._cells)
@@ -79,7 +80,7 @@ class CoarseBatteryMeter:
         self._before = self.reading()
 
     def describe(self) -> Dict[str, Any]:
-        return _described(self._cells)
+        return _described(self._cells, UPDATES_IN_WINDOW * self.update_seconds)
 
     def start(self) -> None:
         self._before = self.reading()
@@ -129,6 +130,6 @@ def _supplies(root: str, kind: str) -> List[Path]:
     return [path for path in own if text_if_there(path / "type") == kind]
 
 
-def _described(cells: List[Cell]) -> Dict[str, Any]:
+def _described(cells: List[Cell], window_seconds: float) -> Dict[str, Any]:
     scope = "the whole device, from " + " + ".join(cell.path.name for cell in cells)
-    return {"name": NAME, "measured": True, "scope": scope, "window_seconds": WINDOW_SECONDS}
+    return {"name": NAME, "measured": True, "scope": scope, "window_seconds": window_seconds}

@@ -17,6 +17,7 @@ from .meter import Meter
 
 FIELDS = {"name", "measured", "scope"}
 SAMPLES = 6
+LEAST_SAMPLES, LEAST_UPDATES = 60, 100  # in a window: of a sensor of watts, of a counter of joules
 
 
 class MeterConformance:
@@ -30,6 +31,9 @@ class MeterConformance:
         assert described["measured"] == (described.get("window_seconds", 0) > 0)
         assert described["scope"]
         assert json.loads(json.dumps(described)) == described
+
+    def test_its_windows_are_long_enough(self, meter: Meter) -> None:
+        check_window(meter)
 
     def test_it_rises_under_load(self, meter: Meter) -> None:
         meter.start()
@@ -71,6 +75,13 @@ class MeterConformance:
             seen.add(meter.reading())
         assert len(seen) > 2
         assert all(map(math.isfinite, seen))
+
+
+def check_window(meter: Meter) -> None:
+    """Fails for a meter whose windows hold too few samples or updates; one that models needs none."""
+    least = LEAST_UPDATES if meter.reading_unit == "J" else LEAST_SAMPLES
+    described = meter.describe()
+    assert not described["measured"] or described["window_seconds"] >= least * meter.update_seconds
 
 
 def work(cpu_seconds: float) -> None:

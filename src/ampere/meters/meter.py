@@ -1,5 +1,6 @@
 """The interface of a meter. Other packages can add one; it must pass the tests of `ampere.meters.conformance`."""
 
+import math
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, Optional, Protocol
 
@@ -47,3 +48,33 @@ def as_meter_failure(name: str) -> Iterator[None]:
         raise meter_failed(
             f"{name} cannot be read ({first_line(problem)}): repair the package it comes from, or use another meter"
         ) from None
+
+
+class CheckedMeter:
+    """A meter whose exceptions and impossible readings are failures of the meter, whoever wrote it."""
+
+    def __init__(self, name: str, meter: Meter) -> None:
+        self._name, self._meter = name, meter
+        self.update_seconds, self.reading_unit = meter.update_seconds, meter.reading_unit
+
+    def describe(self) -> Dict[str, Any]:
+        return self._meter.describe()
+
+    def start(self) -> None:
+        with as_meter_failure(self._name):
+            self._meter.start()
+
+    def stop(self) -> float:
+        return self._checked(self._meter.stop)
+
+    def reading(self) -> float:
+        return self._checked(self._meter.reading)
+
+    def _checked(self, read: Callable[[], float]) -> float:
+        with as_meter_failure(self._name):
+            number = float(read())
+        if not 0 <= number < math.inf:
+            raise meter_failed(
+                f"{self._name} read {number:g} {self.reading_unit}: repair its driver, or use another meter"
+            )
+        return number

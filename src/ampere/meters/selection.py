@@ -6,7 +6,7 @@ says where sysfs is, for a container that has it elsewhere.
 
 import os
 from functools import lru_cache
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
 from ampere.meters import battery, hwmon, powercap, zeus
@@ -15,7 +15,7 @@ from .checking import advances, check
 from .cpu_time import NAME as MODELLED
 from .cpu_time import CpuTimeMeter
 from .external import external_meter
-from .meter import Finder, Meter, as_meter_failure, meter_failed
+from .meter import CheckedMeter, Finder, Meter, as_meter_failure, meter_failed
 
 BUILT_IN: Dict[str, Finder] = {m.NAME: m.find for m in (powercap, hwmon, battery, zeus)}
 # Windows of a battery take a minute each; zeus may find a graphics card on which nothing is trained.
@@ -32,6 +32,13 @@ class Found(NamedTuple):
     problem: Optional[str] = None
 
 
+class Choice(NamedTuple):
+    """The counter to use, or None, and why others that are here cannot be used."""
+
+    meter: Optional[Meter]
+    problems: Tuple[str, ...] = ()
+
+
 _named = ""  # by the host that this process serves
 
 
@@ -43,8 +50,17 @@ def use_meter(name: Optional[str]) -> None:
 
 def choose_meter(watts_per_core: float, name: Optional[str] = None) -> Meter:
     """The meter to use: the same one as long as the process lives and nobody names another."""
-    counter = _counter(name or _named or os.environ.get("AMPERE_METER") or "", sysfs())
-    return counter or CpuTimeMeter(watts_per_core)
+    return _choice(name or _asked_for(), sysfs()).meter or CpuTimeMeter(watts_per_core)
+
+
+def unusable_counters() -> List[str]:
+    """Why joules are modelled although there are counters; empty where none is here, or the model was asked for."""
+    choice = _choice(_asked_for(), sysfs())
+    return [] if choice.meter else list(choice.problems)
+
+
+def _asked_for() -> str:
+    return _named or os.environ.get("AMPERE_METER") or ""
 
 
 def found_meters() -> List[Found]:
@@ -63,25 +79,25 @@ def sysfs() -> str:
 
 
 @lru_cache(maxsize=None)
-def _counter(name: str, root: str) -> Optional[Meter]:
+def _choice(name: str, root: str) -> Choice:
     if name == MODELLED:
-        return None
+        return Choice(None)
     known = finders()
-    if external_meter(name):
-        return external_meter(name)
     if name:
-        return _asked(name, known, root)
-    usable = (_usable(name, known[name], root) for name in known if name not in ONLY_WHEN_ASKED)
-    return next(filter(None, usable), None)
-
-
-def _usable(name: str, find: Finder, root: str) -> Optional[Meter]:
-    try:
-        with as_meter_failure(name):
-            meter = find(root)
-            return meter if meter and advances(meter) else None
-    except WorkerError:
-        return None
+        return Choice(external_meter(name) or _asked(name, known, root))
+    problems: List[str] = []
+    for name in known:
+        if name in ONLY_WHEN_ASKED:
+            continue
+        try:
+            with as_meter_failure(name):
+                meter = known[name](root)
+                if meter and advances(meter):
+                    return Choice(CheckedMeter(name, meter))
+                problems += [f"{name} does not advance under load"] if meter else []
+        except WorkerError as problem:
+            problems.append(str(problem))
+    return Choice(None, tuple(problems))
 
 
 def _asked(name: str, known: Dict[str, Finder], root: str) -> Meter:
@@ -93,7 +109,7 @@ def _asked(name: str, known: Dict[str, Finder], root: str) -> Meter:
             raise meter_failed(f"there is no {name} on this device: `ampere devices` lists its meters")
         if meter.update_seconds <= QUICK_SECONDS and not advances(meter):
             raise meter_failed(f"{name} does not advance under load, so it cannot be used: use --meter {MODELLED}")
-        return meter
+        return CheckedMeter(name, meter)
 
 
 def _look(name: str, find: Finder) -> Found:

@@ -15,7 +15,7 @@ from .checking import busy
 from .meter import meter_failed
 
 NAME = "zeus"
-UPDATES_IN_WINDOW = 60
+UPDATES_IN_WINDOW = 100
 LOOK_SECONDS = 0.4  # at a counter that may move ten times a second
 JOULES_PER_MJ = 1e-3
 SOC_TOTALS = ("total_energy_mj",)

@@ -48,7 +48,7 @@ def attach(spec: LogSpec, path: Path, again: bool = False) -> Attached:
     """
     if not spec.path.is_file():
         raise MeterError(f"{spec.path} does not exist: export the meter's recording and pass that file")
-    with Journal(_journal_of(path)):
+    with Journal(_journal_of(path)) as journal:
         profile = Profile.load(path)
         _check(profile, path, again)
         log = Log(spec)
@@ -66,8 +66,7 @@ def attach(spec: LogSpec, path: Path, again: bool = False) -> Attached:
             )
         measured = _measured(profile, log, alignment, watts_at_rest(log, alignment, patterns))
         measured.save(path)
-    # The journal's joules are modelled. The next run starts a new one from the profile.
-    journal_path(path).unlink(missing_ok=True)
+        journal.clear()  # its joules are modelled; the next run fills it from the profile
     return Attached(measured, alignment, rows, covered, len(every))
 
 

@@ -14,7 +14,6 @@ from random import Random
 
 import numpy as np
 
-from ampere.core import work
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.additive import Additive
 from ampere.estimation.batch import BatchTotals
@@ -70,7 +69,6 @@ class Profiling:
         self._pool: list[Experiment] = []
         self._targets: list[Experiment] = []
         self._refused: list[str] = []
-        self._too_large = float("inf")
         self._compiling = Compiling(context.compiles)
         self._thinking = self._fitting = 0.0
         self._patience, self._time_allocation = float("inf"), FAMILY
@@ -172,8 +170,8 @@ class Profiling:
         steps = BatchTotals(self._model, bool(pool) and pool[0].system)([whole.network for whole in pool])
         for whole, step in zip(reversed(pool), reversed(steps), strict=True):
             cost = self._seconds_of(whole, float(step))
-            fits = used + cost <= seconds and _size(whole) < self._too_large and not self._compiling.is_compiled(whole)
-            if fits and all(whole is not other for other in drawn) and self._context.offers(whole):
+            fits = used + cost <= seconds and not self._compiling.is_compiled(whole)
+            if fits and all(whole is not other for other in drawn) and self._possible(whole):
                 drawn.append(whole)
                 used += cost
         return drawn, used
@@ -200,7 +198,10 @@ class Profiling:
         for whole in self._pool[-PLANNED_FROM:]:
             found += [whole.under(allocator) for allocator in allocators]
             found += slices(whole.network, self._rng, 2)
-        return [e for e in found if _size(e) < self._too_large and self._context.offers(e)]
+        return [e for e in found if self._possible(e)]
+
+    def _possible(self, experiment: Experiment) -> bool:
+        return self._context.memory.fits(experiment.network) and self._context.offers(experiment)
 
     def _seconds_of(self, experiment: Experiment, step_seconds: float) -> float:
         window, rounds = self._context.window_seconds, 1 if experiment.system else 1 + self._time_allocation.repeated
@@ -246,12 +247,6 @@ class Profiling:
     def _refuse(self, experiment: Experiment, error: VariantDied | VariantFailed) -> None:
         self._refused.append(f"{experiment.purpose} of {experiment.network.name or self._source.name}: {error}")
         self._pool = [e for e in self._pool if e.network != experiment.network]
-        if isinstance(error, VariantDied) and error.out_of_memory:
-            self._too_large = min(self._too_large, _size(experiment))
-
-
-def _size(experiment: Experiment) -> float:
-    return float(sum(work(layer).values + work(layer).parameters for layer in experiment.network.layers))
 
 
 def _noise_of(experiment: Experiment) -> float:

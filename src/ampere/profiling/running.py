@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ampere.core.windows import reading_by
 from ampere.devices import Device, Worker
 from ampere.devices.external_meters import asked_as
 from ampere.devices.replayed import ReplayedWorker
+from ampere.estimation.normalization import yardstick_alone
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.strategies import find_strategy
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress, Task, Trainer
@@ -72,6 +73,16 @@ def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other
             "choose another file with --out"
         )
     return known
+
+
+def at_typical_speed(header: Header, observations: Iterable[Observation]) -> Header:
+    """The header with the yardstick's cost over all blocks instead of the first moment: every joule scales with it."""
+    seconds = yardstick_alone(observations)
+    if seconds is None:
+        return header
+    names = ("yardstick_seconds", "yardstick_joules", "common_yardstick_seconds", "common_yardstick_joules")
+    known = {name: value for name in names if (value := getattr(header, name)) is not None}
+    return replace(header, **{name: value * seconds / header.yardstick_seconds for name, value in known.items()})
 
 
 # A profiling run from start to file: workers started, journal locked, loop run, profile written.
@@ -209,6 +220,7 @@ def make_profile(
         device.fresh(watts, seed) as workers,
         ThreadPoolExecutor(2) as background,
     ):
+        old = Profile.load(path) if path.exists() else None  # again: another run may have ended before the lock
         quiet = workers["tuned"]
         clock = time.monotonic if device.is_local else quiet.clock
         began = began if device.is_local else clock()
@@ -256,6 +268,8 @@ def make_profile(
         fit = old.fit if old else {}
         task = Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
         collected = strategy.collect(context, task)
+        if (typical := at_typical_speed(header, collected.observations)) != header:
+            record_header(journal, header := typical)
         profile = _profile(header, collected, old, asked.name, spent + clock() - began, runs)
         profile.save(path)
     return ProfilingResult(

@@ -36,7 +36,7 @@ from ampere.profiling.observing import one_round
 from ampere.profiling.sources import source_of
 from ampere.profiling.strategies.strategy import Trainer
 from ampere.runtimes.table import lacking
-from ampere.storage.profile import Observation, Profile
+from ampere.storage.profile import Observation, Profile, same_device
 
 from .budget import deviations
 from .price import Joules
@@ -182,7 +182,7 @@ def why_unchecked(device: Device, profile: Profile, network: Network) -> str:
     """Why nothing can be measured on the device; "" where it can."""
     if device.spec.startswith("replayed:"):
         return f"{device.spec} is a recording, which cannot train a new network"
-    if device.identity["id"] != profile.device["id"]:
+    if not same_device(profile.device, device.identity):
         return f"the profile is of another device than {device.spec}"
     description = device.capabilities(profile.setup.runtime)
     if not _by_code(device, profile) and (lacks := lacking(network, description)):

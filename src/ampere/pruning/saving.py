@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from ampere.core.errors import AmpereError, ModelError, ProfileError, RuntimeMissingError, UsageError
 from ampere.models.loading import LoadedModel, find_space, load_from_space, load_model
 from ampere.profiling.experiment import Experiment
-from ampere.storage.files import open_to_read, read_document, storing, write_document
+from ampere.storage.files import open_to_read, read_document, storing, write_document, write_whole
 
 from .result import Pruned
 from .structure import copied, first_line
@@ -173,7 +173,7 @@ def _export(model: nn.Module, inputs: Any, path: Path) -> None:
         torch.export.save(torch.export.export(model, positional, named), raw)
     except Exception as error:
         raise ModelError(f"torch cannot export this model ({first_line(error)}): save it as a .json instead") from error
-    _write_bytes(path, raw.getvalue())
+    write_whole(path, raw.getvalue())
 
 
 # Tensors by name, in the safetensors format.
@@ -197,7 +197,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
         raise ModelError(
             f"{name} is {kind}, which tensor files cannot hold: save the model as a .pt2 instead"
         ) from error
-    _write_bytes(path, raw)
+    write_whole(path, raw)
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
@@ -213,12 +213,6 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         raise ProfileError(
             f"{path} is not a whole tensor file ({first_line(error)}): save the pruned model again"
         ) from None
-
-
-def _write_bytes(path: Path, raw: bytes) -> None:
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(raw)
 
 
 # A saved pruned model as a factory, so that a worker can build and train it.

@@ -9,12 +9,13 @@ import importlib.util
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from ampere.core import units
 from ampere.core.errors import RuntimeMissingError
-from ampere.storage.files import storing
+from ampere.storage.files import storing, write_whole
 
 from .charts import BAND, Bars, Curve, Heatmap, Histogram, Scatter, Shares, edges
 from .drawing import LIGHT, RAMP, Log, tick
@@ -70,9 +71,15 @@ def picture(paths: Sequence[Path], title: str, note: str, size: tuple[float, flo
         figure.suptitle(_wrapped(title, TITLE_CHARACTERS * width), x=0.01, ha="left", fontsize=11)
         figure.supxlabel(_wrapped(note, NOTE_CHARACTERS * width), x=0.99, ha="right", color=MUTED, fontsize=7)
         for path in paths:
-            with storing(path):
-                path.parent.mkdir(parents=True, exist_ok=True)
-                figure.savefig(path)
+            save_figure(figure, path)
+
+
+def save_figure(figure: Any, path: Path, **settings: Any) -> None:
+    """Writes a figure in the format that the file's name ends with: as a whole, or not at all."""
+    drawn = BytesIO()
+    with storing(path):  # an unknown format
+        figure.savefig(drawn, format=path.suffix[1:] or None, **settings)
+    write_whole(path, drawn.getvalue())
 
 
 def _wrapped(words: str, characters: float) -> str:

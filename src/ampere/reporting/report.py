@@ -11,7 +11,7 @@ from ampere.core import Meter, Network
 from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.fitting import BY_LAYER
-from ampere.storage.files import storing
+from ampere.storage.files import write_whole
 from ampere.storage.profile import Profile
 
 from .accuracy import Validated, accuracy_section, expected_error, methods_section, read_validation
@@ -162,9 +162,7 @@ def _report(
 
 
 def save_page(report: Report, path: Path) -> list[Path]:
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(html(report), encoding="utf-8")
+    write_whole(path, html(report))
     return [path]
 
 
@@ -176,9 +174,7 @@ def save_charts(report: Report, folder: Path, format: str) -> list[Path]:
         if format == "png":
             save_png(chart, path)
         else:
-            with storing(path):
-                folder.mkdir(parents=True, exist_ok=True)
-                path.write_text(standalone(_framed(chart), chart.title, chart.caption), encoding="utf-8")
+            write_whole(path, standalone(_framed(chart), chart.title, chart.caption))
         written.append(path)
     return written
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from html import escape
 
+from ampere.core.escaping import printable
+
 from .drawing import Area, Datum, Dot, Drawing, Line, Mark, Point, Rect, Text, Tiles, on_page, on_paper
 
-# What XML cannot hold: control characters, and halves of characters that UTF-8 has no bytes for.
-UNWRITABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+UNWRITABLE = re.compile("[\ufffe\uffff]")  # what XML cannot hold, though a terminal does not obey it
 LONGEST = 2_000  # characters of one piece of text
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 
@@ -18,7 +19,7 @@ Paint = Callable[[str], str]
 
 def escaped(words: str) -> str:
     cut = words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
-    return escape(UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", cut))
+    return escape(UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", printable(cut)))
 
 
 def inline(drawing: Drawing, key: str, title: str, description: str, wide: str = "") -> str:

@@ -9,8 +9,7 @@ from typing import Any
 
 from ampere.core import units
 from ampere.estimation.estimate import Z90
-from ampere.reporting.plotting import INK, MUTED, need_matplotlib
-from ampere.storage.files import storing
+from ampere.reporting.plotting import INK, MUTED, need_matplotlib, save_figure
 
 from .result import Found, Trial
 
@@ -29,9 +28,7 @@ def draw(found: Found, path: Path) -> None:
     _draw_trials(above, found, scale)
     _draw_screened(below, found, scale)
     _label(figure, above, below, found, unit)
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=160)
+    save_figure(figure, path, dpi=160)
 
 
 def _draw_trials(axes: Any, found: Found, scale: float) -> None:

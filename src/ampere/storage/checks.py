@@ -1,27 +1,38 @@
-"""Checks of a network or measurement before it is stored or used. Failures are ValueError."""
+"""Checks of a network, measurement or profile before it is stored or used. Failures are ValueError."""
 
-import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
-from ampere.core import KINDS, Layer, Measurement, Meter, Network, work
+from ampere.core import KINDS, Layer, Measurement, Meter, Network, TrainingSetup, work
 from ampere.core.errors import ProfileError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.layer import TRAILING_CLASSES
 from ampere.core.measurement import Window
 from ampere.core.setup import ALLOCATORS, TIMINGS
 
-MOST_LAYERS = 100_000
-LARGEST_SIZE = 10**15
+# What a file may hold, so that loading it and estimating with it takes 2 s and 500 MB at most.
+MOST_LAYERS = 100_000  # of a network
+MOST_DIFFERENT = 2_000  # layers of a network
+MOST_KNOWN = 6_000  # different layers of a profile
+MOST_NAMES = 50_000  # layers of a profile with different names
+MOST_WINDOWS = 100_000  # of a measurement
+MOST_TEXTS = 1_000
+LONGEST_TEXT = 10_000
 MOST_DIMENSIONS = 16
 DEEPEST_RECURRENT = 1_000
-LONGEST_TEXT = 10_000
-SMALLEST = 1e-300  # every larger number has a finite logarithm and inverse
-MOST_WINDOWS = 100_000
-LONGEST_SECONDS = 1e9
-MOST_JOULES = 1e12
+
+# What numbers may be: wider than any device, and narrow enough that sums of their squares are finite.
+LARGEST_SIZE = 10**15
+MOST_WORK = 1e24
+SECONDS = (1e-12, 1e9)  # of an iteration or a window
+JOULES = (1e-15, 1e12)
+WATTS = (0.0, 1e7)  # of an idle device
+YARDSTICK_SECONDS = (1e-9, 1e6)
+YARDSTICK_JOULES = (1e-12, 1e9)
+PROFILING_SECONDS = (0.0, 1e9)
+MOST_THREADS = 100_000
 
 # A kind's arithmetic multiplies these, and a text or list times a number could fill the memory.
 SHAPES = {"size", "size_in", "kernel", "stride", "padding", "dilation", "output_padding", "lead"}
@@ -56,10 +67,21 @@ def check_network(network: Network) -> None:
 def check_extent(network: Network) -> None:
     if not network.layers:
         raise ValueError("it has no layers")
-    if len(network.layers) > MOST_LAYERS:
-        raise ValueError(f"it has more than {MOST_LAYERS:,} layers")
+    check_count(len(network.layers), MOST_LAYERS, "layers")
+    check_count(len(network.distinct), MOST_DIFFERENT, "different layers")
+    check_texts("notes of a network", network.notes)
     if not 1 <= network.batch <= LARGEST_SIZE:
-        raise ValueError(f"its batch size is {network.batch}")
+        raise ValueError(f"its batch size is {network.batch:.6g}")
+
+
+def check_count(count: int, most: int, what: str) -> None:
+    if count > most:
+        raise ValueError(f"it has more than {most:,} {what}")
+
+
+def check_texts(what: str, texts: Sequence[str]) -> None:
+    if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
+        raise ValueError(f"the {what} are more than {MOST_TEXTS:,}, or longer than {LONGEST_TEXT:,} characters")
 
 
 def check_layer(layer: Layer) -> None:
@@ -72,51 +94,116 @@ def check_layer(layer: Layer) -> None:
     if not all(map(_size, _sizes(layer))) or any(tail.op not in TRAILING_CLASSES for tail in layer.trailing):
         raise ValueError(f"a layer of kind {layer.kind} has invalid channels or trailing operations")
     try:
-        good = _within(work(layer), 0) and _within(KINDS[layer.kind].coordinates(layer, USUAL_WIDTH), 1e-12)
+        amounts, coordinates = work(layer), KINDS[layer.kind].coordinates(layer, USUAL_WIDTH)
+        good = all(0 <= n <= MOST_WORK for n in amounts) and all(1e-12 <= n <= MOST_WORK for n in coordinates)
     except _MALFORMED as error:
         raise ValueError(f"the work of a layer of kind {layer.kind} cannot be computed: {error!r:.100}") from None
     if not good:
-        raise ValueError(f"a layer of kind {layer.kind} would do negative or infinite work")
+        raise ValueError(f"a layer of kind {layer.kind} would do negative or absurd amounts of work")
 
 
 def check_measurement(measurement: Measurement) -> None:
     m = measurement
     if not m.target or not len(m.target) <= MOST_WINDOWS >= len(m.yardstick):
-        raise ValueError(f"a measurement has 1 to {MOST_WINDOWS} windows")
+        raise ValueError(f"a measurement has 1 to {MOST_WINDOWS:,} windows")
     if m.yardstick and len(m.yardstick) != len(m.target) + 1:
         raise ValueError("the windows of the yardstick must be one more than those of the target")
     for window in (*m.target, *m.yardstick):
         check_window(window)
-    if not _within((m.busy_seconds, m.wall_seconds, 1.0 if m.joules is None else m.joules), SMALLEST):
-        raise ValueError("seconds and joules of an iteration must be positive")
-    if not all(math.isfinite(value) for value in m.conditions.values()):
-        raise ValueError("a condition is not finite")
-    if not _within((m.elapsed_seconds, m.compile_seconds, m.parameters, *m.pattern), 0):
-        raise ValueError("seconds and parameters of a block must be finite and not negative")
+    check_range("seconds of an iteration", m.busy_seconds, SECONDS)
+    check_range("seconds of an iteration", m.wall_seconds, SECONDS)
+    check_range("joules of an iteration", m.joules, JOULES)
+    check_range("seconds of a block", m.elapsed_seconds, PROFILING_SECONDS)
+    check_range("seconds of compiling", m.compile_seconds, PROFILING_SECONDS)
+    check_range("parameters of a block", m.parameters, (0, LARGEST_SIZE))
+    for name, value in m.conditions.items():
+        divisor = name.startswith("yardstick_")  # joules or seconds that others are divided by
+        check_range(f"condition {name[:40]}", value, YARDSTICK_JOULES if divisor else (-LARGEST_SIZE, LARGEST_SIZE))
+    for loss in m.loss:
+        check_range("loss", loss, (-1e300, 1e300))
+    if len(m.pattern) > MOST_TEXTS or not all(abs(t) <= LARGEST_SIZE for t in m.pattern):
+        raise ValueError("the load pattern of a block must be finite")
+    check_texts("flags of a measurement", m.flags)
     if m.allocator not in ALLOCATORS:
         raise ValueError(f"allocator {m.allocator!r:.60} is none of {', '.join(ALLOCATORS)}")
     check_meter(m.meter)
 
 
 def check_window(window: Window) -> None:
-    if not (isinstance(window.iterations, int) and 1 <= window.iterations <= LARGEST_SIZE):
-        raise ValueError("a window must have 1 iteration or more")
-    if not SMALLEST <= window.wall_seconds <= LONGEST_SECONDS or not 0 <= window.busy_seconds <= LONGEST_SECONDS:
+    iterations, wall, busy, joules, faults, began = window
+    if not (isinstance(iterations, int) and 1 <= iterations <= LARGEST_SIZE):
+        raise ValueError(f"a window must have 1 to {LARGEST_SIZE:.0e} iterations")
+    if not 1e-9 <= wall <= 1e9 or not 0 <= busy <= 1e9:
         raise ValueError("seconds of a window must be positive and finite")
-    if not 0 <= (window.joules or 0.0) <= MOST_JOULES or not _within((window.page_faults, window.began or 0.0), 0):
+    if not 0 <= (joules or 0.0) <= 1e12 or not 0 <= faults <= LARGEST_SIZE or not abs(began or 0.0) <= LARGEST_SIZE:
         raise ValueError("joules of a window must be finite and not negative")
 
 
 def check_meter(meter: Meter) -> None:
     texts, truths = (meter.name, meter.scope), (meter.measured, meter.simulated, meter.replayed)
     described = all(isinstance(t, str) for t in texts) and all(isinstance(t, bool) for t in truths)
-    if not (described and _size(meter.window_seconds)):
+    if not (described and _size(meter.window_seconds) and _size(meter.update_seconds)):
         raise ValueError("the description of its meter is malformed")
+    check_texts("name and scope of a meter", texts)
 
 
-def check_positive(what: str, number: float) -> None:
-    if not _within((number,), SMALLEST):
-        raise ValueError(f"{what} must be positive and finite")
+def check_range(what: str, number: float | None, limits: tuple[float, float]) -> None:
+    """Raise unless a number is in a range. None is a number that was not read."""
+    if number is not None and not limits[0] <= number <= limits[1]:
+        raise ValueError(f"{what} must be finite and between {limits[0]:g} and {limits[1]:g}, not {number:.6g}")
+
+
+class HowMeasured(Protocol):
+    """What a profile and the header of its journal have in common."""
+
+    @property
+    def device(self) -> Mapping[str, Any]: ...
+    @property
+    def setup(self) -> TrainingSetup: ...
+    @property
+    def meter(self) -> Meter: ...
+    @property
+    def yardstick_seconds(self) -> float: ...
+    @property
+    def yardstick_joules(self) -> float | None: ...
+    @property
+    def watts_idle(self) -> float | None: ...
+    @property
+    def common_yardstick_seconds(self) -> float | None: ...
+    @property
+    def common_yardstick_joules(self) -> float | None: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def timing(self) -> str: ...
+
+
+def check_header(made: HowMeasured) -> None:
+    """Check on which device, with which setup and how measurements were made."""
+    check_device_record(made.device)
+    check_meter(made.meter)
+    check_how(made.method, made.timing)
+    if not re.fullmatch(r"[\w.+-]{1,60}", made.setup.runtime) or made.setup.threads > MOST_THREADS:
+        raise ValueError(f"its setup names the runtime {made.setup.runtime!r:.60} with {made.setup.threads} threads")
+    check_range("the yardstick's seconds", made.yardstick_seconds, YARDSTICK_SECONDS)
+    check_range("the yardstick's joules", made.yardstick_joules, YARDSTICK_JOULES)
+    check_range("the common yardstick's seconds", made.common_yardstick_seconds, YARDSTICK_SECONDS)
+    check_range("the common yardstick's joules", made.common_yardstick_joules, YARDSTICK_JOULES)
+    check_range("idle watts", made.watts_idle, WATTS)
+
+
+def check_device_record(device: Mapping[str, Any]) -> None:
+    """Check what commands read of a device; other entries are only shown."""
+    if not isinstance(device.get("id"), str) or not device["id"]:
+        raise ValueError("its device has no id")
+    if not isinstance(device.get("cpu", ""), str) or not _size(device.get("cores", 1)):
+        raise ValueError("the processor of its device is malformed")
+    allocators = device.get("allocators", [*ALLOCATORS])
+    if not isinstance(allocators, (list, tuple)) or not allocators or not {*allocators} <= {*ALLOCATORS}:
+        raise ValueError(f"the allocators of its device are none of {', '.join(ALLOCATORS)}")
+    runtimes = device.get("runtimes", {})
+    if not isinstance(runtimes, dict) or not all(isinstance(v, (str, type(None))) for v in runtimes.values()):
+        raise ValueError("the runtimes of its device are malformed")
 
 
 def check_how(method: str, timing: str) -> None:
@@ -133,10 +220,6 @@ def _sizes(layer: Layer) -> list[float]:
         layer.channels_out,
         *(n for tail in layer.trailing for n in (tail.values_in, tail.values_out)),
     ]
-
-
-def _within(numbers: Iterable[Any], least: float) -> bool:
-    return all(math.isfinite(n) and n >= least for n in numbers)
 
 
 def _plain(kind: str, key: str, value: Any) -> bool:

@@ -28,7 +28,7 @@ from ampere.core.errors import ProfileError, StorageError
 
 from .places import home
 
-MOST_VALUES = 1_500_000
+MOST_VALUES = 900_000
 LONGEST_INTEGER = 30
 DEEPEST = 32
 ABANDONED_SECONDS = 60.0
@@ -185,12 +185,19 @@ _END = b"}\n"
 
 def write_document(path: Path, kind: str, version: int, body: Any) -> None:
     """Write a file with a checksum; whatever was there before is replaced at once."""
-    path = Path(path)
-    raw = _sealed(path, kind, version, body)
+    write_whole(Path(path), _sealed(Path(path), kind, version, body))
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file as a whole or not at all: whatever was there before is replaced at once. Text becomes UTF-8."""
+    raw = content.encode("utf-8") if isinstance(content, str) else content
     with storing(path):
-        path = Path(os.path.realpath(path))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, raw)
+        there = Path(os.path.realpath(path))
+        there.parent.mkdir(parents=True, exist_ok=True)
+        if there.exists() and not there.is_file():  # a pipe or a device has no name beside it
+            there.write_bytes(raw)
+        else:
+            _replace(there, raw)
 
 
 def read_document(path: Path, kind: str, newest_version: int, oldest_version: int = 1) -> Any:
@@ -244,6 +251,8 @@ def _replace(path: Path, raw: bytes) -> None:
             file.write(raw)
             file.flush()
             os.fsync(file.fileno())
+        if path.exists():
+            fresh.chmod(stat.S_IMODE(path.stat().st_mode))
         fresh.replace(path)
     except BaseException:
         with suppress(OSError):

@@ -4,8 +4,9 @@
     8d777f38 {"observation": ...}       a record
 
 A line is the CRC-32 of a JSON text, a space, and the text; it counts if its checksum is right. A killed writer leaves
-at most one torn line, at the end, which was never acknowledged; opening removes it. A damaged line elsewhere is counted
-and left in place, and all lines around it still count. The lock belongs to the open file, so it ends with its process.
+at most one torn line, at the end, which was never acknowledged; opening removes it. A damaged line elsewhere, and one
+that only another Ampere can read, is counted and left in place, and all lines around it still count. The lock belongs
+to the open file, so it ends with its process.
 """
 
 import errno
@@ -17,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from ampere.core.errors import BusyError, ProfileError
 from ampere.storage import files as strict_json
@@ -25,12 +26,15 @@ from ampere.storage import files as strict_json
 from .files import open_to_read, storing, sync_folder
 from .locks import lock
 
-LONGEST = 32_000_000  # bytes
+LONGEST = 32_000_000  # bytes, of a line and of all
+MOST_VALUES = 1_000_000
+_MOVE_AWAY = "move it away; what its profile holds stays, and the next run begins a new one"
 
 
 class Line(NamedTuple):
     end: int  # offset of the byte after it
-    value: Any  # None if damaged
+    intact: bool  # its checksum is right
+    value: Any  # None if damaged, or if another Ampere wrote what this one cannot read
     terminated: bool
 
 
@@ -42,31 +46,36 @@ def encoded(value: Any) -> bytes:
     return b"%08x %b\n" % (zlib.crc32(text), text)
 
 
-def decoded(raw: bytes) -> Any:
-    """The value of a line; None if it is damaged."""
+def decoded(raw: bytes) -> tuple[bool, Any]:
+    """Whether the checksum of a line is right, and its value; None if it cannot be read."""
     seal, _, text = raw.removesuffix(b"\n").partition(b" ")
     if seal != b"%08x" % zlib.crc32(text):
-        return None
+        return False, None
     try:
-        return strict_json.loads(text.decode("ascii"))
+        return True, strict_json.loads(text.decode("ascii"))
     except ValueError:
-        return None
+        return True, None
 
 
-def lines(file: BinaryIO) -> Iterator[Line]:
-    """Every line of a journal, damaged or not."""
-    end = 0
-    while raw := file.readline(LONGEST):
-        end += len(raw)
-        yield Line(end, decoded(raw), raw.endswith(b"\n"))
+def lines(path: Path) -> Iterator[Line]:
+    """Every line of a journal, damaged or not; ProfileError where they are more than can be read in two seconds."""
+    end = values = 0
+    with open_to_read(path) as file:
+        if os.fstat(file.fileno()).st_size > LONGEST:
+            raise ProfileError(f"{path} is larger than {LONGEST / 1e6:.0f} MB: {_MOVE_AWAY}")
+        for raw in file:
+            end += len(raw)
+            values += sum(map(raw.count, (b",", b":", b"[", b"{")))
+            if values > MOST_VALUES:
+                raise ProfileError(f"{path} holds more than {MOST_VALUES:,} values: {_MOVE_AWAY}")
+            yield Line(end, *decoded(raw), raw.endswith(b"\n"))
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
     """All records that count. It needs no lock: a line that is still being written is left out."""
-    with open_to_read(Path(path)) as file:
-        for line in lines(file):
-            if isinstance(line.value, dict):
-                yield line.value
+    for line in lines(Path(path)):
+        if isinstance(line.value, dict):
+            yield line.value
 
 
 PATIENCE_SECONDS = 0.5
@@ -79,7 +88,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self.damaged = 0  # lines that are lost, though good ones follow
+        self.damaged = 0  # lines that are lost, though good ones follow, and those that cannot be read
         self.cut_bytes = 0  # length of the torn tail that opening removed
         self._writing = Lock()
         self._torn_at: int | None = None
@@ -101,6 +110,11 @@ class Journal:
 
     def records(self) -> Iterator[dict[str, Any]]:
         return read_records(self.path)
+
+    def clear(self) -> None:
+        """Remove all records. The file stays: whoever waits for its lock must not write to one that is gone."""
+        with storing(self.path), self._writing:
+            os.ftruncate(self._fd, 0)
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -169,13 +183,11 @@ def _write_whole(fd: int, line: bytes) -> None:
 
 def _last_good(path: Path) -> tuple[Line, int]:
     """The last line that counts, and the number of damaged lines before it."""
-    last, damaged, bad = Line(0, None, True), 0, 0
-    with open_to_read(path) as file:
-        for line in lines(file):
-            if line.value is None:
-                bad += 1
-            else:
-                last, damaged = line, bad
+    last, damaged, bad = Line(0, True, None, True), 0, 0
+    for line in lines(path):
+        bad += line.value is None
+        if line.intact:
+            last, damaged = line, bad
     return last, damaged
 
 
@@ -189,7 +201,6 @@ def _refuse_other_files(path: Path) -> None:
 
 
 def _busy(path: Path) -> BusyError:
-    with open_to_read(path) as file:
-        pids = [line.value for line in lines(file) if isinstance(line.value, int)]
+    pids = [line.value for line in lines(path) if isinstance(line.value, int)]
     holder = f"process {pids[-1]}" if pids else "another process"
     return BusyError(f"{path} is in use by {holder}: wait until it ends, or stop it; its measurements are kept")

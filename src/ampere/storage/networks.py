@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ampere.core import Network
 
-from .checks import MOST_LAYERS, check_network, checked
+from .checks import MOST_LAYERS, check_count, check_network, checked
 from .files import read_document, write_document
 
 KIND = "network"
@@ -22,8 +22,7 @@ def load_network(path: Path) -> Network:
     """The network in a file, after checking it."""
     record = read_document(path, KIND, FORMAT)
     with checked(str(path)):
-        if len(record["layers"]) > MOST_LAYERS:
-            raise ValueError(f"it has more than {MOST_LAYERS:,} layers")
+        check_count(len(record["layers"]), MOST_LAYERS, "layers")
         network = Network.from_json(record)
         check_network(network)
     return network

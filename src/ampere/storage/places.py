@@ -29,15 +29,27 @@ def home() -> Path:
 def default_path(
     fingerprint: Mapping[str, Any], setup: TrainingSetup, method: str = "additive", timing: str = "yardstick"
 ) -> Path:
-    """The profile's file: one for each device and setup, and for each method or timing that is not the default."""
-    parts = [str(fingerprint["id"]), setup.name]
-    parts += [how for how in (method, timing) if how not in ("additive", "yardstick")]
-    return home() / "profiles" / f"{'-'.join(map(_file_name, parts))}.json"
+    """The profile's file: one for each device and setup, and for each method or timing that is not the default.
+
+    A file from before machines of one model were distinguished stays in use while this machine has none of its own.
+    """
+    how = [setup.name, *(word for word in (method, timing) if word not in ("additive", "yardstick"))]
+    paths = [home() / "profiles" / f"{'-'.join(map(_file_name, (name, *how)))}.json" for name in _ids(fingerprint)]
+    return next((path for path in paths if path.exists() or journal_path(path).exists()), paths[0])
 
 
 def journal_path(profile_path: Path) -> Path:
     """The journal that a profile is made from, next to it."""
     return profile_path.with_name(profile_path.name + ".journal")
+
+
+def id_of_model(device: Mapping[str, Any]) -> str:
+    """The id without the machine: that of files from before machines were distinguished."""
+    return str(device["id"]).replace(f"_{device.get('machine_id')}", "")
+
+
+def _ids(fingerprint: Mapping[str, Any]) -> list[str]:
+    return list(dict.fromkeys([str(fingerprint["id"]), id_of_model(fingerprint)]))
 
 
 def _file_name(text: str) -> str:
@@ -49,8 +61,8 @@ SETUP_IN_NAME = re.compile(r"(?P<runtime>.+)-(?P<optimizer>\w+)-(?P<dtype>\w+)-(
 
 def stored_setups(fingerprint: Mapping[str, Any]) -> list[TrainingSetup]:
     """The setups of which a device has a profile in its usual place, as their file names say."""
-    prefix = f"{_file_name(str(fingerprint['id']))}-"
-    names = [path.stem[len(prefix) :] for path in sorted((home() / "profiles").glob(f"{prefix}*.json"))]
+    prefixes = [f"{_file_name(name)}-" for name in _ids(fingerprint)]
+    names = [path.stem[len(p) :] for p in prefixes for path in sorted((home() / "profiles").glob(f"{p}*.json"))]
     found = [match.groupdict() for name in names if (match := SETUP_IN_NAME.fullmatch(name))]
     return [
         TrainingSetup.from_json(record)

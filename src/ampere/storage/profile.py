@@ -17,30 +17,49 @@ from typing import Any, Protocol
 from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError
 
-from .checks import check_extent, check_how, check_layer, check_measurement, check_meter, check_positive, checked
+from .checks import (
+    MOST_KNOWN,
+    MOST_NAMES,
+    PROFILING_SECONDS,
+    check_count,
+    check_extent,
+    check_header,
+    check_layer,
+    check_measurement,
+    check_range,
+    check_texts,
+    checked,
+)
 from .files import read_document, write_document
+from .places import id_of_model
 
 
 class LayerTable:
     """The layers of a file, each stored once: filled while writing, complete after reading."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: "LayerTable | None" = None) -> None:
         self._functions: dict[Any, int] = {}
         self._configs: list[list[Any]] = []
         self._numbers: dict[Layer, int] = {}
         self._rows: list[list[Any]] = []
-        self._named: dict[tuple[int, str], Layer] = {}
+        self._read: list[Layer] = []
+        self._known: dict[Layer, Layer] = before._known if before else {}
+        self._named: dict[tuple[Layer, str], Layer] = before._named if before else {}
 
     def to_json(self) -> dict[str, Any]:
         return {"functions": self._configs, "rows": self._rows}
 
     @classmethod
-    def from_json(cls, record: dict[str, Any]) -> "LayerTable":
-        table = cls()
-        for number, row in enumerate(record["rows"]):
+    def from_json(cls, record: dict[str, Any], before: "LayerTable | None" = None) -> "LayerTable":
+        """A table of a file; `before` is the last one of the same file, with which it shares layers."""
+        table = cls(before)
+        for row in record["rows"]:
             layer = _layer(row, record["functions"])
-            check_layer(layer)
-            table._named[number, ""] = layer
+            if layer not in table._known:
+                check_layer(layer)
+                table._known[layer] = layer
+                check_count(len(table._known), MOST_KNOWN, "different layers")
+            table._read.append(table._known[layer])
         return table
 
     def network_to_json(self, network: Network) -> dict[str, Any]:
@@ -83,9 +102,13 @@ class LayerTable:
         ]
 
     def _layer(self, number: int, name: str) -> Layer:
-        if (number, name) not in self._named:
-            self._named[number, name] = replace(self._named[number, ""], name=name)
-        return self._named[number, name]
+        if not 0 <= number < len(self._read):
+            raise ValueError(f"a network has a layer {number!r:.20}, which the file lacks")
+        layer = self._read[number]
+        if (layer, name) not in self._named:
+            check_count(len(self._named), MOST_NAMES, "layers of different names")
+            self._named[layer, name] = replace(layer, name=name)
+        return self._named[layer, name]
 
 
 def _layer(row: list[Any], functions: list[list[Any]]) -> Layer:
@@ -164,7 +187,7 @@ KIND = "profile"
 FORMAT = 2
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
 
-__all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version"]
+__all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version", "same_device"]
 
 
 @dataclass(frozen=True)
@@ -190,14 +213,9 @@ class Profile:
 
     def __post_init__(self) -> None:
         with checked("a profile"):
-            check_device_record(self.device)
-            check_meter(self.meter)
-            check_positive("the yardstick's seconds", self.yardstick_seconds)
-            check_positive("1 + profiling seconds", 1 + self.profiling_seconds)
-            check_how(self.method, self.timing)
-            for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
-                check_positive("the joules of the yardstick, and the common yardstick,", 1.0 if read is None else read)
-            check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
+            check_header(self)
+            check_range("profiling seconds", self.profiling_seconds, PROFILING_SECONDS)
+            check_texts("spaces of a profile", self.spaces)
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
@@ -258,16 +276,11 @@ def optional_numbers(record: Mapping[str, Any]) -> dict[str, Any]:
     return {name: None if value is None else float(value) for name, value in read.items()}
 
 
-def check_device_record(device: Mapping[str, Any]) -> None:
-    if not isinstance(device.get("id"), str) or not device["id"]:
-        raise ValueError("its device has no id")
-
-
 def other_version(profile: Profile, fingerprint: Mapping[str, Any]) -> str:
     """A warning where the device now has another version of the runtime; "" where it has not."""
     runtime, there, here = profile.setup.runtime, profile.device, fingerprint
     then, now = (device.get("runtimes", {}).get(runtime) for device in (there, here))
-    if there["id"] != here["id"] or not then or not now or then == now:
+    if not same_device(there, here) or not then or not now or then == now:
         return ""
     return f"the profile was made with {runtime} {then}, and {now} is installed now: profile again if estimates are off"
 
@@ -280,11 +293,24 @@ class HasDevice(Protocol):
 def check_device(profile: HasDevice, fingerprint: Mapping[str, Any], insist: bool = False) -> None:
     """Raise for a profile of another device, unless the user insists."""
     there, here = profile.device, fingerprint
-    if insist or there["id"] == here["id"]:
+    if insist or same_device(there, here):
         return
-    keys = sorted(key for key in {*there, *here} if there.get(key) != here.get(key))
-    shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in keys[:4])
+    keys = [key for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
+    telling = [key for key in keys if key in ("cpu", "cores", "machine", "system", "worker")]
+    if not telling and there.get("power_source") != here.get("power_source"):
+        sources = (str(device.get("power_source") or "an unknown power source") for device in (there, here))
+        what = "of this device on {}, and it runs on {} now".format(*sources)
+    elif not telling and there.get("machine_id") != here.get("machine_id"):
+        what = "of another device of the same model"
+    else:
+        shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in (telling or keys)[:4])
+        what = f"of another device ({shown})"
     raise ProfileError(
-        f"the profile is of another device ({shown}): create one here with `ampere profile`, or use this one with "
-        "--allow-other-device"
+        f"the profile is {what}: create one here with `ampere profile`, or use this one with --allow-other-device"
     )
+
+
+def same_device(there: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
+    """Whether two fingerprints are of one device. Where one does not name its machine, the hardware decides."""
+    named = there.get("machine_id") and here.get("machine_id")
+    return bool(there["id"] == here["id"] or (not named and id_of_model(there) == id_of_model(here)))

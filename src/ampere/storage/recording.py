@@ -12,10 +12,10 @@ from typing import Any
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import ProfileError
 
-from .checks import check_how, check_meter, check_positive, checked
+from .checks import check_header, checked
 from .files import older
 from .journal import Journal, read_records
-from .profile import OPTIONAL, Observation, Profile, check_device_record, optional_numbers
+from .profile import OPTIONAL, LayerTable, Observation, Profile, optional_numbers
 
 FORMAT = 2
 
@@ -37,13 +37,7 @@ class Header:
 
     def __post_init__(self) -> None:
         with checked("a journal's header"):
-            check_device_record(self.device)
-            check_meter(self.meter)
-            check_positive("the yardstick's seconds", self.yardstick_seconds)
-            check_how(self.method, self.timing)
-            for read in (self.yardstick_joules, self.common_yardstick_seconds, self.common_yardstick_joules):
-                check_positive("the joules of the yardstick, and the common yardstick,", 1.0 if read is None else read)
-            check_positive("1 + idle watts", 1.0 + (self.watts_idle or 0.0))
+            check_header(self)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -80,39 +74,27 @@ def record_observation(journal: Journal, observation: Observation, profiling_sec
 
 def header_from(journal: Journal | Path) -> Header | None:
     """The last header, since a run that changes its yardstick writes a new one; None without a header."""
-    found = None
-    for record in _records(journal):
-        _refuse_other_formats(_name(journal), record)
-        found = record.get("header", found)
-    if found is None:
-        return None
-    with checked(_name(journal)):
-        return Header.from_json(found)
+    return _header(_name(journal), _records(journal))
 
 
 def observations_from(journal: Journal | Path) -> Iterator[Observation]:
     """Every observation in a journal, in order."""
-    for record in _records(journal):
-        _refuse_other_formats(_name(journal), record)
-        if "observation" in record:
-            with checked(_name(journal)):
-                observation = Observation.from_json(record["observation"])
-            yield observation
+    return _observations(_name(journal), _records(journal))
 
 
 def profiling_seconds_from(journal: Journal | Path) -> float:
     """Seconds that were spent on profiling so far."""
-    with checked(_name(journal)):
-        return float(max((record.get("profiling_seconds", 0.0) for record in _records(journal)), default=0.0))
+    return _profiling_seconds(_name(journal), _records(journal))
 
 
 def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mapping[str, Any] | None = None) -> Profile:
     """The profile that a journal holds."""
-    header = header_from(journal)
+    name, records = _name(journal), list(_records(journal))
+    header = _header(name, records)
     if header is None:
-        raise ProfileError(f"{_name(journal)} does not say on which device it was made: move it away and profile again")
-    observations, runs = apart(observations_from(journal))
-    seconds = profiling_seconds_from(journal)
+        raise ProfileError(f"{name} does not say on which device it was made: move it away and profile again")
+    observations, runs = apart(_observations(name, records))
+    seconds = _profiling_seconds(name, records)
     return Profile(
         **vars(header),
         observations=observations,
@@ -121,6 +103,34 @@ def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mappi
         fit=fit or {},
         runs=runs,
     )
+
+
+def _header(name: str, records: Iterable[dict[str, Any]]) -> Header | None:
+    found = None
+    for record in records:
+        _refuse_other_formats(name, record)
+        found = record.get("header", found)
+    if found is None:
+        return None
+    with checked(name):
+        return Header.from_json(found)
+
+
+def _observations(name: str, records: Iterable[dict[str, Any]]) -> Iterator[Observation]:
+    table = None
+    for record in records:
+        _refuse_other_formats(name, record)
+        if "observation" in record:
+            with checked(name):
+                row = record["observation"]
+                table = LayerTable.from_json(row["layers"], table)
+                observation = Observation.from_row(row, table)
+            yield observation
+
+
+def _profiling_seconds(name: str, records: Iterable[dict[str, Any]]) -> float:
+    with checked(name):
+        return float(max((record.get("profiling_seconds", 0.0) for record in records), default=0.0))
 
 
 def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], tuple[Observation, ...]]:

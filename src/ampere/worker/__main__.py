@@ -7,16 +7,17 @@ import sys
 if __name__ == "__main__" and sys.path[0] != __file__.rsplit(os.sep, 3)[0]:
     sys.path.remove(sys.path[0])
 
-from .guards import volunteer_for_the_oom_killer
-from .listening import listen
+from .listening import listen, options_in
+from .memory import volunteer_for_the_oom_killer
 from .serving import open_channel, serve
 
 
 def main() -> None:
-    if sys.argv[1:]:
-        listen(sys.argv[1:])
+    options = options_in(sys.argv[1:])
+    if options.place:
+        listen(options.place, options.allowed or [])
     volunteer_for_the_oom_killer()
-    serve(open_channel())
+    serve(open_channel(), options.allowed)
     os._exit(0)  # at once: a training runtime may take seconds to shut down
 
 

@@ -3,50 +3,65 @@
 import contextlib
 import math
 import time
+from itertools import zip_longest
 from statistics import median
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
-from ampere.core.measurement import Window, ratios, robust_spread, seconds_per_iteration
+from ampere.core.measurement import (
+    TINY_SECONDS,
+    WALL,
+    YARDSTICK_ALONE,
+    Window,
+    ratios,
+    robust_spread,
+    seconds_per_iteration,
+)
 from ampere.core.windows import Plan, Reading, plan_for_counter, plan_steps, plan_windows, reading_by
 from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
 from ampere.runtimes import Runtime, Training, description_of, find_runtime
 
-from .guards import CAN_FORK, Report, compiling_at_most, compiling_flags, in_child, limit_memory, no_report
+from .guards import CAN_FORK, Report, compiling_at_most, compiling_flags, in_child, no_report
 from .measuring import Target, measure, measure_plain, measure_steady, settle, unread, window
+from .memory import limit_memory
 from .requests import STEP, BlockRequest, seconds_of, threads_of
 
 LOADED_WALL_PER_CPU = 1.25
 NOISY_SPREAD = 0.25
-THROTTLED, YARDSTICKS_TO_COMPARE = 1.15, 4
+THROTTLED, STEPS_TO_COMPARE = 1.15, 4
 YARDSTICK_WARMUP = 3
 YARDSTICKS_AT_LEAST = 20
 METER_ATTEMPTS = 3
 
 
 def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
-    """Answer to a block request. A meter that fails is tried again: a counter is not reset every time.
+    """Answer to a block request; `report` sends an error that must reach the host before the process ends."""
+    request = BlockRequest.from_json(record)
+    return _guarded(lambda: _isolated(request, report))
 
-    `report` sends an error that must reach the host before the process ends.
+
+def _guarded(measured: Callable[[], Dict[str, Any]], one_source: bool = False) -> Dict[str, Any]:
+    """Answer of a measurement, made again where the meter failed or the machine slept: neither happens every time.
+
+    A change of the power source is flagged; with `one_source` it too makes the reading void.
     """
     for left in reversed(range(METER_ATTEMPTS)):
+        slept, source = slept_seconds(), power_source()
         try:
-            return _block(record, report)
+            answer = measured()
+            if slept_seconds() - slept > SLEPT_SECONDS:
+                raise meter_failed("the machine went to sleep during a measurement: keep it awake and measure again")
+            switched = power_source() != source
+            if switched and one_source:
+                raise meter_failed("the power source changed during a measurement: leave the plug as it is, and repeat")
         except WorkerError as problem:
             if problem.type != METER_FAILED or not left:
                 raise
+        else:
+            answer["flags"] += ["source_switched"] if switched else []
+            return answer
     raise AssertionError
-
-
-def _block(record: Dict[str, Any], report: Report) -> Dict[str, Any]:
-    request, slept, source = BlockRequest.from_json(record), slept_seconds(), power_source()
-    answer = _isolated(request, report)
-    if slept_seconds() - slept > SLEPT_SECONDS:
-        raise meter_failed("the machine went to sleep during a measurement: keep it awake and measure again")
-    if power_source() != source:
-        answer["flags"].append("source_switched")
-    return answer
 
 
 def _isolated(request: BlockRequest, report: Report) -> Dict[str, Any]:
@@ -70,14 +85,18 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report
     meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()
     counter_seconds = _counter_seconds(meter, request)
     yardstick_seconds = 0.0
+    alone: Dict[str, float] = {}
     if request.pairing != "plain":
-        window(yardstick.step, YARDSTICK_WARMUP, meter)
-        yardstick_seconds = window(yardstick.step, 1, meter).wall_seconds if counter_seconds else 0.0
+        window(yardstick.step, 1, meter)
+        warm = window(yardstick.step, YARDSTICK_WARMUP - 1, meter)
+        yardstick_seconds = warm.per_iteration(WALL)
+        if not (target.settling or compiles):  # else two steps are too few for it to be as fast as in a loop
+            alone[YARDSTICK_ALONE] = warm.per_iteration()
     window(target.step, 1, meter)
     first_loss = target.last_loss()
-    warm = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
-    step_seconds, counted = min(warm, default=0.0), counter_seconds > 0
-    if counted and not warm:
+    warmed = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
+    step_seconds, counted = min(warmed, default=0.0), counter_seconds > 0
+    if counted and not warmed:
         step_seconds = window(target.step, 1, meter).wall_seconds
     plan = _plan(request, step_seconds, yardstick_seconds, counter_seconds, target.settling)
     if request.power:
@@ -99,7 +118,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report
         "yardstick": _rows(yardsticks),
         "parameters": target.parameters,
         "loss": [_finite(loss) for loss in losses],
-        "conditions": conditions(),
+        "conditions": {**conditions(), **alone},
         "flags": list(flags),
         **compiling,
         "elapsed_seconds": time.monotonic() - began,
@@ -114,25 +133,40 @@ def _rows(windows: List[Window]) -> List[List[Any]]:
 def _flags(
     request: BlockRequest, targets: List[Window], yardsticks: List[Window], losses: Tuple[float, float]
 ) -> List[str]:
-    everything = targets + yardsticks
-    wall, busy = sum(w.wall_seconds for w in everything), sum(w.busy_seconds for w in everything)
     spread = robust_spread(ratios(targets, yardsticks))
     raised = {
         "nonfinite_loss": any(_finite(loss) is None for loss in losses),
-        "loaded": request.setup.threads == 1 and wall > LOADED_WALL_PER_CPU * busy,
+        "loaded": _loaded(targets + yardsticks, request.setup.threads),
         "noisy": spread is not None and spread > NOISY_SPREAD,
-        "throttled": slowed_down(yardsticks),
+        "throttled": slowed_down(targets, yardsticks),
         "short": sum(w.iterations for w in targets) < request.iterations,
     }
     return [flag for flag, applies in raised.items() if applies]
 
 
-def slowed_down(yardsticks: List[Window]) -> bool:
-    """Whether the yardstick costs clearly more CPU time in the second half than in the first: the clock fell."""
-    if len(yardsticks) < YARDSTICKS_TO_COMPARE:
+def _loaded(windows: List[Window], threads: int) -> bool:
+    """Whether the process waited for a core; several threads wait for each other, too."""
+    wall, busy = sum(w.wall_seconds for w in windows), sum(w.busy_seconds for w in windows)
+    return threads == 1 and wall > LOADED_WALL_PER_CPU * busy
+
+
+def slowed_down(targets: List[Window], yardsticks: List[Window]) -> bool:
+    """Whether steps cost clearly more CPU time in the second half of a block than in the first: the clock fell.
+
+    Windows of both are compared in the order of time, each relative to its own kind: a plain loop has few of either.
+    """
+    costs = [each for pair in zip_longest(_relative(yardsticks), _relative(targets)) for each in pair if each]
+    half = len(costs) // 2
+    first, last = costs[:half], costs[len(costs) - half :]
+    if sum(steps for steps, _ in first) < STEPS_TO_COMPARE:
         return False
-    half = len(yardsticks) // 2
-    return seconds_per_iteration(yardsticks[-half:]) > THROTTLED * seconds_per_iteration(yardsticks[:half])
+    return median(cost for _, cost in last) > THROTTLED * median(cost for _, cost in first)
+
+
+def _relative(windows: List[Window]) -> List[Tuple[int, float]]:
+    """Steps of each window, and their cost over that of the usual window."""
+    usual = max(seconds_per_iteration(windows), TINY_SECONDS) if windows else 1.0
+    return [(window.iterations, window.per_iteration() / usual) for window in windows]
 
 
 def _finite(loss: float) -> Optional[float]:
@@ -190,7 +224,11 @@ def _timed(training: Training, stage: str) -> Target:
 
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
-    """Nominal cost of the yardstick: its step in a plain loop."""
+    """Nominal cost of the yardstick: its step in a plain loop. It scales every joule, so it is guarded, too."""
+    return _guarded(lambda: _yardstick_alone(record), one_source=True)
+
+
+def _yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
     runtime = find_runtime(str(record.get("runtime", "torch")))
     runtime.prepare(threads)
@@ -214,6 +252,7 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         )
     joules = total / max(sum(busy), 1e-9) * median(busy)  # at the cost of the median step, as its seconds are
     read_by_host = math.isnan(joules)
+    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down([], windows)}
     return {
         "busy_seconds": median(busy),
         "wall_seconds": median(wall),
@@ -222,4 +261,5 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         "watts_idle": None if math.isnan(rest) else rest,
         "windows": [w._replace(joules=None).to_json() for w in windows] if read_by_host else None,
         "rest": rested if read_by_host else None,
+        "flags": [flag for flag, applies in raised.items() if applies],
     }

@@ -1,34 +1,40 @@
-"""What keeps one block from harming the next: a forked child, a memory limit, a time limit on compiling.
+"""What keeps one block from harming the next: a forked child, a time limit on compiling.
 
-A block may run in a forked child, so that every block starts from the same state of the allocator. A variant that is
-too large should fail alone, without taking the machine or the host's process with it. A compiler that takes too long is
-ended with its process, after a last answer from a thread of its own, because nothing less stops native code.
+A block may run in a forked child, so that every block starts from the same state of the allocator. A compiler
+that takes too long is ended with its process, after a last answer from a thread of its own, because nothing less stops
+native code.
 """
 
 import contextlib
 import json
 import os
+import signal
+import sys
 import threading
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 from ampere.core.errors import WorkerError, as_worker_error
 from ampere.core.processes import signal_name
 from ampere.core.protocol import COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
 
+from .memory import MemoryWatch
+
 CAN_FORK = hasattr(os, "fork")
+PEAK_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes
 
 Task = Callable[[], Dict[str, Any]]
 
 
 def in_child(task: Task) -> Dict[str, Any]:
     """Result of a task that runs in a forked child; WorkerError where the child fails or dies."""
+    memory = MemoryWatch()
     read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(read_end)
         _work_and_exit(task, write_end)
     os.close(write_end)
-    return _collect(child, read_end)
+    return _collect(child, read_end, memory)
 
 
 def _work_and_exit(task: Task, write_end: int) -> None:
@@ -44,14 +50,16 @@ def _work_and_exit(task: Task, write_end: int) -> None:
         os._exit(0)
 
 
-def _collect(child: int, read_end: int) -> Dict[str, Any]:
+def _collect(child: int, read_end: int, memory: MemoryWatch) -> Dict[str, Any]:
     # A line, not the end of the file: a model's own subprocesses may hold the pipe open.
     with os.fdopen(read_end, "rb") as pipe:
         line = pipe.readline()
-    status = os.waitpid(child, 0)[1]
+    _, status, usage = os.wait4(child, 0)
     if not line.endswith(b"\n"):
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) == COMPILE_TIMEOUT_EXIT_CODE:
             raise WorkerError(COMPILE_TIMEOUT, "compiling took too long")
+        if _killed(status) and memory.ran_out(usage.ru_maxrss * PEAK_UNIT):
+            raise WorkerError("out_of_memory", "the system ended the process that trained the variant")
         raise WorkerError("variant_died", "the process that trained the variant " + _cause(status))
     answer = json.loads(line.decode())
     if "error" in answer:
@@ -60,40 +68,14 @@ def _collect(child: int, read_end: int) -> Dict[str, Any]:
     return result
 
 
+def _killed(status: int) -> bool:
+    return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+
+
 def _cause(status: int) -> str:
     if os.WIFSIGNALED(status):
         return "was ended by " + signal_name(os.WTERMSIG(status))
     return f"ended with exit code {os.WEXITSTATUS(status)}"
-
-
-KEEP_FREE = 0.1  # share of the memory now available that a variant may not take
-
-
-def volunteer_for_the_oom_killer() -> None:
-    """Ask Linux to end this process first when the machine runs out of memory."""
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write("1000")
-
-
-def limit_memory() -> None:
-    """Limit this process to the memory now available: a larger allocation then fails at once, not by a later kill."""
-    used, available = _kibibytes("/proc/self/status", "VmData"), _kibibytes("/proc/meminfo", "MemAvailable")
-    if used is None or available is None:
-        return
-    import resource
-
-    limit = int(used + available * (1 - KEEP_FREE)) * 1024
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-
-
-def _kibibytes(path: str, field: str) -> Optional[int]:
-    try:
-        with open(path) as lines:
-            return next((int(line.split()[1]) for line in lines if line.startswith(field + ":")), None)
-    except (OSError, ValueError):
-        return None
 
 
 SLOW_SECONDS = 30.0  # beyond it a measurement is flagged: it took longer to compile than most do to measure

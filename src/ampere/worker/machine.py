@@ -1,12 +1,18 @@
 """What this machine is, as a worker says it in the handshake."""
 
+import contextlib
+import hashlib
 import os
 import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, Dict, Optional
 
 from ampere.core.errors import bad_request
 from ampere.core.protocol import PROTOCOL
-from ampere.meters import choose_meter, use_meter, watts_of
+from ampere.meters import choose_meter, unusable_counters, use_meter, watts_of
 from ampere.meters.system_state import governor, power_source
 from ampere.runtimes import installed
 
@@ -24,12 +30,14 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "system": platform.system(),
         "release": platform.release(),
         "machine": platform.machine(),
+        "machine_id": machine_id(),
         "cpu": cpu_model(),
         "cores": os.cpu_count() or 1,
         "vector_width": vector_width(),
         "torch": runtimes.get("torch"),
         "runtimes": runtimes,
         "meter": choose_meter(watts_of(request)).describe(),
+        "unusable_counters": unusable_counters(),
     }
 
 
@@ -39,6 +47,41 @@ def _meter_name(request: Dict[str, Any]) -> Optional[str]:
     if name is not None and not isinstance(name, str):
         raise bad_request(f"meter is {name!r}, but must be a name")
     return name
+
+
+SERIAL_NUMBER = "proc/device-tree/serial-number"  # of a board, also where its system was copied from another's
+MACHINE_IDS = ("etc/machine-id", "var/lib/dbus/machine-id")
+IN_CONTAINER = (".dockerenv", "run/.containerenv", "run/systemd/container")  # whose machine-id is the image's
+
+
+def machine_id(root: str = "/") -> Optional[str]:
+    """Digits that differ between two machines of one model; None where nothing names the machine.
+
+    They are a short digest: neither a serial number nor a name can be found from them.
+    """
+    said = os.environ.get("AMPERE_MACHINE_ID") or _machine_name(Path(root))
+    return hashlib.sha256(f"ampere {said}".encode()).hexdigest()[:8] if said else None
+
+
+def _machine_name(root: Path) -> Optional[str]:
+    with contextlib.suppress(OSError, UnicodeDecodeError, subprocess.SubprocessError):
+        if sys.platform == "win32":
+            import winreg
+
+            with winreg.OpenKey(winreg.HKEY_LOCAL_MACHINE, r"SOFTWARE\Microsoft\Cryptography") as key:
+                return str(winreg.QueryValueEx(key, "MachineGuid")[0])
+        if sys.platform == "darwin":
+            command = ["ioreg", "-rd1", "-c", "IOPlatformExpertDevice"]
+            shown = subprocess.run(command, stdout=subprocess.PIPE, timeout=10, check=True).stdout.decode()
+            found = re.search(r'"IOPlatformUUID" = "([^"]+)"', shown)
+            return found.group(1) if found else None
+    contained = any((root / sign).exists() for sign in IN_CONTAINER)
+    for file in (SERIAL_NUMBER, *(() if contained else MACHINE_IDS)):
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            text = (root / file).read_text().strip(" \0\n")
+            if len(text) >= 8 and len(set(text)) > 2 and text != "uninitialized":  # not 0000000000000000
+                return text
+    return None
 
 
 def cpu_model() -> str:

@@ -1,16 +1,61 @@
 """Requests, checked strictly: one that does not make sense is refused before anything is built."""
 
-from typing import Any, Dict, NamedTuple, Sequence
+import json
+from typing import Any, Callable, Collection, Dict, NamedTuple, Optional, Sequence
 
 from ampere.core import TrainingSetup
-from ampere.core.errors import bad_request
-from ampere.core.protocol import COMPILE_LIMIT_SECONDS
+from ampere.core.errors import WorkerError, bad_request
+from ampere.core.protocol import COMPILE_LIMIT_SECONDS, MOST_LINE_BYTES, QUICKEST_BEAT, SLOWEST_BEAT
 from ampere.meters import watts_of
 
 PAIRINGS = ("step", "window", "plain")
 ISOLATIONS = ("inline", "fork")
 STEP = "step"
 STAGES = (STEP, "forward", "backward", "update")
+LONGEST_ID = 200  # characters
+
+Request = Dict[str, Any]
+
+
+def read_request(line: bytes) -> Request:
+    """The request in a line, once its action is known and its fields make sense; WorkerError otherwise."""
+    request = parse(line)
+    id_in(request)
+    return checked(request)
+
+
+def checked(request: Request) -> Request:
+    """The request, if its action is known and its fields make sense."""
+    check_fields = CHECKED.get(str(request.get("do")))
+    if check_fields is None:
+        raise bad_request("{!r} is none of {}".format(request.get("do"), ", ".join(CHECKED)))
+    check_fields(request)
+    return request
+
+
+def parse(line: bytes) -> Request:
+    """The JSON object in a line."""
+    if len(line) > MOST_LINE_BYTES:
+        raise bad_request(f"a line may have at most {MOST_LINE_BYTES} bytes")
+    try:
+        request = json.loads(line.decode(), parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise bad_request("the request is not a line of JSON") from None
+    if not isinstance(request, dict):
+        raise bad_request("the request is not a JSON object")
+    return request
+
+
+def id_in(request: Request) -> Any:
+    """The id that the answer gets: a number, a short text or null."""
+    name = request.get("id")
+    if name is None or type(name) in (int, float) or (isinstance(name, str) and len(name) <= LONGEST_ID):
+        return name
+    raise bad_request(f"an id must be a number, a text of at most {LONGEST_ID} characters or null")
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 class BlockRequest(NamedTuple):
@@ -42,14 +87,14 @@ class BlockRequest(NamedTuple):
             watts_per_core=watts_of(record),
             compile_limit=seconds_of(record, "compile_limit", COMPILE_LIMIT_SECONDS),
             stage=_stage(record),
-            counting=bool(record.get("count", True)),
-            power=bool(record.get("power", False)),
+            counting=_choice(record, "count", True),
+            power=_choice(record, "power", False),
         )
 
 
 def seconds_of(record: Dict[str, Any], field: str, default: float) -> float:
     value = record.get(field, default)
-    if not isinstance(value, (int, float)) or not 0 < value < 1e6:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e6:
         raise bad_request(f"{field} is {value!r}, but must be a positive number of seconds")
     return float(value)
 
@@ -84,7 +129,7 @@ def _setup(record: Dict[str, Any]) -> TrainingSetup:
 
 def _count(record: Dict[str, Any], field: str, default: int) -> int:
     value = record.get(field, default)
-    if not isinstance(value, int) or not 0 < value <= 1000000:
+    if type(value) is not int or not 0 < value <= 1000000:
         raise bad_request(f"{field} is {value!r}, but must be a whole number from 1")
     return value
 
@@ -94,3 +139,55 @@ def _one_of(record: Dict[str, Any], field: str, choices: Sequence[str]) -> str:
     if value not in choices:
         raise bad_request("{} is {!r}, but must be one of {}".format(field, value, ", ".join(choices)))
     return str(value)
+
+
+def _choice(record: Dict[str, Any], field: str, default: bool) -> bool:
+    value = record.get(field, default)
+    if not isinstance(value, bool):
+        raise bad_request(f"{field} is {value!r}, but must be true or false")
+    return value
+
+
+def beat_seconds_of(record: Dict[str, Any]) -> Optional[float]:
+    """How often a busy worker sends a heartbeat; None for never."""
+    seconds = record.get("beat_seconds")
+    if seconds is None:
+        return None
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not number or not QUICKEST_BEAT <= seconds <= SLOWEST_BEAT:
+        raise bad_request(f"beat_seconds is {seconds!r}, but must be from {QUICKEST_BEAT:g} to {SLOWEST_BEAT:g}")
+    return float(seconds)
+
+
+def check_allowed(request: BlockRequest, allowed: Optional[Collection[str]]) -> None:
+    """Raise where a block names code that this worker does not run for its host; None allows any."""
+    place = str(request.workload.get("factory", "")).rpartition(":")[0]
+    if allowed is not None and "factory" in request.workload and place not in allowed:
+        raise WorkerError(
+            "variant_failed",
+            f"this worker does not run {place or 'factories'} for its host: describe layers, "
+            f"or start it with --allow {place or 'MODULE'}",
+        )
+
+
+def _check_hello(record: Request) -> None:
+    beat_seconds_of(record)
+    watts_of(record)
+
+
+def _check_yardstick(record: Request) -> None:
+    seconds_of(record, "seconds", 1.0)
+    threads_of(record)
+    watts_of(record)
+    for field, default in (("count", True), ("power", False)):
+        _choice(record, field, default)
+
+
+CHECKED: Dict[str, Callable[[Request], Any]] = {
+    "hello": _check_hello,
+    "ping": lambda record: None,
+    "block": BlockRequest.from_json,
+    "yardstick": _check_yardstick,
+    "counters": lambda record: _choice(record, "check", False),
+    "load": lambda record: None,  # its pattern is checked where it runs
+}

@@ -12,15 +12,17 @@ import os
 import queue
 import threading
 import time
-from typing import Any, BinaryIO, Callable, Dict, Optional
+from typing import Any, BinaryIO, Callable, Collection, Dict, Optional
 
 from ampere.core.errors import WorkerError, as_worker_error, bad_request
+from ampere.core.escaping import printable
 from ampere.core.processes import end_own_group
-from ampere.core.protocol import PROTOCOL, PROTOCOLS
+from ampere.core.protocol import PROTOCOL, PROTOCOLS, lines_of, older_side
 from ampere.meters import counters, load
 
 from .block import block, yardstick_alone
 from .machine import hello
+from .requests import BlockRequest, Request, beat_seconds_of, check_allowed, checked, id_in, parse
 
 
 class Heartbeat:
@@ -85,7 +87,7 @@ class Channel:
             self._answers.flush()
 
     def _listen(self) -> None:
-        for line in self._requests:
+        for line in lines_of(self._requests):
             self._lines.put(line)
         self._lines.put(None)
         time.sleep(ORPHAN_GRACE_SECONDS)
@@ -102,50 +104,44 @@ def open_channel() -> Channel:
     return Channel(os.fdopen(requests, "rb"), os.fdopen(answers, "wb"))
 
 
-QUICKEST_BEAT, SLOWEST_BEAT = 0.05, 3600.0  # seconds
+Allowed = Optional[Collection[str]]  # modules whose functions a host may name; None for any
 
 
-def handshake(request: Dict[str, Any], beat_every: Callable[[Optional[float]], None]) -> Dict[str, Any]:
+def handshake(request: Request, beat_every: Callable[[Optional[float]], None], allowed: Allowed) -> Dict[str, Any]:
     """Answer to `hello`: what this worker is, which protocol is used, and how often it sends a heartbeat."""
-    version, beat_seconds = agreed(request.get("protocols", [PROTOCOL])), _beat_seconds(request)
-    described = {**hello(request), "protocol": version, "factories": True, "beat_seconds": beat_seconds}
+    version, beat_seconds = agreed(request.get("protocols", [PROTOCOL])), beat_seconds_of(request)
+    factories = True if allowed is None else sorted(allowed) or False
+    described = {**hello(request), "protocol": version, "factories": factories, "beat_seconds": beat_seconds}
     beat_every(beat_seconds)
     return described
 
 
 def agreed(offered: Any) -> int:
     """The newest version that both sides speak."""
-    if not isinstance(offered, list) or not all(isinstance(version, int) for version in offered):
+    if not isinstance(offered, list) or not all(type(version) is int for version in offered):
         raise bad_request(f"protocols is {offered!r}, but must be a list of whole numbers")
     shared = set(offered) & set(PROTOCOLS)
     if not shared:
-        raise WorkerError("protocol", f"this worker speaks {_versions(PROTOCOLS)}, and was asked for {offered}")
+        spoken = " and ".join(map(str, PROTOCOLS))
+        remedy = older_side(PROTOCOLS, offered)
+        raise WorkerError("protocol", f"this worker speaks protocol {spoken}, and was asked for {offered}: {remedy}")
     return max(shared)
 
 
-def _versions(versions: Any) -> str:
-    return "protocol " + " and ".join(map(str, versions))
-
-
-def _beat_seconds(request: Dict[str, Any]) -> Optional[float]:
-    seconds = request.get("beat_seconds")
-    if seconds is None:
-        return None
-    if not isinstance(seconds, (int, float)) or not QUICKEST_BEAT <= seconds <= SLOWEST_BEAT:
-        raise bad_request(f"beat_seconds is {seconds!r}, but must be from {QUICKEST_BEAT:g} to {SLOWEST_BEAT:g}")
-    return float(seconds)
-
-
-Request = Dict[str, Any]
 Actions = Dict[str, Callable[[Request], Dict[str, Any]]]
 
 
-def serve(channel: Channel) -> None:
+def serve(channel: Channel, allowed: Allowed = None) -> None:
     """Answer requests until the host is gone."""
+
+    def train(request: Request) -> Dict[str, Any]:
+        check_allowed(BlockRequest.from_json(request), allowed)
+        return block(request, lambda error: channel.send(refusal(request.get("id"), error)))
+
     actions: Actions = {
-        "hello": lambda request: handshake(request, channel.heartbeat.every),
+        "hello": lambda request: handshake(request, channel.heartbeat.every, allowed),
         "ping": lambda request: {},
-        "block": lambda request: block(request, lambda error: channel.send(_refusal(request.get("id"), error))),
+        "block": train,
         "yardstick": yardstick_alone,
         "counters": counters,
         "load": load,
@@ -160,29 +156,19 @@ def answer(line: bytes, actions: Actions) -> Dict[str, Any]:
     """The answer to one line: its result, or its error."""
     name = None
     try:
-        request = _parse(line)
-        name = request.get("id")
-        return {"id": name, "result": _action(request, actions)(request)}
+        request = parse(line)
+        name = id_in(request)
+        return {"id": name, "result": actions[checked(request)["do"]](request)}
     except (Exception, SystemExit) as problem:
-        return _refusal(name, as_worker_error(problem))
+        return refusal(name, as_worker_error(problem))
 
 
-def _refusal(name: Any, error: WorkerError) -> Dict[str, Any]:
-    return {"id": name, "error": error.to_json()}
+LONGEST_MESSAGE = 500  # characters
 
 
-def _parse(line: bytes) -> Request:
-    try:
-        request = json.loads(line.decode())
-    except (ValueError, RecursionError):
-        raise bad_request("the request is not a line of JSON") from None
-    if not isinstance(request, dict):
-        raise bad_request("the request is not a JSON object")
-    return request
-
-
-def _action(request: Request, actions: Actions) -> Callable[[Request], Dict[str, Any]]:
-    action = actions.get(str(request.get("do")))
-    if action is None:
-        raise bad_request("{!r} is none of {}".format(request.get("do"), ", ".join(actions)))
-    return action
+def refusal(name: Any, error: WorkerError) -> Dict[str, Any]:
+    """The answer to a request that is not carried out."""
+    record: Dict[str, Any] = {"type": error.type, "message": printable(str(error)[:LONGEST_MESSAGE])}
+    if error.type == "protocol":
+        record["protocols"] = list(PROTOCOLS)
+    return {"id": name, "error": record}

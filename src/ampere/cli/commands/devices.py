@@ -49,7 +49,7 @@ def run(options: Namespace) -> None:
             "meters": [device.meter.to_json()],
             "counters": device.counters(options.check),
             "simulated": {f"simulated:{name}": part.title for name, part in PARTS.items()},
-            "profiles": stored_profiles(device.identity["id"]),
+            "profiles": stored_profiles(device.identity),
         }
     if options.json:
         print_json(found)
@@ -57,17 +57,17 @@ def run(options: Namespace) -> None:
         show(found)
 
 
-def stored_profiles(device_id: str) -> list[dict[str, Any]]:
+def stored_profiles(device: Mapping[str, Any]) -> list[dict[str, Any]]:
     from ampere.storage.places import home
 
-    return [_summary(path, device_id) for path in sorted((home() / "profiles").glob("*.json"))]
+    return [_summary(path, device) for path in sorted((home() / "profiles").glob("*.json"))]
 
 
-def _summary(path: Path, device_id: str) -> dict[str, Any]:
+def _summary(path: Path, device: Mapping[str, Any]) -> dict[str, Any]:
     """One damaged file must not hide the others."""
     from ampere.core.errors import ProfileError
     from ampere.estimation.normalization import costs_of
-    from ampere.storage.profile import Profile
+    from ampere.storage.profile import Profile, same_device
 
     try:
         profile = Profile.load(path)
@@ -78,7 +78,7 @@ def _summary(path: Path, device_id: str) -> dict[str, Any]:
         "path": str(path),
         "problem": None,
         "device_id": profile.device["id"],
-        "of_this_device": profile.device["id"] == device_id,
+        "of_this_device": same_device(profile.device, device),
         "setup": profile.setup.to_json(),
         "spaces": list(profile.spaces),
         "measurements": len(profile.observations),

@@ -118,11 +118,9 @@ def _write(found: Found, out: Path, plot: Path | None) -> list[Path]:
 
 def _save(found: Found, path: Path) -> None:
     """After every trial, so that a search that is stopped keeps its results."""
-    from ampere.storage.files import storing
+    from ampere.storage.files import write_whole
 
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n")
+    write_whole(path, json.dumps(found.to_json(), indent=1, allow_nan=False) + "\n")
 
 
 # The front first, then what it beats, and how the candidates were chosen.

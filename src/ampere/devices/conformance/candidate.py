@@ -10,11 +10,14 @@ import socket
 import subprocess
 import threading
 import time
-from typing import IO, Any, NoReturn, Protocol
+from typing import IO, Any, BinaryIO, NoReturn, Protocol, cast
 
 from ampere.core.errors import DeviceError, UsageError
 from ampere.core.processes import end_group, own_group
-from ampere.devices.tcp import TcpAddress
+from ampere.core.protocol import MOST_LINE_BYTES, PROTOCOLS, lines_of
+from ampere.devices.answer_fields import Unusable, check_fields
+from ampere.devices.answers import as_error
+from ampere.devices.tcp import TcpAddress, token_field
 
 from .outcome import Broken
 
@@ -63,7 +66,7 @@ class Lines:
 
     def _read(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError):
-            for line in stream:
+            for line in lines_of(cast(BinaryIO, stream)):
                 self._lines.put(line.rstrip(b"\r\n"))
         self._lines.put(None)
 
@@ -139,6 +142,7 @@ PATIENCE_SECONDS = 60.0  # for an answer: a training runtime is imported at the 
 ERROR_TYPES = (
     "bad_request",
     "protocol",
+    "unauthorized",
     "runtime_missing",
     "variant_failed",
     "variant_died",
@@ -162,7 +166,20 @@ class Candidate:
     def wire(self) -> Wire:
         if self._wire is None:
             self._wire = connected(self.target)
+            if self.listens:
+                self._shake_hands()
         return self._wire
+
+    @property
+    def listens(self) -> bool:
+        """Whether it is behind a TCP port, where the first line must be the handshake with the token."""
+        return self.target.startswith("tcp:")
+
+    def _shake_hands(self) -> None:
+        answer = self.ask("hello", protocols=list(PROTOCOLS), **token_field())
+        if "error" in answer:
+            self.anew()
+            raise as_error(answer["error"]["type"], answer["error"]["message"])
 
     def anew(self) -> None:
         """Close the connection; the next request opens a new one."""
@@ -197,6 +214,7 @@ class Candidate:
 
     def ask(self, do: str, **fields: Any) -> dict[str, Any]:
         """The answer to a request, under its id."""
+        _ = self.wire  # which may ask something itself
         self._number += 1
         self.say(json.dumps({"id": self._number, "do": do, **fields}))
         answer = self.hear()
@@ -210,6 +228,10 @@ class Candidate:
         if "error" in answer:
             raise Broken(f"it refused a valid {do}: {answer['error']['message'][:200]}")
         found: dict[str, Any] = answer["result"]
+        try:
+            check_fields({"do": do, **fields}, found)
+        except Unusable as problem:
+            raise Broken(f"its answer to {do}: {problem.what}") from None
         return found
 
     def refused(self, do: str, *types: str, **fields: Any) -> str:
@@ -233,6 +255,8 @@ class Candidate:
 
 
 def _answer(line: bytes) -> dict[str, Any]:
+    if len(line) > MOST_LINE_BYTES:
+        raise Broken(f"its answer has more than {MOST_LINE_BYTES} bytes")
     try:
         answer = json.loads(line, parse_constant=_no_number)
     except (ValueError, RecursionError) as problem:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 
-from ampere.core.errors import AmpereError, UsageError
-from ampere.devices.conformance.checks import blocks, handshake, lifetime, lines, refusals, yardstick
+from ampere.core.errors import AmpereError, DeviceError, UsageError
+from ampere.devices.conformance.checks import blocks, handshake, lifetime, lines, refusals, strangers, yardstick
 
 from .candidate import PATIENCE_SECONDS, Candidate
 from .outcome import BROKEN, KEPT, NOT_OFFERED, Broken, Check, NotOffered, Outcome
 
 CHECKS: tuple[Check, ...] = (
     *handshake.CHECKS,
+    *strangers.CHECKS,
     *lines.CHECKS,
     *refusals.CHECKS,
     *blocks.CHECKS,
@@ -32,13 +34,23 @@ def check_worker(
     chosen, candidate = _chosen(only), Candidate(target, patience_seconds)
     outcomes = []
     try:
-        _ = candidate.wire  # raises where the worker cannot be reached at all
+        with _or_device_error(target):
+            _ = candidate.wire
         for check in chosen:
             on_check(check)
             outcomes.append(_outcome(check, candidate))
     finally:
         candidate.anew()
     return tuple(outcomes)
+
+
+@contextmanager
+def _or_device_error(target: str) -> Iterator[None]:
+    """A worker that cannot be reached at all is not checked."""
+    try:
+        yield
+    except Broken as problem:
+        raise DeviceError(f"{target} does not answer a handshake ({problem}): check that a worker listens") from None
 
 
 def _outcome(check: Check, candidate: Candidate) -> Outcome:

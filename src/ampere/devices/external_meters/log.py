@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import sub
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 SEPARATORS = ("\t", ";", ",")
+PLAIN = (b'"', b"#", b",", b"_", b"\0")  # what lines that are read together do not have
 QUOTED = re.compile(r'"[^"]*"')
 
 
@@ -39,12 +41,17 @@ class Cut:
         bare = QUOTED.sub("", first)
         self._separator = next((mark for mark in SEPARATORS if mark in bare), None)
         self._decimal = "." if self._separator == "," else None  # until a number shows it
-        self._count = len(self._cells(first))
+        self.count = len(self._cells(first))
+
+    def plain_separator(self, whole: bytes) -> bytes | None:
+        """What separates the cells of these lines, where numbers are as Python writes them and nothing is quoted."""
+        mark = (self._separator or "").encode()
+        return mark if mark and self._decimal == "." and not any(c in whole for c in PLAIN if c != mark) else None
 
     def cells(self, line: str) -> list[str]:
         found = self._cells(line)
-        if len(found) != self._count:
-            raise ValueError(f"has {len(found)} cells, but the first line has {self._count}")
+        if len(found) != self.count:
+            raise ValueError(f"has {len(found)} cells, but the first line has {self.count}")
         return found
 
     def number(self, cell: str) -> float:
@@ -165,6 +172,22 @@ class Columns:
         except (IndexError, csv.Error):
             raise ValueError("has no time and power") from None
 
+    def many(self, whole: bytes) -> tuple[list[float], list[float]] | None:
+        """Seconds and watts of plain lines, as `row` reads them; None where any line needs a closer look."""
+        spec, mark = self._spec, self._cut.plain_separator(whole)
+        if mark is None or "power" not in spec.columns or spec.columns["time"].unit == "iso":
+            return None
+        try:
+            rows = [line.split(mark) for line in whole.splitlines()]
+            read = [
+                [float(row[self._places[what]]) * spec.columns[what].scale for row in rows]
+                for what in ("time", "power")
+            ]
+        except (IndexError, ValueError):
+            return None
+        plain = {len(row) for row in rows} == {self._cut.count} and math.isfinite(sum(read[0]) + sum(read[1]))
+        return (read[0], read[1]) if plain else None
+
     def _found(self, names: list[str]) -> tuple[dict[str, int], bool]:
         asked = self._spec.columns
         if all(column.name in names for column in asked.values()):
@@ -203,6 +226,8 @@ GAP = 5.0  # times the usual interval: rows are missing
 ROWS_FOR_INTERVAL = 8
 LONGEST_PAUSE_SECONDS = 3600.0  # between rows by one clock
 STEP_SECONDS = 1.0  # without a row: either the meter paused or its clock was changed
+BYTES_AT_A_TIME, LONGEST_LINE = 1 << 22, 1 << 16
+MOST_ROWS = 800_000  # that are read in two seconds
 BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -223,21 +248,47 @@ class Log:
 
     def advance(self) -> int:
         """Read what was written since the last call; returns the number of rows."""
+        while new := self._next_bytes():
+            whole = new[: new.rfind(b"\n") + 1]
+            if len(new) >= LONGEST_LINE and not whole:
+                raise MeterError(f"{self.spec.path}, line {self._number + 1} is longer than {len(new):,} bytes")
+            if not whole:
+                break
+            if self._take_together(whole):
+                continue
+            for line in whole.splitlines(keepends=True):
+                self._place += len(line)  # a line that is refused is not read again
+                self._number += 1
+                self._take(line.decode(errors="replace").lstrip(BYTE_ORDER_MARK).strip(" \r\n"))
+        return len(self._times)
+
+    def _take_together(self, whole: bytes) -> bool:
+        """Read many plain rows at once, which is five times as fast; False where they must be read line by line."""
+        found = self._columns.many(whole) if self._columns else None
+        if not found:
+            return False
+        times, watts = found
+        every = [*self._times[-1:], *times]
+        steps = [1.0, *map(sub, every[1:], every)]
+        if len(self._times) + len(times) > MOST_ROWS or min(steps) <= 0 or max(steps) > LONGEST_PAUSE_SECONDS:
+            return False
+        self._times += times
+        self._watts += watts
+        self._place += len(whole)
+        self._number += len(times)
+        return True
+
+    def _next_bytes(self) -> bytes:
         try:
             with open(self.spec.path, "rb") as file:
                 if file.seek(0, 2) < self._place:
                     raise MeterError(f"{self.spec.path} became shorter: let the meter append to it, and start over")
                 file.seek(self._place)
-                new = file.read()
+                return file.read(BYTES_AT_A_TIME if self._columns else LONGEST_LINE)
         except OSError as problem:
             raise MeterError(
                 f"{self.spec.path} cannot be read ({problem.strerror}): start the meter's recording first"
             ) from None
-        for line in new[: new.rfind(b"\n") + 1].splitlines(keepends=True):
-            self._place += len(line)  # a line that is refused is not read again
-            self._number += 1
-            self._take(line.decode(errors="replace").lstrip(BYTE_ORDER_MARK).strip(" \r\n"))
-        return len(self._times)
 
     @property
     def interval(self) -> float | None:
@@ -309,6 +360,8 @@ class Log:
 
     def _add(self, time: float, watts: float) -> None:
         """Add a row; if the clock was changed, rows before it are dropped."""
+        if len(self._times) >= MOST_ROWS:
+            raise MeterError(f"{self.spec.path} has more than {MOST_ROWS:,} rows: export fewer a second")
         ahead = time - self._times[-1] if self._times else 1.0
         if not 0 < ahead <= LONGEST_PAUSE_SECONDS:
             self._times, self._watts, self._arrays = [], [], None

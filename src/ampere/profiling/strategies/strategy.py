@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Any, Protocol
 
-from ampere.core import Measurement, Meter, Network, TrainingSetup
+from ampere.core import Measurement, Meter, Network, TrainingSetup, work
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.measurement import seconds_per_iteration
 from ampere.core.setup import TIMINGS
+from ampere.devices import VariantDied
 from ampere.estimation.additive import Additive
 from ampere.estimation.features import PRIOR_PRICES, network_features
 from ampere.estimation.normalization import YARDSTICK_JOULES, Reference, guide, usable
@@ -64,6 +65,24 @@ class Progress:
     compile_seconds: float = 0.0  # part of the elapsed seconds
 
 
+class FittingSizes:
+    """Which networks fit into the device's memory, learnt from those that did not."""
+
+    def __init__(self) -> None:
+        self._too_large = float("inf")
+
+    def fits(self, network: Network) -> bool:
+        """Whether no network of its size or a smaller one has run out of memory."""
+        return _size(network) < self._too_large
+
+    def ran_out(self, network: Network) -> None:
+        self._too_large = min(self._too_large, _size(network))
+
+
+def _size(network: Network) -> float:
+    return float(sum(work(layer).values + work(layer).parameters for layer in network.layers))
+
+
 @dataclass(frozen=True)
 class MeasurementContext:
     """Where a strategy trains experiments.
@@ -86,6 +105,7 @@ class MeasurementContext:
     offers: Callable[[Experiment], bool] = lambda _: True  # whether the device can train it: a replayed one may not
     count: bool = True  # whether joules are read; else blocks are only timed, without waiting for a slow counter
     yardstick_now: Callable[[], float | None] = lambda: None  # reads the joules of a yardstick step with a gauge
+    memory: FittingSizes = field(default_factory=FittingSizes)
 
     @property
     def reference(self) -> Reference:
@@ -105,19 +125,30 @@ class MeasurementContext:
     def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:
         """Trains and records one block; None where the measurement is unusable. Raises VariantDied, VariantFailed.
 
+        It also returns None, and trains nothing, where a network of that size ran out of memory before.
         `step_seconds` is a guess.
         """
+        if not self.memory.fits(experiment.network):
+            return None
         arguments = request(experiment, self.setup, step_seconds, timing=self.timing, count=self.count)
-        return self._recorded(experiment, self.trainers[experiment.allocator].block(**arguments))
+        return self._recorded(experiment, self._trained(experiment, arguments))
 
     def read_power(self, experiment: Experiment, step_seconds: float) -> Observation | None:
         """Reads power with a gauge under a steady load; where the clock has changed, also that of the yardstick."""
         arguments = request(experiment, self.setup, step_seconds, power=True)
-        found = self.trainers[experiment.allocator].block(**arguments)
+        found = self._trained(experiment, arguments)
         yardstick = seconds_per_iteration(found.yardstick, self.reference.clock)
         if abs(yardstick / self.yardstick_seconds - 1) > CLOCK_MOVED and (joules := self.yardstick_now()):
             found = replace(found, conditions={**found.conditions, YARDSTICK_JOULES: joules})
         return self._recorded(experiment, found)
+
+    def _trained(self, experiment: Experiment, arguments: dict[str, Any]) -> Measurement:
+        try:
+            return self.trainers[experiment.allocator].block(**arguments)
+        except VariantDied as died:
+            if died.out_of_memory:
+                self.memory.ran_out(experiment.network)
+            raise
 
     def _recorded(self, experiment: Experiment, found: Measurement) -> Observation | None:
         if not usable(found, self.reference):

@@ -10,7 +10,7 @@ from ampere.devices.answers import impossible
 from ampere.devices.conformance.candidate import Candidate
 from ampere.devices.conformance.outcome import Broken, Check
 
-from .handshake import check_types, hello
+from .handshake import hello
 
 SMALL, LARGE = (16, 8), (512, 512)
 QUICK = {"iterations": 6, "warmup": 2}
@@ -41,16 +41,6 @@ def perceptron(rows: int = 32) -> dict[str, Any]:
     return workload(linear(16, 24, rows, trailing=relu), linear(24, 10, rows, input_grad=True), rows=rows)
 
 
-NUMBER = (int, float)
-FIGURES: dict[str, tuple[type, ...]] = {
-    "target": (list,),
-    "yardstick": (list,),
-    "parameters": (int,),
-    "loss": (list,),
-    "elapsed_seconds": NUMBER,
-    "conditions": (dict,),
-    "flags": (list,),
-}
 TRAINED_ITERATIONS = 200
 SHORT_SECONDS, SHORT_AT_MOST = 0.5, 10.0
 MORE_EXPENSIVE = 1.5  # times the cost, at least, for 2000 times the work
@@ -61,11 +51,7 @@ def block(candidate: Candidate, **asked: Any) -> tuple[Measurement, float]:
     began = time.monotonic()
     record = candidate.result("block", **{"workload": perceptron(), **QUICK, **asked})
     waited = time.monotonic() - began
-    check_types(record, FIGURES, "a block")
-    try:
-        return Measurement.from_json({**record, "meter": {"name": "any", "measured": False}}), waited
-    except (TypeError, ValueError) as problem:
-        raise Broken(f"its windows are not lists of five or six numbers ({problem})") from None
+    return Measurement.from_json({**record, "meter": {"name": "any", "measured": False}}), waited
 
 
 def figures(candidate: Candidate) -> None:

@@ -9,23 +9,6 @@ from ampere.devices.conformance.candidate import Candidate
 from ampere.devices.conformance.outcome import Broken, Check
 
 UNKNOWN_VERSION = 999_999
-TYPES: dict[str, tuple[type, ...]] = {
-    "protocol": (int,),
-    "system": (str,),
-    "machine": (str,),
-    "cpu": (str,),
-    "cores": (int,),
-    "runtimes": (dict,),
-    "meter": (dict,),
-}
-OPTIONAL: dict[str, tuple[type, ...]] = {
-    "worker": (str,),
-    "release": (str,),
-    "vector_width": (int,),
-    "factories": (bool,),
-    "beat_seconds": (int, float, type(None)),
-}
-METER: dict[str, tuple[type, ...]] = {"name": (str,), "measured": (bool,), "scope": (str,)}
 
 
 def hello(candidate: Candidate) -> dict[str, Any]:
@@ -45,31 +28,16 @@ def unknown_version(candidate: Candidate) -> None:
 
 def identity(candidate: Candidate) -> None:
     said = hello(candidate)
-    check_types(said, TYPES, "hello")
-    check_types(said, {name: kinds for name, kinds in OPTIONAL.items() if name in said}, "hello")
-    if said["cores"] < 1 or not said["cpu"] or not said["runtimes"]:
-        raise Broken("it reports no cores, no processor name, or no runtime to train with")
+    if not said["cpu"] or not said["runtimes"]:
+        raise Broken("it reports no processor name, or no runtime to train with")
     if hello(candidate) != said:
         raise Broken("two requests got different descriptions of the worker")
 
 
 def meter(candidate: Candidate) -> None:
-    said = hello(candidate).get("meter")
-    if not isinstance(said, dict):
-        raise Broken("hello has no meter")
-    check_types(said, METER, "the meter")
+    said = hello(candidate)["meter"]
     if said["measured"] and said.get("simulated"):
         raise Broken("its meter is reported as measuring and as simulated")
-
-
-def check_types(found: dict[str, Any], types: dict[str, tuple[type, ...]], where: str) -> None:
-    """Raise Broken unless every field is there and has one of its types."""
-    for name, kinds in types.items():
-        if name not in found:
-            raise Broken(f"{where} lacks {name}")
-        wrong_bool = isinstance(found[name], bool) and bool not in kinds
-        if not isinstance(found[name], kinds) or wrong_bool:
-            raise Broken(f"{name} of {where} is {found[name]!r}")
 
 
 CHECKS = (

@@ -5,10 +5,22 @@ from __future__ import annotations
 import json
 import time
 
+from ampere.core.protocol import MOST_LINE_BYTES
 from ampere.devices.conformance.candidate import Candidate
 from ampere.devices.conformance.outcome import Broken, Check
 
-NONSENSE = ("garbage", "[1]", '"text"', "{", '{"do": {}}', "[" * 2000, "\\u0000", '{"id": 5}')
+NONSENSE = (
+    "garbage",
+    "[1]",
+    '"text"',
+    "{",
+    '{"do": {}}',
+    "[" * 2000,
+    "\\u0000",
+    '{"id": 5}',
+    '{"id": {}, "do": "ping"}',
+    '{"do": "ping", "x": NaN}',
+)
 SILENT_SECONDS = 0.5
 LONG = 1_000_000  # characters: a network of some thousand layers
 
@@ -48,6 +60,18 @@ def long(candidate: Candidate) -> None:
     candidate.result("ping", padding="x" * LONG)
 
 
+def too_long(candidate: Candidate) -> None:
+    try:
+        candidate.say("x" * (MOST_LINE_BYTES + 1))
+        answer = candidate.hear()
+    except Broken:  # it may also end
+        candidate.anew()
+    else:
+        if answer.get("error", {}).get("type") != "bad_request":
+            raise Broken(f"to a line of more than {MOST_LINE_BYTES} bytes it answered {json.dumps(answer)[:80]}")
+    candidate.result("ping")
+
+
 def unknown_fields(candidate: Candidate) -> None:
     candidate.result("ping", of_a_later_version={"deep": [1, 2, {"er": None}]})
 
@@ -67,6 +91,7 @@ CHECKS = (
     Check("empty", "takes an empty line for a heartbeat", empty),
     Check("nonsense", "refuses what is not a request, and keeps running", nonsense),
     Check("long", "reads a line of a million characters", long),
+    Check("too-long", f"refuses a line of more than {MOST_LINE_BYTES} bytes, and can be used again", too_long),
     Check("unknown-fields", "ignores unknown fields", unknown_fields),
     Check("pieces", "reads a request that arrives in pieces", pieces),
 )
