@@ -1,4 +1,4 @@
-"""Nothing of Ampere answers HTTP, and only workers wait for connections: one that is told to listen, and a test double."""
+"""Nothing of Ampere answers HTTP, and only workers wait for connections: one that is told to, and a test double."""
 
 import ast
 from pathlib import Path
