@@ -22,4 +22,4 @@ def test_no_invariant_is_broken(record_property):
     ran = subprocess.run(program, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     counts = json.loads(ran.stdout)
-    record_property("figure", f"chaos: {counts['turns']} turns in {SECONDS} s, no invariant broken")
+    record_property("figure", f"chaos for {SECONDS} s (turns: {counts['turns']}): no invariant broken")
