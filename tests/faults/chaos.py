@@ -45,7 +45,7 @@ MOST_WATTS = 2000.0
 LEAVING_SECONDS = 20.0  # for the processes of a command that was killed
 OUR_CODES = {0, 2, 3, 4, 5, 6, 7, 8, 9, 130}  # of `ampere.core.errors`, and of Ctrl-C
 ONLY = {"pull": "profile tcp", **dict.fromkeys(("KILL worker", "TERM worker", "STOP worker"), "profile local")}
-SIMULATED = ["--device", "simulated:xavier"]
+SIMULATED = ["--device", "simulated:xavier", "--seconds", "40"]
 CLOCK = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -109,10 +109,8 @@ class Chaos:
         self.environment = {**os.environ, "AMPERE_HOME": str(self.home), "TMPDIR": str(self.temporary)}
         self.environment["AMPERE_CHAOS"] = self.token  # by which its processes are found
         self.clock = _clock_library(folder)
-        self.forwarder: Forwarder | None = None
         self.jobs: dict[str, list[str]] = {
-            "profile simulated": ["profile", "cnn5", *SIMULATED, "--seconds", "40"],
-            "profile local": ["profile", "lenet5", "--seconds", "8"],
+            "profile simulated": ["profile", "cnn5", *SIMULATED],
             "estimate": ["estimate", "cnn5", *SIMULATED, "--json"],
             "prune": ["prune", "cnn5", *SIMULATED, "--budget", "60%", "--no-check", "--out", str(folder / "p.json")],
             "report": ["report", "cnn5", *SIMULATED, "--out", str(folder / "report.html")],
@@ -123,9 +121,6 @@ class Chaos:
             "INT": lambda process: process.send_signal(signal.SIGINT),
             "HUP": lambda process: process.send_signal(signal.SIGHUP),
             "STOP": self._pause,
-            "KILL worker": lambda process: self._signal_workers(process, signal.SIGKILL),
-            "TERM worker": lambda process: self._signal_workers(process, signal.SIGTERM),
-            "STOP worker": self._pause_workers,
             "corrupt": lambda process: None,
         }
         if self.clock:
@@ -133,10 +128,18 @@ class Chaos:
         if _is_mount(folder):
             self.faults["full disk"] = self._fill_disk
 
-    def listen(self, address: str) -> None:
+    def use_workers(self, address: str) -> None:
+        """Profile this machine too, by workers of its commands and by one that listens at an address."""
+        self.environment = {**os.environ, **self.environment}  # with the token of the worker
         self.forwarder = Forwarder(address)
+        self.jobs["profile local"] = ["profile", "lenet5", "--seconds", "8"]
         self.jobs["profile tcp"] = ["profile", "lenet5", "--seconds", "8", "--device", self.forwarder.address]
-        self.faults["pull"] = lambda process: self.forwarder and self.forwarder.pull()
+        self.faults |= {
+            "KILL worker": lambda process: self._signal_workers(process, signal.SIGKILL),
+            "TERM worker": lambda process: self._signal_workers(process, signal.SIGTERM),
+            "STOP worker": self._pause_workers,
+            "pull": lambda process: self.forwarder.pull(),
+        }
 
     def run(self, seconds: float) -> Counter[str]:
         until = time.monotonic() + seconds
@@ -317,14 +320,13 @@ def small_disk() -> Iterator[list[str]]:
         yield [*(([*SMALL_DISK, f'{mount} && exec "$@"', "sh"]) if probe else []), sys.executable, __file__, folder]
 
 
-def inside(folder: str, seconds: float, seed: int, tcp: bool) -> int:
+def inside(folder: str, seconds: float, seed: int, simulated: bool) -> int:
     chaos = Chaos(Path(folder), seed, lambda line: print(line, file=sys.stderr, flush=True))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the worker that listens is ended too
     try:
-        with listening(OURS) if tcp else contextlib.nullcontext() as address:
+        with contextlib.nullcontext("") if simulated else listening(OURS) as address:
             if address:
-                chaos.environment.update(os.environ, AMPERE_HOME=str(chaos.home), TMPDIR=str(chaos.temporary))
-                chaos.listen(address)
+                chaos.use_workers(address)
             counts = chaos.run(seconds)
     except Broken as broken:
         print(json.dumps({"broken": str(broken), "seed": seed, **chaos.counts}))
@@ -337,11 +339,11 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description="Disturb real commands at random moments, and check what must hold.")
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--no-tcp", action="store_true", help="without a worker that listens on a loopback port")
+    parser.add_argument("--simulated", action="store_true", help="only simulated devices, which need no worker")
     parser.add_argument("folder", nargs="?", help=argparse.SUPPRESS)
     chosen = parser.parse_args(arguments)
     if chosen.folder:
-        return inside(chosen.folder, chosen.seconds, chosen.seed, not chosen.no_tcp)
+        return inside(chosen.folder, chosen.seconds, chosen.seed, chosen.simulated)
     with small_disk() as command:
         return subprocess.run([*command, *arguments]).returncode
 

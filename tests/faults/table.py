@@ -44,7 +44,7 @@ ROWS = {
     17: ("a damaged or truncated file", "refused in one line within 1 s; good lines of a journal still count"),
     18: ("a profile of another device or format", "refused unless insisted on; a newer format says upgrade"),
     19: ("an untrusted file", "nothing in it runs; refused within 2 s and 500 MB"),
-    20: ("abuse of an HTTP interface", "there is none: one module listens, and only a worker's own protocol"),
+    20: ("abuse of an HTTP interface", "there is none: only workers listen, and speak their own protocol only"),
     21: ("a remote device dies, hangs or lies", "noticed within three heartbeats; impossible readings are discarded"),
     22: ("a stranger reaches a listening worker", "no command without the token; limits on lines, time and clients"),
     23: ("a worker that lies or is broken", "every field is checked before use; one line names it; memory is bounded"),
@@ -56,7 +56,7 @@ ROWS = {
     29: ("throttling in plain loops", "at least 90 % flagged, at most 3 % for nothing"),
     30: ("the memory limit of a container", "cgroup limits are read; a kill under pressure is out of memory"),
     31: ("a half-made virtual environment", "`start.py` repairs it or makes it again"),
-    32: ("code in the current folder", "only the folder of the named model is importable, while its code runs"),
+    32: ("code in the current folder", "never imported by Ampere or a library; a model imports its neighbours"),
     33: ("an unguarded yardstick", "guarded like any block"),
     34: ("a journal line or file cut in half", "nothing valid is cut; files are written aside and renamed"),
     35: ("odd surroundings", "closed outputs, no home, ASCII, a missing folder: success or one clear line"),
@@ -152,8 +152,17 @@ def main(arguments: list[str]) -> int:
         report = Path(arguments[0]) if arguments else Path(folder) / "run.xml"
         if not arguments:
             files = sorted({str(TESTS / test.file) for tests in marked().values() for test in tests})
-            command = [sys.executable, "-m", "pytest", "-m", "fault", f"--junitxml={report}", *files]
-            subprocess.run(command, cwd=TESTS.parent, check=False)
+            command = [
+                sys.executable,
+                "-m",
+                "pytest",
+                "-m",
+                "fault",
+                "-o",
+                "junit_family=xunit1",
+                f"--junitxml={report}",
+            ]
+            subprocess.run([*command, *files], cwd=TESTS.parent, check=False)
         PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), seen_in(report)), encoding="utf-8")
     print(f"written: {PAGE}")
     return 0

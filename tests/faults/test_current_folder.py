@@ -15,6 +15,7 @@ HIDING = ("queue", "heapq", "types", "token", "statistics", "calendar", "secrets
 QUICK = {"iterations": 2, "warmup": 1}
 
 NET = """
+import rich  # which is installed; a folder of that name is here too
 import torch
 import beside
 
@@ -25,6 +26,7 @@ class Net(torch.nn.Module):
     def forward(self, x):
         import importlib
         import much_later
+        assert rich.__file__
         assert importlib.import_module("by_name").THERE
         return self.layer(x) * much_later.ONE
 
@@ -39,6 +41,7 @@ def project(folder, width):
     for name in HIDING:
         (folder / f"{name}.py").write_text(f"raise SystemExit('{name} of the current folder was imported')")
     (folder / "net.py").write_text(NET)
+    (folder / "rich").mkdir()
     (folder / "beside.py").write_text(f"WIDTH = {width}")
     (folder / "later.py").write_text("import beside\nWIDTH = beside.WIDTH")
     (folder / "much_later.py").write_text("ONE = 1.0")

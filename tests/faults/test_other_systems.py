@@ -23,7 +23,7 @@ pytestmark = [
 
 # What Windows and macOS lack is taken away after PyTorch is imported, which was built for this system.
 FOREIGN = """
-import builtins, os, signal, sys, time
+import builtins, io, os, signal, sys, time
 import torch
 for module, names in ((os, "fork killpg getpgrp getpgid setsid getloadavg sched_getaffinity sched_setaffinity"),
                       (signal, "SIGKILL SIGHUP SIGSTOP"), (time, "CLOCK_BOOTTIME clock_gettime")):
@@ -36,7 +36,7 @@ def open_elsewhere(file, *given, **named):
     if str(file).startswith(("/proc", "/sys")):
         raise FileNotFoundError(2, "No such file or directory", str(file))
     return real(file, *given, **named)
-builtins.open = open_elsewhere
+builtins.open = io.open = open_elsewhere
 """
 TASKKILL = """#!/bin/sh
 echo "$@" >> "$0.log"

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Set
 
 from ampere.core.errors import WorkerError
 
+INSTALLED = ("site-packages", "dist-packages")
 LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "platstdlib")), str(Path(__file__).parents[1]))
 
 
@@ -61,7 +62,7 @@ def import_by_name(name: str) -> ModuleType:
     if top not in sys.modules:
         neighbours.found.add(top)
     # After the standard library, whose modules it must not hide.
-    installed = (number for number, place in enumerate(sys.path) if place.endswith("-packages"))
+    installed = (number for number, place in enumerate(sys.path) if place.endswith(INSTALLED))
     sys.path.insert(next(installed, len(sys.path)), str(folder))
     try:
         return importlib.import_module(name)
@@ -80,8 +81,9 @@ class Neighbours:
         self, name: str, path: Optional[Sequence[str]] = None, target: Optional[ModuleType] = None
     ) -> Optional[ModuleSpec]:
         spec = self.spec(name) if path is None and self._asked_by_own_code(sys._getframe(1)) else None
-        if spec is not None:
-            self.found.add(name)
+        if spec is None or not (spec.origin or self._at_last):  # a folder of data does not hide a package
+            return None
+        self.found.add(name)
         return spec
 
     def spec(self, name: str) -> Optional[ModuleSpec]:
@@ -117,7 +119,7 @@ def allow_neighbours(folder: Path) -> Neighbours:
 
 def is_library(filename: str) -> bool:
     """Whether code is installed, or Python's or Ampere's own, and so not the user's."""
-    return filename.startswith((*LIBRARIES, "<")) or "-packages" in filename
+    return filename.startswith((*LIBRARIES, "<")) or any(place in filename for place in INSTALLED)
 
 
 def failed(message: str) -> WorkerError:
