@@ -4,9 +4,11 @@ import contextlib
 import os
 import random
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.processes import popen_of_warm_workers
 
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
 for library in ("OPENBLAS", "OMP", "MKL"):
@@ -20,6 +22,18 @@ with contextlib.suppress(ImportError):
 # The same examples each time, however long one takes on a machine that others use too.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+# Where starting, ending and killing workers is what is tested.
+REAL_WORKERS = ("devices", "worker", "faults", "conformance", "meters")
+
+
+@pytest.fixture(autouse=True)
+def warm_workers(request, monkeypatch):
+    """Workers on this machine start without importing PyTorch each time."""
+    folder = request.path.relative_to(Path(__file__).parent).parts[0]
+    if os.name == "posix" and folder not in REAL_WORKERS and "ampere.devices" in sys.modules:
+        monkeypatch.setattr("ampere.devices.transport.subprocess", popen_of_warm_workers())
 
 
 @pytest.fixture(autouse=True)

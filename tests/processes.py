@@ -1,21 +1,44 @@
-"""Commands and scripts in processes of their own that start warm: forked from one that has imported PyTorch already.
+"""Commands, scripts and workers in processes of their own that start warm: forked from one that has imported PyTorch.
 
-Starting Python and importing PyTorch takes longer than most of what is tested. Where the start itself is tested, tests
-start a process themselves.
+test  -- what to run, and its streams -->  warm process  --fork-->  keeper  --fork-->  command, script or worker
+      <------------------- its process id, and how it ended ----------'
+
+Starting Python and importing PyTorch takes longer than most of what is tested. Where starting, ending or killing a
+process is what is tested, tests start one themselves.
 """
 
-import io
-import multiprocessing
+import array
+import atexit
+import contextlib
+import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-PRELOADED = ["torch", "torch.fx.experimental.symbolic_shapes", "scipy.optimize", "ampere.cli.entry", "ampere.api"]
+WARM = "AMPERE_TESTS_WARM"  # the address of the warm process
+PRELOADED = (
+    "torch",
+    "torch._dynamo",  # an optimizer imports it
+    "torch.fx.experimental.symbolic_shapes",
+    "scipy.optimize",
+    "ampere.cli.entry",
+    "ampere.api",
+    "ampere.devices.transport",
+)
+TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = (
+    -1,
+    -2,
+    -4,
+)  # numbers of mallopt: a forked process reads no settings of the allocator
 
 
 class Done(NamedTuple):
@@ -26,60 +49,193 @@ class Done(NamedTuple):
 
 def run_command(words: "list[str]", folder: Path, environment: "dict[str, str]", seconds: float = 180.0) -> Done:
     """`ampere` with these words."""
-    return _run("command", words, folder, environment, seconds)
+    return _run("command", words, ["-m", "ampere", *words], folder, environment, seconds)
 
 
 def run_script(code: str, folder: Path, environment: "dict[str, str]", seconds: float = 180.0) -> Done:
     """`python -c` with this code."""
-    return _run("script", code, folder, environment, seconds)
+    return _run("script", code, ["-c", code], folder, environment, seconds)
 
 
-def _run(what: str, job: Any, folder: Path, environment: "dict[str, str]", seconds: float) -> Done:
-    if os.name != "posix":
-        words = ["-m", "ampere", *job] if what == "command" else ["-c", job]
-        done = subprocess.run(
-            [sys.executable, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    with tempfile.TemporaryDirectory() as said:
-        process = context.Process(target=_job, args=(what, job, str(folder), environment, said))
-        process.start()
-        process.join(seconds)
-        if process.exitcode is None:
+def _run(what: str, job: Any, words: "list[str]", folder: Path, environment: "dict[str, str]", seconds: float) -> Done:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": out, "stderr": err}
+        if os.name == "posix":
+            process: Any = WarmProcess(what, job, folder, environment, **streams)
+        else:
+            process = subprocess.Popen([sys.executable, *words], cwd=folder, env=environment, **streams)
+        try:
+            process.wait(seconds)
+        finally:
             process.kill()
-            process.join()
-            raise TimeoutError(f"still running after {seconds:.0f} s: {job}")
-        out, err = (Path(said, name).read_text(encoding="utf-8") for name in ("out", "err"))
-        return Done(process.exitcode, out, err)
+        said = []
+        for file in (out, err):
+            file.seek(0)
+            said.append(file.read().decode("utf-8").replace("\r\n", "\n"))
+        return Done(process.wait(10), *said)
 
 
-def _job(what: str, job: Any, folder: str, environment: "dict[str, str]", said: str) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.environ.clear()
-    os.environ.update(environment)
-    os.chdir(folder)
-    for number, name in ((1, "out"), (2, "err")):
-        os.dup2(os.open(Path(said, name), os.O_WRONLY | os.O_CREAT), number)
-    sys.stdin = io.StringIO()
-    sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False)  # noqa: SIM115
-    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
+class WarmProcess:
+    """What `subprocess.Popen` is, of a job of the warm process."""
+
+    def __init__(self, what: str, job: Any, folder: Any, environment: Any, **streams: Any) -> None:
+        self.returncode: int | None = None
+        theirs = [self._stream(name, streams[name]) for name in ("stdin", "stdout", "stderr")]
+        self._line = socket.socket(socket.AF_UNIX)
+        self._line.connect(_address())
+        request = {"what": what, "job": job, "folder": str(folder), "environment": dict(environment)}
+        socket.send_fds(self._line, [b"\0"], theirs)
+        self._line.sendall(json.dumps(request).encode() + b"\n")
+        for file in theirs:
+            os.close(file)
+        self.pid = int(self._read())
+
+    def _stream(self, name: str, wanted: Any) -> int:
+        """The end that the process gets; a pipe's other end is kept as an attribute, as in Popen."""
+        if wanted == subprocess.DEVNULL:
+            return os.open(os.devnull, os.O_RDWR)
+        if wanted != subprocess.PIPE:
+            return os.dup(wanted.fileno())
+        reading, writing = os.pipe()
+        if name == "stdin":
+            self.stdin = open(writing, "wb")  # noqa: SIM115
+            return reading
+        setattr(self, name, open(reading, "rb"))  # noqa: SIM115
+        return writing
+
+    def _read(self) -> bytes:
+        return bytes(array.array("b", iter(lambda: self._line.recv(1)[0], 10)))
+
+    def poll(self) -> "int | None":
+        if self.returncode is None and select.select([self._line], [], [], 0)[0]:
+            self.returncode = int(self._read())
+            self._line.close()
+        return self.returncode
+
+    def wait(self, timeout: "float | None" = None) -> int:
+        if self.returncode is None and not select.select([self._line], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("a warm process", timeout or 0.0)
+        code = self.poll()
+        assert code is not None
+        return code
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def warm_worker(command: "list[str]", env: "dict[str, str]", **options: Any) -> Any:
+    """In place of `subprocess.Popen` where a host starts a local worker."""
+    if command[0] != sys.executable:
+        return subprocess.Popen(command, env=env, **options)
+    return WarmProcess("worker", None, Path.cwd(), env, **{k: options[k] for k in ("stdin", "stdout", "stderr")})
+
+
+def _address() -> str:
+    """Where the warm process listens; it is started by whoever needs it first, and ends with that process."""
+    if WARM not in os.environ:
+        folder = tempfile.mkdtemp()
+        os.environ[WARM] = str(Path(folder, "socket"))
+        server = subprocess.Popen([sys.executable, "-m", "tests.processes"], cwd=Path(__file__).parents[1])
+        atexit.register(server.kill)
+        deadline = time.monotonic() + 120
+        while not Path(os.environ[WARM]).exists():
+            assert server.poll() is None, "the warm process ended"
+            assert time.monotonic() < deadline, "the warm process does not start"
+            time.sleep(0.02)
+    return os.environ[WARM]
+
+
+def serve() -> None:
+    """Fork a process for each request, until the process that started this one is gone."""
+    for module in PRELOADED:
+        __import__(module)
+    sys.modules["ampere.devices.transport"].subprocess = popen_of_warm_workers()  # type: ignore[attr-defined]
+    parent, address = os.getppid(), os.environ[WARM]
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"{address}.new")
+    listener.listen(64)
+    Path(f"{address}.new").rename(address)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # keepers are waited for by nobody
+    while os.getppid() == parent:
+        if not select.select([listener], [], [], 1.0)[0]:
+            continue
+        line = listener.accept()[0]
+        if os.fork() == 0:
+            listener.close()
+            _keep(line)
+        line.close()
+
+
+def _keep(line: socket.socket) -> None:
+    """Start what was asked for, and report how it ended."""
+    with contextlib.suppress(BaseException):
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _, files, _, _ = socket.recv_fds(line, 1, 3)
+        request = json.loads(line.makefile("rb").readline())
+        job = os.fork()
+        if job == 0:
+            line.close()
+            _do(request, files)
+        for file in files:
+            os.close(file)
+        line.sendall(b"%d\n" % job)
+        code = os.waitstatus_to_exitcode(os.waitpid(job, 0)[1])
+        line.sendall(b"%d\n" % code)
+    os._exit(0)
+
+
+def _do(request: "dict[str, Any]", files: "list[int]") -> None:
     code = 1
     try:
-        if what == "command":
-            from ampere.cli import main
-
-            code = main(job)
-        else:
-            sys.path.insert(0, "")
-            exec(compile(job, "<string>", "exec"), {"__name__": "__main__"})
-            code = 0
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.environ.clear()
+        os.environ.update(request["environment"])
+        os.chdir(request["folder"])
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+            os.close(file)
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+        sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+        sys.path[:0] = [p for p in request["environment"].get("PYTHONPATH", "").split(os.pathsep) if p]
+        code = _done(request["what"], request["job"])
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else bool(ended.code)
     except BaseException:
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
         os._exit(code)
+
+
+def _done(what: str, job: Any) -> int:
+    sys.argv = ["ampere", *(job if what == "command" else [])]
+    if what == "command":
+        from ampere.cli import main
+
+        return main(job)
+    if what == "worker":
+        import ctypes
+
+        from ampere.worker.__main__ import main as work
+
+        for name, number in (("TRIM_THRESHOLD", TRIM_THRESHOLD), ("TOP_PAD", TOP_PAD), ("MMAP_MAX", MMAP_MAX)):
+            if (value := os.environ.get(f"MALLOC_{name}_")) is not None:
+                ctypes.CDLL(None).mallopt(number, min(int(value), 2**31 - 1))
+        work()
+        return 0
+    sys.path.insert(0, "")
+    exec(compile(job, "<string>", "exec"), {"__name__": "__main__"})
+    return 0
+
+
+def popen_of_warm_workers() -> Any:
+    """In place of the module `subprocess` where a host starts local workers."""
+    return SimpleNamespace(Popen=warm_worker, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+
+
+if __name__ == "__main__":
+    serve()
