@@ -65,9 +65,13 @@ def install(extras: str) -> None:
     every = ",".join(sorted(installed.union(extras.split(","))))
     pip = [str(PYTHON), "-m", "pip", "install", "-e", f"{ROOT}[{every}]", "-c", str(ROOT / "constraints.txt")]
     follow([*pip, "--no-compile", *cpu_wheels()], "installing into .venv")
-    # pip would compile on one core.
-    subprocess.run([str(PYTHON), "-m", "compileall", "-qq", "-j", "0", str(VENV)], stdout=subprocess.DEVNULL)
+    compile_packages()
     STAMP.write_text(f"{digest()}\n{every}")
+
+
+def compile_packages() -> None:
+    """As pip does, but on all cores. Some packages hold files that are no Python, whatever they are called."""
+    subprocess.run([str(PYTHON), "-m", "compileall", "-qq", "-j", "0", str(VENV)], stdout=subprocess.DEVNULL)
 
 
 def installed_extras() -> set[str]:

@@ -27,6 +27,7 @@ def start(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "make_venv", lambda: _pretend_venv(module))
     monkeypatch.setattr(module, "has_pip", module.PYTHON.exists)
     monkeypatch.setattr(module, "follow", lambda command, what: module.commands.append(command))
+    monkeypatch.setattr(module, "compile_packages", lambda: None)
     monkeypatch.setattr(module, "cpu_wheels", list)
     return module
 

@@ -30,7 +30,7 @@ def coarse_surfaces():
 
 
 @pytest.fixture(scope="session")
-def profile(coarse_surfaces):
+def profile():
     rng = np.random.default_rng(3)
     networks = [(n, "network") for n in random_chains(1, 24)]
     networks += [(Network((conv(8 * i, 40 - 4 * i),), 10), "layer") for i in range(1, 6)]
