@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -124,9 +125,11 @@ class WarmProcess:
             os.kill(self.pid, signal.SIGKILL)
 
 
-def warm_worker(command: "list[str]", env: "dict[str, str]", **options: Any) -> Any:
+def warm_worker(command: Sequence[str], env: "dict[str, str]", **options: Any) -> Any:
     """In place of `subprocess.Popen` where a host starts a local worker."""
-    if command[0] != sys.executable:
+    from ampere.core.processes import python_program
+
+    if list(command) != python_program("ampere.worker.__main__"):  # another one, such as a liar
         return subprocess.Popen(command, env=env, **options)
     return WarmProcess("worker", None, Path.cwd(), env, **{k: options[k] for k in ("stdin", "stdout", "stderr")})
 

@@ -70,7 +70,7 @@ def profiled_home(tmp_path_factory):
     with FileLock(f"{place}.lock"):
         if not place.exists():
             place.mkdir()
-            ran = Ampere(place / "home", place)("profile", "lenet5", "--seconds", 7)
+            ran = Ampere(place / "home", place)("profile", "lenet5", "--seconds", 5)
             assert ran.code == 0, ran.err
             (place / "said.txt").write_text(ran.out)
     return place / "home"

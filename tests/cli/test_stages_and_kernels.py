@@ -10,7 +10,7 @@ from ampere.storage.profile import Profile
 
 @pytest.fixture
 def profiled_by(here, tmp_path):
-    def run(method, *more, seconds=10):
+    def run(method, *more, seconds=6):
         place = tmp_path / f"{method}.json"
         ran = here("profile", "lenet5", "--method", method, "--seconds", seconds, "--out", place, "--json", *more)
         assert ran.code == 0, ran.err
