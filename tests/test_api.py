@@ -307,7 +307,7 @@ def test_nonsense_is_refused_at_once():
 def test_a_live_module_on_this_machine():
     model = small()
     with ampere.device() as device:
-        estimate = ampere.estimate(model, IMAGES, device=device, seconds=12)
-        measured = ampere.measure(model, IMAGES, device=device, seconds=3)
+        estimate = ampere.estimate(model, IMAGES, device=device, seconds=6)
+        measured = ampere.measure(model, IMAGES, device=device, seconds=1)
     assert estimate.joules == pytest.approx(measured.joules, rel=0.5)
     assert measured.meter == estimate.meter

@@ -22,7 +22,7 @@ COLUMNS = ("--time", "Time (s)", "--power", "Main power (mW):mW")
 def a_run_beside_a_recording(tmp_path_factory):
     place = tmp_path_factory.mktemp("recorded")
     command = Ampere(place / "home", place)
-    words = ("profile", "lenet5", "--meter", "log:deferred", "--seconds", 14, "--out", "made.json")
+    words = ("profile", "lenet5", "--meter", "log:deferred", "--seconds", 22, "--out", "made.json")
     process = command.start(*words)
     bench = ImitatedBench(process.pid)
     bench.start()

@@ -2,11 +2,10 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import run_command
 from tests.sysfs_tree import Machine, add_battery, add_powercap, add_zone
 
 pytestmark = pytest.mark.alone
@@ -18,10 +17,7 @@ def on_that_tree(tmp_path):
 
     def run(*words, **environment):
         places = {"AMPERE_SYSFS": str(tmp_path / "sys"), "AMPERE_HOME": str(tmp_path / "home"), "COLUMNS": "100"}
-        command = [sys.executable, "-m", "ampere", *map(str, words)]
-        return subprocess.run(
-            command, env={**os.environ, **places, **environment}, capture_output=True, text=True, timeout=90
-        )
+        return run_command([*map(str, words)], tmp_path, {**os.environ, **places, **environment})
 
     return run
 
@@ -32,15 +28,15 @@ def its_folder(tmp_path):
 
 
 def test_a_machine_without_a_counter_is_as_it_was(ampere_there):
-    record = json.loads(ampere_there("devices", "--json").stdout)
+    record = json.loads(ampere_there("devices", "--json").out)
     assert record["counters"] == []
     assert [meter["name"] for meter in record["meters"]] == ["cpu-time"]
 
 
 def test_a_counter_is_listed_and_used(ampere_there, tree):
     with Machine(add_powercap(tree)):
-        record = json.loads(ampere_there("devices", "--json").stdout)
-        shown = ampere_there("devices").stdout
+        record = json.loads(ampere_there("devices", "--json").out)
+        shown = ampere_there("devices").out
     assert record["meters"][0]["name"] == "powercap"
     assert record["meters"][0]["measured"] is True
     assert [counter["name"] for counter in record["counters"]] == ["powercap"]
@@ -51,17 +47,17 @@ def test_the_check_rejects_what_does_not_rise(ampere_there, tree):
     """The machine of this test draws the same whatever the command does: nothing that a load could raise."""
     with Machine(add_powercap(tree), idle=6.0, busy=0.0):
         ran = ampere_there("devices", "--check", "--json")
-    [counter] = json.loads(ran.stdout)["counters"]
+    [counter] = json.loads(ran.out)["counters"]
     assert "does not rise under load" in counter["check"]["problem"]
     assert counter["check"]["watts_idle"] == pytest.approx(6.0, rel=0.2)
-    assert "checking the meters" in ran.stderr
+    assert "checking the meters" in ran.err
 
 
 def test_what_cannot_be_used_is_said_with_its_remedy(ampere_there, tree):
     add_battery(tree, "Charging", power_now=5_000_000)
     ran = ampere_there("devices")
-    assert ran.returncode == 0
-    assert "battery: cannot be used: the status of battery BAT0 is Charging" in " ".join(ran.stdout.split())
+    assert ran.code == 0
+    assert "battery: cannot be used: the status of battery BAT0 is Charging" in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize(
@@ -77,24 +73,24 @@ def test_what_cannot_be_used_is_said_with_its_remedy(ampere_there, tree):
 def test_refusals_are_one_line_with_a_code_of_their_own(ampere_there, tree, words, code, said):
     add_zone(tree, "intel-rapl:0", "package-0", 12345)  # stands still
     ran = ampere_there(*words)
-    assert (ran.returncode, ran.stdout) == (code, "")
-    assert said in ran.stderr
-    assert len(ran.stderr.strip().splitlines()) == 1
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert len(ran.err.strip().splitlines()) == 1
 
 
 def test_joules_of_two_meters_are_not_held_against_each_other(ampere_there, tree):
     profile = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
     with Machine(add_powercap(tree)):
         ran = ampere_there("measure", "lenet5", "--profile", profile, "--allow-other-device", "--seconds", 1, "--quiet")
-    assert ran.returncode == 9
-    assert "the profile's joules come from modelled-cpu, those measured here from powercap" in ran.stderr
+    assert ran.code == 9
+    assert "the profile's joules come from modelled-cpu, those measured here from powercap" in ran.err
 
 
 def test_training_is_measured_by_the_counter(ampere_there, tree):
     """It draws 6 W whatever happens, so joules must be 6 W times the time of a step."""
     with Machine(add_powercap(tree), idle=6.0, busy=0.0):
         ran = ampere_there("measure", "lenet5", "--seconds", 2, "--json", "--quiet")
-    assert ran.returncode == 0, ran.stderr
-    record = json.loads(ran.stdout)
+    assert ran.code == 0, ran.err
+    record = json.loads(ran.out)
     assert (record["meter"]["name"], record["meter"]["measured"]) == ("powercap", True)
     assert record["joules_per_iteration"] / record["seconds_per_iteration"] == pytest.approx(6.0, rel=0.25)
