@@ -8,11 +8,11 @@ process is what is tested, tests start one themselves.
 """
 
 import array
-import atexit
 import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -140,7 +140,6 @@ def _address() -> str:
         folder = tempfile.mkdtemp()
         os.environ[WARM] = str(Path(folder, "socket"))
         server = subprocess.Popen([sys.executable, "-m", "tests.processes"], cwd=Path(__file__).parents[1])
-        atexit.register(server.kill)
         deadline = time.monotonic() + 120
         while not Path(os.environ[WARM]).exists():
             assert server.poll() is None, "the warm process ended"
@@ -168,6 +167,7 @@ def serve() -> None:
             listener.close()
             _keep(line)
         line.close()
+    shutil.rmtree(Path(address).parent)
 
 
 def _keep(line: socket.socket) -> None:
