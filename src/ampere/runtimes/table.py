@@ -1,6 +1,5 @@
 """Every runtime by name: what it needs, what it can build, and what it cannot, known before its library is loaded."""
 
-from importlib import metadata
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
 from ampere.core import KINDS, Layer, Network
@@ -166,6 +165,8 @@ def installed() -> Dict[str, str]:
 
 def version_of(name: str) -> Optional[str]:
     """None where one of its packages is missing, or its description is broken."""
+    from importlib import metadata
+
     try:
         versions = [metadata.version(package) for package in description_of(name).packages]
     except (metadata.PackageNotFoundError, WorkerError):
@@ -191,6 +192,8 @@ def _broken(entry: Any, problem: str) -> WorkerError:
 
 
 def _entries() -> Dict[str, Any]:
+    from importlib import metadata  # which takes longer to import than all that `--help` needs
+
     every: Any = metadata.entry_points()
     # Before Python 3.10 they come as a dictionary.
     group: Iterable[Any] = every.select(group=GROUP) if hasattr(every, "select") else every.get(GROUP, ())
