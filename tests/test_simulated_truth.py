@@ -36,12 +36,12 @@ def test_totals_within_5_percent_and_layers_within_10(name, networks, tmp_path):
     estimator, device = ampere.Estimator(profile), SimulatedWorker(name)
     total, layers, seconds = [], [], []
     for network in networks:
-        told, truth = estimator.estimate(network), device.truth(network)
+        reported, truth = estimator.estimate(network), device.truth(network)
         real = [*(cost.joules for cost in truth.layers), truth.step.joules]
-        total.append(abs(told.joules / sum(real) - 1))
-        apart = [abs(share.joules - joules) for share, joules in zip(told.layers, real, strict=True)]
+        total.append(abs(reported.joules / sum(real) - 1))
+        apart = [abs(share.joules - joules) for share, joules in zip(reported.layers, real, strict=True)]
         layers.append(sum(apart) / sum(real))
-        seconds.append(abs(told.seconds / truth.total.seconds - 1))
+        seconds.append(abs(reported.seconds / truth.total.seconds - 1))
     assert sum(total) / len(total) < 0.05
     assert sum(layers) / len(layers) < 0.10
     assert sum(seconds) / len(seconds) < 0.10

@@ -58,11 +58,11 @@ def test_joules_are_those_of_the_log(there, here):
     path, bench, _ = there
     ran = here("attach", bench.export(path.with_name("bench.csv")), "--to", path, *COLUMNS, "--json")
     assert ran.code == 0, ran.err
-    told, profile = ran.record, Profile.load(path)
-    assert told["covered"] == told["blocks"] == len(profile.observations)
-    assert told["alignment"]["found"] >= 2, told["alignment"]
-    assert told["alignment"]["rate"] == pytest.approx(bench.rate, abs=1e-3)
-    assert told["meter"] == profile.meter.to_json()
+    reported, profile = ran.record, Profile.load(path)
+    assert reported["covered"] == reported["blocks"] == len(profile.observations)
+    assert reported["alignment"]["found"] >= 2, reported["alignment"]
+    assert reported["alignment"]["rate"] == pytest.approx(bench.rate, abs=1e-3)
+    assert reported["meter"] == profile.meter.to_json()
     assert (profile.meter.name, profile.meter.measured) == ("log", True)
     off = [
         o.measurement.joules / (BUSY * o.measurement.busy_seconds + IDLE * o.measurement.wall_seconds) - 1
@@ -79,10 +79,13 @@ def test_joules_are_those_of_the_log(there, here):
 def test_estimates_are_measured_joules_afterwards(there, here):
     path, bench, _ = there
     assert here("attach", bench.export(path.with_name("bench.csv")), "--to", path, *COLUMNS).code == 0
-    told = here("estimate", "lenet5", "--profile", path, "--json").record
-    assert told["meter"]["measured"] is True
+    reported = here("estimate", "lenet5", "--profile", path, "--json").record
+    assert reported["meter"]["measured"] is True
     original = max(Profile.load(path).observations, key=lambda o: o.purpose == "network").measurement
-    assert told["joules_per_iteration"] / told["seconds_per_iteration"] > 0.5 * original.joules / original.wall_seconds
+    assert (
+        reported["joules_per_iteration"] / reported["seconds_per_iteration"]
+        > 0.5 * original.joules / original.wall_seconds
+    )
 
 
 def test_a_second_log_needs_insisting(there, here, refused):

@@ -66,5 +66,5 @@ def test_two_runs_are_held_against_each_other(here, monkeypatch):
     ran = here(*words, "--out", "now", "--against", "before")
     assert ran.code == 0
     assert "drift since the other run" in ran.out
-    told = here(*words, "--out", "now", "--against", "before", "--draw-only", "--json").record
-    assert all(abs(line["measured"]) < 0.2 for line in told["between_runs"])
+    reported = here(*words, "--out", "now", "--against", "before", "--draw-only", "--json").record
+    assert all(abs(line["measured"]) < 0.2 for line in reported["between_runs"])

@@ -34,9 +34,9 @@ def test_every_command_has_help_with_examples(ampere, command):
 
 @pytest.mark.parametrize("command", ["estimate", "profile", "measure", "validate"])
 def test_defaults_are_reported(ampere, command):
-    told = " ".join(ampere(command, "--help").out.split())
-    assert "default sgd" in told
-    assert "(default 1" in told  # of the seconds
+    reported = " ".join(ampere(command, "--help").out.split())
+    assert "default sgd" in reported
+    assert "(default 1" in reported  # of the seconds
 
 
 @pytest.mark.alone

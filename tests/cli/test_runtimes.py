@@ -84,8 +84,8 @@ def test_a_profile_of_jax_is_kept_apart_and_reports_what_was_compiled(ampere, he
     made = ampere("profile", "lenet5", "--runtime", "jax", "--seconds", 8, "--json").record
     assert made["setup"]["runtime"] == "jax"
     assert 0 < made["compile_seconds"] < made["profiling_seconds"]
-    told = here("estimate", "lenet5", "--runtime", "jax", "--no-profiling", "--json").record
-    assert told["joules_per_iteration"] > 0
+    reported = here("estimate", "lenet5", "--runtime", "jax", "--no-profiling", "--json").record
+    assert reported["joules_per_iteration"] > 0
     refused(here("estimate", "lenet5", "--no-profiling"), PROFILE, "no profile of this device in torch yet")
     mixed = here("profile", "lenet5", "--out", ampere.profile_path, "--seconds", 5)
     refused(mixed, PROFILE, "made with jax-sgd-float32-1t, not torch-sgd-float32-1t")
@@ -94,9 +94,9 @@ def test_a_profile_of_jax_is_kept_apart_and_reports_what_was_compiled(ampere, he
 @needs_jax
 def test_what_compiles_for_longer_than_the_limit_is_reported_and_the_limit_is_an_option(here, refused):
     words = ("--runtime", "jax", "--seconds", 3, "--quiet")
-    told = ("longer than 0.01 s", "give it longer with --compile-limit")
-    refused(here("profile", "lenet5", *words, "--compile-limit", 0.01), MODEL, "nothing could be trained", *told)
-    refused(here("measure", "lenet5", *words, "--compile-limit", "0.01s"), DEVICE, *told)
+    reported = ("longer than 0.01 s", "give it longer with --compile-limit")
+    refused(here("profile", "lenet5", *words, "--compile-limit", 0.01), MODEL, "nothing could be trained", *reported)
+    refused(here("measure", "lenet5", *words, "--compile-limit", "0.01s"), DEVICE, *reported)
 
 
 def test_a_limit_that_is_none_is_refused(here, refused, monkeypatch):

@@ -147,7 +147,7 @@ def test_whatever_a_meter_raises_or_returns_the_loop_goes_on_or_is_told_to_stop(
         with budget:
             said = [budget.step() for _ in range(30)]
             state = budget.state_dict()
-    assert said == sorted(said, reverse=True)  # and once it is told to stop, it stays told
+    assert said == sorted(said, reverse=True)  # once it says stop, it goes on saying so
     assert budget.stopped == (not said[-1])
     assert budget.steps_done == 30
     assert math.isfinite(budget.spent)

@@ -61,8 +61,8 @@ def test_what_is_trained_was_compiled(layers_workload, workload_of, what):
 def test_one_that_takes_too_long_is_reported_before_the_process_ends(start_worker, layers_workload):
     pytest.importorskip("jax", reason="JAX is not installed here")
     worker = start_worker()
-    told = worker.block(layers_workload(conv()), setup={"runtime": "jax"}, compile_limit=0.01)
-    assert told["error"] == {"type": "compile_timeout", "message": "compiling took longer than 0.01 s"}
+    reported = worker.block(layers_workload(conv()), setup={"runtime": "jax"}, compile_limit=0.01)
+    assert reported["error"] == {"type": "compile_timeout", "message": "compiling took longer than 0.01 s"}
     assert worker.process.stdout.read() == ""
     assert worker.process.wait(10) == COMPILE_TIMEOUT_EXIT_CODE
 
@@ -72,6 +72,6 @@ def test_one_in_a_process_of_its_own_ends_only_that():
         with compiling_at_most(0.01):
             return threading.Event().wait(10)
 
-    with pytest.raises(WorkerError) as told:
+    with pytest.raises(WorkerError) as reported:
         in_child(compiling)
-    assert told.value.type == "compile_timeout"
+    assert reported.value.type == "compile_timeout"

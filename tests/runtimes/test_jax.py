@@ -67,9 +67,9 @@ def test_every_row_has_a_label(jax, layers_workload):
 def test_what_compiled_for_long_is_flagged(monkeypatch, layers_workload, limit, flagged):
     monkeypatch.setattr(compiling, "SLOW_SECONDS", limit)
     layers = layers_workload(conv(channels=(3, 7 if flagged else 9)))  # of its own, so that it is compiled
-    told = block({"workload": layers, "setup": JAX.to_json(), "iterations": 2, "warmup": 1})
-    assert told["compile_seconds"] > 0
-    assert ("slow_compile" in told["flags"]) == flagged
+    reported = block({"workload": layers, "setup": JAX.to_json(), "iterations": 2, "warmup": 1})
+    assert reported["compile_seconds"] > 0
+    assert ("slow_compile" in reported["flags"]) == flagged
 
 
 OWN = """
