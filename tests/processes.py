@@ -35,6 +35,7 @@ PRELOADED = (
     "ampere.api",
     "ampere.devices.transport",
 )
+PRELOADED_WHERE_INSTALLED = ("jax", "flax.nnx", "optax")  # JAX starts its threads later, when it first computes
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = (
     -1,
     -2,
@@ -172,6 +173,9 @@ def serve() -> None:
     """Fork a process for each request, until the process that started this one is gone."""
     for module in PRELOADED:
         __import__(module)
+    for module in PRELOADED_WHERE_INSTALLED:
+        with contextlib.suppress(ImportError):
+            __import__(module)
     sys.modules["ampere.devices.transport"].subprocess = popen_of_warm_workers()  # type: ignore[attr-defined]
     parent, address = os.getppid(), os.environ[WARM]
     listener = socket.socket(socket.AF_UNIX)
