@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.processes import start_command
 
 from ampere.storage.recording import observations_from, profiling_seconds_from
 
@@ -102,11 +103,11 @@ def test_a_full_disk_behind_standard_output_is_one_line(profiled):
 
 
 def test_ctrl_c_at_once_says_that_nothing_was_lost(ampere):
-    process = ampere.start("profile", "lenet5", "--quiet")
+    process = start_command(["profile", "lenet5", "--quiet"], ampere.folder, ampere._environment())
     deadline = time.monotonic() + 90
     while journal_of(ampere) is None and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=90)
     assert process.returncode == 130
-    assert err == "ampere: stopped before anything was measured\n"
+    assert err == b"ampere: stopped before anything was measured\n"
