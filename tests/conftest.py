@@ -51,3 +51,10 @@ def nothing_of_the_test_before():
     yield
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """A file is not imported only to find that none of its tests is to be run alone."""
+    if config.option.markexpr == "alone" and collection_path.name.startswith("test_"):
+        return "mark.alone" not in collection_path.read_text(encoding="utf-8") or None
+    return None
