@@ -29,9 +29,7 @@ def clip(batch: int = 4, width: int = 128):
 def segformer(batch: int = 2, size: int = 96):
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
 
-    config = SegformerConfig(
-        num_labels=6, depths=[1, 1, 1, 1], hidden_sizes=[16, 32, 64, 128], decoder_hidden_size=64
-    )
+    config = SegformerConfig(num_labels=6, depths=[1, 1, 1, 1], hidden_sizes=[16, 32, 64, 128], decoder_hidden_size=64)
     labels = torch.randint(0, 6, (batch, size, size))
     return SegformerForSemanticSegmentation(config), {
         "pixel_values": torch.randn(batch, 3, size, size),
