@@ -19,9 +19,10 @@ from ampere.core import Network
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.fitting import data_of
 from ampere.estimation.normalization import normalized
-from ampere.estimation.sequential import Kind, Sequential
+from ampere.estimation.sequential import Sequential
+from ampere.estimation.units import Kind
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.variants import LayerKind, LayerKinds, Point, layer_kinds, variant, with_reach
+from ampere.profiling.variants import Point, UnitKind, layers_of, unit_kinds, variant
 from ampere.storage.profile import Observation
 
 from .strategy import Collected, Guess, MeasurementContext, Progress, Strategy, Task
@@ -39,7 +40,7 @@ class Run:
         self._context, self._task = context, task
         self._deadline = task.began + task.goal.seconds
         self._networks = self._sampled()
-        self._kinds = with_reach(layer_kinds(self._networks))
+        self._kinds = unit_kinds(self._networks)
         self._seen, self._refused = list(task.known), list[str]()
         self._guess, self._thinking = Guess(task.known), 0.0
         data = data_of(normalized(self._seen, context.reference), context.reference)
@@ -52,7 +53,7 @@ class Run:
         context = self._context
         for experiment in context.source.opaque():
             self._observe(experiment)
-        for kind in _in_order(self._kinds):
+        for kind in self._kinds.in_order:
             for point in kind.bounds():
                 self._measure(kind, point)
         while (chosen := self._next()) is not None and context.clock() < self._deadline:
@@ -68,23 +69,23 @@ class Run:
             found.append(source.sample(rng).network)
         return found
 
-    def _next(self) -> tuple[LayerKind, Point] | None:
+    def _next(self) -> tuple[UnitKind, Point] | None:
         """The most uncertain kind and its most uncertain point; None where every kind is finished."""
         started = time.monotonic()
-        unfinished = [(at, kind) for kind in _in_order(self._kinds) if (at := self._most_uncertain(kind)) is not None]
+        unfinished = [(at, kind) for kind in self._kinds.in_order if (at := self._most_uncertain(kind)) is not None]
         self._thinking += time.monotonic() - started
         if not unfinished:
             return None
         (_, point), kind = max(unfinished, key=lambda found: found[0][0])
         return kind, point
 
-    def _most_uncertain(self, kind: LayerKind) -> tuple[float, Point] | None:
+    def _most_uncertain(self, kind: UnitKind) -> tuple[float, Point] | None:
         """A kind's largest relative deviation and where it is; None where the kind is finished."""
         if kind.kind not in self._largest:
             self._largest[kind.kind] = self._largest_deviation(kind)
         return self._largest[kind.kind]
 
-    def _largest_deviation(self, kind: LayerKind) -> tuple[float, Point] | None:
+    def _largest_deviation(self, kind: UnitKind) -> tuple[float, Point] | None:
         process, done = self._model.processes.get(kind.kind), self._done.get(kind.kind, set())
         points = [point for point in kind.candidates() if point not in done]
         if process is None or not points or len(done) >= POINTS_AT_MOST[kind.is_line]:
@@ -93,17 +94,17 @@ class Run:
         best = int(np.argmax(deviations))
         return None if deviations[best] < TARGET_DEVIATION else (float(deviations[best]), points[best])
 
-    def _measure(self, kind: LayerKind, point: Point) -> None:
+    def _measure(self, kind: UnitKind, point: Point) -> None:
         done = self._done.setdefault(kind.kind, self._known_points(kind))
         if point in done:
             return
         done.add(point)
         self._largest.pop(kind.kind, None)
-        network = Network(variant(self._kinds, kind, point), self._kinds.batch)
+        network = Network(layers_of(variant(self._kinds, kind, point)), self._kinds.batch)
         purpose = "layer" if len(network.layers) == 1 else "variant"
         self._observe(Experiment(network, {"layers": network.to_json()}, purpose))
 
-    def _known_points(self, kind: LayerKind) -> set[Point]:
+    def _known_points(self, kind: UnitKind) -> set[Point]:
         process = self._model.processes.get(kind.kind)
         return {(round(a), round(b)) for a, b in process.channels} if process else set()
 
@@ -135,12 +136,6 @@ class Run:
         answers = [model.answer(network) for network in self._networks]
         error = float(np.mean([a.stddev / a.seconds for a in answers]) * np.sqrt(2 / np.pi)) if self._seen else None
         return Collected(tuple(self._seen), error, self._thinking, tuple(self._refused))
-
-
-def _in_order(kinds: LayerKinds) -> list[LayerKind]:
-    """All kinds in the order of subtraction: output, input, hidden ones."""
-    entrance = [kinds.input] if kinds.input is not None else []
-    return [kinds.output, *entrance, *kinds.hidden]
 
 
 def collect(context: MeasurementContext, task: Task) -> Collected:
