@@ -192,7 +192,7 @@ def _places(entrance: Unit, shape: Sequence[int], channels: int) -> tuple[int, .
     return (edge,) * sides
 
 
-def unit_kinds(networks: Sequence[Network]) -> UnitKinds:
+def unit_kinds(networks: Sequence[Network]) -> UnitKinds | None:
     """The kinds of all units that can be built from their description, the most frequent hidden ones first.
 
     The output reaches as far as variants need it, and there is an input for every hidden kind that can have one.
@@ -206,7 +206,9 @@ def unit_kinds(networks: Sequence[Network]) -> UnitKinds:
         kind: UnitKind(units[0], frozenset(seen[_without_trailing(units[0])]), common_ties(units))
         for kind, units in found.items()
     }
-    *others, output = (unit.kind for unit in units_of(_described(networks[0])))
+    if not (own := units_of(_described(networks[0]))):
+        return None  # nothing but modules that are known by their code only
+    *others, output = (unit.kind for unit in own)
     entrance = [kinds[others[0]]] if others else []
     hidden = sorted((k for k in kinds if k != output and k not in others[:1]), key=lambda kind: -len(found[kind]))
     return _with_reach(kinds[output], entrance, [kinds[kind] for kind in hidden], networks[0].batch)
