@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 QUIET = {"pairing": "step", "isolation": "inline"}
 PLAIN = {"pairing": "window", "isolation": "fork"}
 QUIET_SECONDS, PLAIN_SECONDS = 0.04, 0.08
+BLOCK_SECONDS, SLOWEST_STEP = 60.0, 1.0  # when a block is cut short: after so long, or so long for each step
 BUILD_SECONDS = {"tuned": 0.012, "system": 0.06}
 
 
@@ -47,13 +48,14 @@ def request(
     timing: str = "yardstick",
     count: bool = True,
     power: bool = False,
+    iterations: int | None = None,
 ) -> dict[str, Any]:
-    """The arguments of a worker's `block` for an experiment.
+    """The arguments of a worker's `block` for an experiment; `iterations` are as many as usual where not given.
 
     `thorough` blocks are twice as long; they check estimates. A plain loop trains twice as many steps, which takes
     as long as steps that are paired with the yardstick.
     """
-    iterations, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
+    usual, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
     how: dict[str, Any] = dict(PLAIN if experiment.system else QUIET)
     if experiment.stage != "step":
         how = {**how, "stage": experiment.stage}
@@ -62,8 +64,10 @@ def request(
     if power:
         how = {**how, "power": True}
     if timing == "wallclock":
-        iterations, how = 2 * iterations, {**how, "pairing": "plain"}
-    return {"workload": experiment.workload, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
+        usual, how = 2 * usual, {**how, "pairing": "plain"}
+    if iterations is not None:
+        usual, how = iterations, {**how, "seconds_limit": max(BLOCK_SECONDS, SLOWEST_STEP * iterations)}
+    return {"workload": experiment.workload, "setup": setup, "iterations": usual, "warmup": warmup, **how}
 
 
 def one_round(
