@@ -173,7 +173,7 @@ def compare(
     networks = [first[0].network for first, _ in pairs]
     estimates, seconds = {}, {}
     for known in (profile, *others):  # a profile made for a method replaces one that merely serves it
-        found = answers(known, networks, allocator, profile.yardstick_seconds)
+        found = answers(known, networks, allocator, profile.yardstick_seconds, methods or ())
         estimates.update(found)
         seconds.update(dict.fromkeys(found, known.profiling_seconds))
     own = next(iter(estimates))
@@ -191,7 +191,8 @@ def compare(
     device = str(profile.device.get("cpu", profile.device["id"]))
     kept = {method: seconds[method] for method in estimates}
     strategies = {known.method for known in (profile, *others)}
-    missing = {m: why for m, why in unavailable().items() if methods is not None or METHODS[m].strategy in strategies}
+    missing = unavailable(slow=methods is not None)
+    missing = {m: why for m, why in missing.items() if methods is not None or METHODS[m].strategy in strategies}
     return Validation(
         name, rows, profile.profiling_seconds, profile.meter, allocator, device, kept, unavailable=missing
     )
