@@ -79,9 +79,7 @@ def _nests(layer: Layer) -> Iterator[tuple[LoopNest, int]]:
         yield from _recurrent(layer)
 
 
-def _passes(
-    nest: LoopNest, input_grad: bool, weight_grad: bool, times: int = 1
-) -> Iterator[tuple[LoopNest, int]]:
+def _passes(nest: LoopNest, input_grad: bool, weight_grad: bool, times: int = 1) -> Iterator[tuple[LoopNest, int]]:
     yield nest, times
     if input_grad:
         yield nest.exchanged(), times

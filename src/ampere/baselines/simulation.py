@@ -151,9 +151,7 @@ class _Simulator:
 
         how = TemporalMappingType.UNEVEN
         layer, at_once, at_once_whole = self._mapped(nest)
-        engine = LomaEngine(
-            accelerator=self._accelerator, layer=layer, spatial_mapping=at_once, mapping_type=how
-        )
+        engine = LomaEngine(accelerator=self._accelerator, layer=layer, spatial_mapping=at_once, mapping_type=how)
         left = {str(loop): (loop, size) for loop, size in engine.get_temporal_loops().items()}
         some = left or {"B": (layer.layer_dims[0], 1)}
         for order in dict.fromkeys(tuple(some[name] for name in order if name in some) for order in ORDERS):

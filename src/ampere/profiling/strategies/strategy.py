@@ -51,6 +51,7 @@ class Goal:
 
     seconds: float = 15.0
     target: float = 0.0  # mean relative error to stop at; 0 uses all the time
+    samples: int = 0  # measurements of isolated layers to end at, however long they take; 0 ends by the seconds
 
 
 @dataclass(frozen=True)
