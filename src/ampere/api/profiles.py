@@ -25,6 +25,7 @@ from ampere.estimation.normalization import costs_of, reference_of
 from ampere.profiling.attaching import deferred
 from ampere.profiling.meter_windows import steady_power
 from ampere.profiling.running import ProfilingResult, make_profile, usual_seconds
+from ampere.profiling.strategies import find_strategy
 from ampere.profiling.strategies.strategy import Goal
 from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
 from ampere.runtimes import description_of
@@ -223,7 +224,13 @@ def _why_more(known: ProfiledEstimate, name: str) -> str:
 
 
 def run_profiling(
-    device: Device, subject: ResolvedModel, options: Options, *, target: float = 0.0, out: Path | None = None
+    device: Device,
+    subject: ResolvedModel,
+    options: Options,
+    *,
+    target: float = 0.0,
+    samples: int = 0,
+    out: Path | None = None,
 ) -> ProfilingResult:
     """Profiles the model on an open device, with progress; a run that is stopped says what is kept."""
     setup = options.setup_on(device)
@@ -240,7 +247,7 @@ def run_profiling(
         made = make_profile(
             subject.source,
             setup,
-            Goal(seconds, target),
+            Goal(seconds, target, samples),
             device,
             path=path,
             watts_per_core=options.watts_per_core,
@@ -303,26 +310,32 @@ def profile_options(setup: TrainingSetup, options: Options) -> str:
 
 
 def baseline_profiles(
-    device: Device, subject: ResolvedModel, options: Options, methods: Sequence[str]
+    device: Device, subject: ResolvedModel, options: Options, methods: Sequence[str], samples: int = 0
 ) -> list[Profile]:
-    """Profiles for methods that learn from other measurements than ours: stored ones, or new ones made in as long."""
+    """Profiles for methods that learn from other measurements than ours: stored ones, or new ones made in as long.
+
+    Those of isolated layers have at least `samples` measurements.
+    """
     from ampere.baselines.answers import strategy_of
 
     ways = dict.fromkeys(strategy_of(method) for method in methods)
-    return [_baseline(device, subject, options, *way) for way in ways if way != USUAL_METHOD]
+    return [_baseline(device, subject, options, *way, samples) for way in ways if way != USUAL_METHOD]
 
 
-def _baseline(device: Device, subject: ResolvedModel, options: Options, method: str, timing: str) -> Profile:
+def _baseline(
+    device: Device, subject: ResolvedModel, options: Options, method: str, timing: str, samples: int
+) -> Profile:
+    samples = samples if find_strategy(method, timing).stages else 0
     asked = replace(options, profile=None, method=method, timing=timing, watts_per_core=None)
     stored = _stored(device, profile_path(device, asked), asked)
-    if stored is not None and subject.name in stored.spaces:
+    if stored is not None and subject.name in stored.spaces and len(stored.observations) >= samples:
         return stored
     if not options.extend:
         raise ProfileError(
             f"this device has no profile of {subject.name} made with --method {method} --timing {timing}: "
             "leave out --no-profiling, or fewer --methods"
         )
-    return run_profiling(device, subject, asked).profile
+    return run_profiling(device, subject, asked, samples=samples).profile
 
 
 # The speed of the device at present.

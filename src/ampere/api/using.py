@@ -299,13 +299,15 @@ def validate(
     networks: int = 60,
     rounds: int = ROUNDS,
     others: Sequence[Profile] | None = None,
+    baseline_samples: int = 0,
     **options: Unpack[OptionKeywords],
 ) -> Validation:
     """Really trains random networks like the model that were not profiled, and compares the estimates of every method.
 
     `methods` names those to compare; by default all that can learn from the usual profile. `others` are further
     profiles that they learn from; by default those that the named methods need, profiled for as long where they are
-    missing. The allocator is "tuned" unless another one is named. The other keywords are those of `estimate`.
+    missing. Methods that learn from isolated layers get at least `baseline_samples` measurements, however long that
+    takes. The allocator is "tuned" unless another one is named. The other keywords are those of `estimate`.
     """
     inputs, given = profile_apart(inputs, options.get("profile"))
     asked = replace(Options(**options), profile=given, allocator=options.get("allocator", "tuned"))
@@ -313,12 +315,16 @@ def validate(
         raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
     if rounds < 1:
         raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
+    if baseline_samples < 0:
+        raise UsageError(f"baseline_samples is {baseline_samples}, but must be 0 or more: give a number such as 2000")
     subject = resolve(model, inputs)
     with asked.opened() as asked, asked.opened_device() as opened:
         profile = _to_validate(subject, asked)
         check_setup(opened, profile.setup)
         check_same_meter(opened, profile.meter)
-        every = baseline_profiles(opened, subject, asked, methods or ()) if others is None else list(others)
+        every = list(others or ())
+        if others is None:
+            every = baseline_profiles(opened, subject, asked, methods or (), baseline_samples)
         source = built_by(opened, profile.setup.runtime, subject.source())
         allocator = opened.allocator(asked.allocator)
         experiments = [e.under(allocator) for e in unseen(source, (profile, *every), networks, asked.seed)]

@@ -30,6 +30,7 @@ from ampere.profiling.experiment import Experiment
 from ampere.profiling.observing import request
 from ampere.profiling.running import make_profile
 from ampere.profiling.sources import SpaceSource
+from ampere.profiling.strategies import find_strategy
 from ampere.profiling.strategies.strategy import Goal, Guess
 from ampere.storage.checks import YARDSTICK_JOULES, YARDSTICK_SECONDS, check_range, checked
 from ampere.storage.files import read_document, write_document
@@ -49,6 +50,7 @@ Record = dict[str, Any]  # of an experiment, in plain JSON
 FORMAT = 2  # of the files of trials and blocks
 FILE_SECONDS = 0.5  # for the last fit and the file; starting the device is within the budget
 SIMULATED_SECONDS = 2.0  # of real time, whatever the simulated clock says
+SAMPLE_SECONDS, SIMULATED_SAMPLE_SECONDS = 0.06, 0.01  # of one measurement of an isolated layer
 START_SECONDS = 1.0
 BLOCK_SECONDS = {"lenet5": 0.09, "cnn5": 0.12, "har": 0.12, "lstm": 0.12, "transformer": 0.37, "resnet": 0.25}
 
@@ -87,15 +89,17 @@ class ProfileJob:
     seed: int = 0
     method: str = OURS[0]
     timing: str = OURS[1]
+    samples: int = 0  # that it ends at instead of by its seconds, where not 0
 
     @property
     def name(self) -> str:
-        return file_name(
-            "profile", self.device, self.family, self.method, self.timing, f"{self.budget_seconds:g}s", self.seed
-        )
+        size = f"{self.samples}n" if self.samples else f"{self.budget_seconds:g}s"
+        return file_name("profile", self.device, self.family, self.method, self.timing, size, self.seed)
 
     @property
     def seconds(self) -> float:
+        if self.samples:
+            return self.samples * (SIMULATED_SAMPLE_SECONDS if is_simulated(self.device) else SAMPLE_SECONDS)
         return SIMULATED_SECONDS if is_simulated(self.device) else self.budget_seconds + FILE_SECONDS
 
     def do(self, session: Session, path: Path, report: Report) -> None:
@@ -105,7 +109,7 @@ class ProfileJob:
         make_profile(
             lambda: SpaceSource(space),
             device.setup(),
-            Goal(self.budget_seconds, 0.0),
+            Goal(self.budget_seconds, 0.0, self.samples),
             device,
             path=path,
             seed=self.seed,
@@ -124,9 +128,15 @@ def of_family(plan: Plan, device: str, family: str) -> ProfileJob:
 
 
 def baseline_profiles(plan: Plan, device: str, family: str) -> tuple[ProfileJob, ...]:
-    """The profiles of methods that need measurements of their own, made in as many seconds as Ampere's."""
+    """The profiles of methods that need measurements of their own, made in as many seconds as Ampere's.
+
+    Those of isolated layers have as many measurements as the plan gives them.
+    """
     seconds = plan.profile_seconds(device, family)
-    return tuple(ProfileJob(device, family, seconds, plan.seed, *way) for way in plan.baselines(device, family))
+    return tuple(
+        ProfileJob(device, family, seconds, plan.seed, *way, plan.baseline_samples if find_strategy(*way).stages else 0)
+        for way in plan.baselines(device, family)
+    )
 
 
 @dataclass(frozen=True)

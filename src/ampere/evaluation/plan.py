@@ -36,6 +36,7 @@ class Plan:
     seed: int = 0
     chosen_devices: tuple[str, ...] = ()
     celeba: str = ""  # a folder of the user's; empty where drawn faces do
+    baseline_samples: int = 0  # measurements of isolated layers for the methods that learn from them; 0: by seconds
 
     @property
     def devices(self) -> tuple[str, ...]:

@@ -293,7 +293,7 @@ def make_profile(
         began = max(began, clock() - STARTING_SHARE * left)
         known, fit = earlier.measured, old.fit if old else {}
         collected = strategy.collect(
-            context, Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
+            context, Task(Goal(left, goal.target, goal.samples), began, on_progress, known, fit, seed + len(known))
         )
         if (typical := at_typical_speed(header, collected.observations)) != header:
             record_header(journal, header := typical)

@@ -52,6 +52,7 @@ class Goal:
 
     seconds: float = 15.0  # infinite for a strategy that ends by a rule of its own
     target: float = 0.0  # mean relative error to stop at; 0 uses all the time
+    samples: int = 0  # measurements of isolated layers to end at, however long they take; 0 ends by the seconds
 
     @property
     def own_end(self) -> bool:
