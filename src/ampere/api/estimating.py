@@ -171,7 +171,7 @@ def measure(
     By its own code where the device can run that. A live module is trained from the description of its layers instead,
     and so is a model on another machine; `own_code` of the result says which. The estimate of a stored profile is
     returned with it, where there is one. `data` names a function (`"file.py:function"`) that returns what a training
-    loop iterates over; with `evaluation` forward passes are timed too.
+    loop iterates over, or a data set (`"mnist:FOLDER"`, `"digits"`); with `evaluation` forward passes are timed too.
     """
     inputs, profile = profile_apart(inputs, profile)
     options = Options(
@@ -206,7 +206,7 @@ def _measured(
     overheads, each = list[Timed](), min(OVERHEADS_AT_MOST, seconds)
     if data:
         options.say(f"timing {data} ...")
-        overheads.append(time_loading(data, each, watts))
+        overheads.append(time_loading(data, subject.network.batch, each, watts))
     if evaluation:
         options.say("timing evaluation ...")
         overheads.append(time_evaluating(subject.name, experiment.workload, setup, each, watts))

@@ -26,6 +26,7 @@ from ampere.estimation.normalization import (
     usable,
 )
 from ampere.models.loading import find_space, need_torch
+from ampere.models.spaces import Space
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.observing import request
 from ampere.profiling.running import make_profile
@@ -36,7 +37,7 @@ from ampere.storage.checks import YARDSTICK_JOULES, YARDSTICK_SECONDS, check_ran
 from ampere.storage.files import read_document, write_document
 from ampere.storage.profile import Observation, Profile
 
-from .plan import OURS, Plan, is_simulated
+from .plan import OURS, Plan, Strategy, is_simulated
 from .validation import Pair, measure_twice, unseen
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class ProfileJob:
     method: str = OURS[0]
     timing: str = OURS[1]
     samples: int = 0  # that it ends at instead of by its seconds, where not 0
+    space: Space | None = field(default=None, compare=False)  # of an experiment's own, which the family names
 
     @property
     def name(self) -> str:
@@ -105,7 +107,7 @@ class ProfileJob:
     def do(self, session: Session, path: Path, report: Report) -> None:
         """Profiles; a stopped run continues from the journal next to the file."""
         need_torch()
-        space, device = find_space(self.family), session.device(self.device)
+        space, device = self.space or find_space(self.family), session.device(self.device)
         make_profile(
             lambda: SpaceSource(space),
             device.setup(),
@@ -127,15 +129,17 @@ def of_family(plan: Plan, device: str, family: str) -> ProfileJob:
     return ProfileJob(device, family, plan.profile_seconds(device, family), plan.seed)
 
 
-def baseline_profiles(plan: Plan, device: str, family: str) -> tuple[ProfileJob, ...]:
+def baselines_of(plan: Plan, profile: ProfileJob, of: Sequence[Strategy] = ()) -> tuple[ProfileJob, ...]:
     """The profiles of methods that need measurements of their own, made in as many seconds as Ampere's.
 
     Those of isolated layers have as many measurements as the plan gives them.
     """
-    seconds = plan.profile_seconds(device, family)
+    ways = [way for way in plan.baselines(profile.device, profile.family) if not of or way in of]
     return tuple(
-        ProfileJob(device, family, seconds, plan.seed, *way, plan.baseline_samples if find_strategy(*way).stages else 0)
-        for way in plan.baselines(device, family)
+        replace(
+            profile, method=way[0], timing=way[1], samples=plan.baseline_samples if find_strategy(*way).stages else 0
+        )
+        for way in ways
     )
 
 
@@ -207,13 +211,16 @@ def trials_of(plan: Plan, device: str, family: str, repeat: bool = False) -> Tri
     return TrialsJob(of_family(plan, device, family), subject, build, count, plan.rounds, seconds, plan.seed)
 
 
-def needs(trials: Callable[[Plan], Sequence[TrialsJob]], baselines: bool = False) -> Callable[[Plan], list[Job[Any]]]:
+def needs(
+    trials: Callable[[Plan], Sequence[TrialsJob]],
+    baselines: Callable[[Plan, ProfileJob], Sequence[ProfileJob]] = lambda plan, profile: (),
+) -> Callable[[Plan], list[Job[Any]]]:
     """Trials, each after the profile that its networks must not be in, and the baselines' own profiles if needed."""
 
     def jobs(plan: Plan) -> list[Job[Any]]:
         found: list[Job[Any]] = []
         for trial in trials(plan):
-            found += [trial.profile, trial, *(baseline_profiles(plan, trial.device, trial.family) if baselines else ())]
+            found += [trial.profile, trial, *baselines(plan, trial.profile)]
         return found
 
     return jobs

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from ampere.core import Layer, Network, TrailingOp, work
 from ampere.core.kinds.convolution import usual_config
 from ampere.estimation.normalization import NormalizedCost
+from ampere.estimation.sequential import ChannelGP
+from ampere.profiling.strategies.sequential import POINTS_AT_MOST, TARGET_DEVIATION
 
 from .plan import title_of
 
@@ -39,3 +43,23 @@ def measured(device: str, cost: NormalizedCost) -> dict[str, object]:
         "spread": cost.spread,
         "flags": list(cost.flags),
     }
+
+
+Channels = tuple[int, ...]
+
+
+def guided(truth: Mapping[Channels, float]) -> tuple[ChannelGP, list[Channels]]:
+    """The paper's guided profiling, replayed on points that were all measured: the process, and what it asked for.
+
+    It starts at the bounds, goes where it is most uncertain, and ends by the paper's rules.
+    """
+    known = [min(truth), max(truth)]
+    while True:
+        process = ChannelGP(np.array(known, dtype=float), np.array([truth[c] for c in known]))
+        left = [c for c in truth if c not in known]
+        if not left or len(known) >= POINTS_AT_MOST[len(known[0]) == 1]:
+            return process, known
+        deviations = process.deviations(np.array(left, dtype=float))
+        if deviations.max() < TARGET_DEVIATION * process.typical:
+            return process, known
+        known.append(left[int(np.argmax(deviations))])

@@ -61,7 +61,7 @@ class Plan:
         if self.is_main(device) and (not self.quick or family == "cnn5"):
             missing = {METHODS[name].strategy for name in unavailable()}
             return tuple(strategy for strategy in BASELINES if strategy[0] not in missing)
-        return (PAPERS,) if self.is_main(device) or not self.quick else ()
+        return (PAPERS,)
 
     def is_main(self, device: str) -> bool:
         return device in self.devices
