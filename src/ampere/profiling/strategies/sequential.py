@@ -145,7 +145,7 @@ class Run:
 
     def _measure(self, kind: UnitKind, point: Point) -> None:
         done = self._done.setdefault(kind.kind, self._known_points(kind))
-        if point in done:
+        if point in done or self._context.clock() > self._deadline:
             return
         assert self._kinds is not None  # this kind is one of them
         done.add(point)
