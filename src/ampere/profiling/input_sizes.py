@@ -25,12 +25,15 @@ def with_places(unit: Unit, places: Sequence[int]) -> Unit | None:
         return None
     chosen = []
     for axis, wanted in enumerate(places):
-        sizes = range(1, LARGEST * max(*own, *places) + 1)
-        fits = [size for size in sizes if _places_after(unit, axis, size) == wanted]
-        if not fits:
+        natural = _places_after(unit, axis, own[axis])
+        if not natural:
             return None
-        in_proportion = own[axis] * wanted / _places_after(unit, axis, own[axis])
-        chosen.append(min(fits, key=lambda size: abs(size - in_proportion)))
+        in_proportion = own[axis] * wanted / natural
+        sizes = sorted(range(1, LARGEST * max(*own, *places) + 1), key=lambda size: abs(size - in_proportion))
+        fitting = next((size for size in sizes if _places_after(unit, axis, size) == wanted), None)
+        if fitting is None:
+            return None
+        chosen.append(fitting)
     found = _resized(unit, tuple(chosen))
     return found[0] if found else None
 

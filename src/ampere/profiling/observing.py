@@ -14,8 +14,10 @@ from .experiment import Experiment
 if TYPE_CHECKING:
     from .strategies.strategy import Trainer
 
-# A quiet block pairs every step with the yardstick; a plain one is a user's ordinary loop in a fresh process.
+# A quiet block pairs every step with the yardstick; a plain one is a user's ordinary loop in a fresh process. A settled
+# one is such a loop, quiet: the yardstick is timed once the network's data has left the caches.
 QUIET = {"pairing": "step", "isolation": "inline"}
+SETTLED = {"pairing": "window", "isolation": "inline"}
 PLAIN = {"pairing": "window", "isolation": "fork"}
 QUIET_SECONDS, PLAIN_SECONDS = 0.04, 0.08
 BLOCK_SECONDS, SLOWEST_STEP = 60.0, 1.0  # when a block is cut short: after so long, or so long for each step
@@ -49,6 +51,7 @@ def request(
     count: bool = True,
     power: bool = False,
     iterations: int | None = None,
+    settled: bool = False,
 ) -> dict[str, Any]:
     """The arguments of a worker's `block` for an experiment; `iterations` are as many as usual where not given.
 
@@ -56,7 +59,7 @@ def request(
     as long as steps that are paired with the yardstick.
     """
     usual, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
-    how: dict[str, Any] = dict(PLAIN if experiment.system else QUIET)
+    how: dict[str, Any] = dict(PLAIN if experiment.system else SETTLED if settled else QUIET)
     if experiment.stage != "step":
         how = {**how, "stage": experiment.stage}
     if not count:
@@ -64,7 +67,9 @@ def request(
     if power:
         how = {**how, "power": True}
     if timing == "wallclock":
-        usual, how = 2 * usual, {**how, "pairing": "plain"}
+        how = {**how, "pairing": "plain"}
+    if timing == "wallclock" or settled:
+        usual = 2 * usual
     if iterations is not None:
         usual, how = iterations, {**how, "seconds_limit": max(BLOCK_SECONDS, SLOWEST_STEP * iterations)}
     return {"workload": experiment.workload, "setup": setup, "iterations": usual, "warmup": warmup, **how}

@@ -12,7 +12,7 @@ of that size, which is a kind of its own (`input_sizes`).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -172,12 +172,13 @@ class UnitKinds:
         if not self.inputs:
             return None
         own, reader = self.inputs[0], hidden.layers[0]
-        fed = own.at((own.example.channels[0], hidden.channels[0]))
-        shape = operands(reader)[0].shape
-        if _values_after(fed.layers, reader) == product(shape):
+        (channels_in, channels_out), wanted = own.example.channels, operands(reader)[0].shape
+        fed = own.at((channels_in, hidden.channels[0]))
+        if _values_after(fed.layers, reader) == product(wanted):
             return fed
-        resized = with_places(fed, _places(fed, shape, hidden.channels[0]))
-        for unit in (resized, fed):  # of a sequence only the last states may be read
+        resized = with_places(fed, _places(fed, wanted, hidden.channels[0]))
+        reshaped = own.at((channels_in, channels_out * product(wanted) // _values_after(own.example.layers, reader)))
+        for unit in (resized, reshaped, fed):  # of a sequence only the last states may be read
             if unit is not None and joined(layers_of((unit, hidden))):
                 return unit
         return None
@@ -198,7 +199,21 @@ def unit_kinds(networks: Sequence[Network]) -> UnitKinds | None:
     The output reaches as far as variants need it, and there is an input for every hidden kind that can have one.
     """
     ties = {kind: common_ties(blocks) for kind, blocks in _by_kind(networks, lambda _: True).items()}
-    found = _by_kind(networks, lambda block: all(ties.get(block.kind, ())))
+    tied = {kind for kind, widths in ties.items() if all(widths)}
+    kinds = _kinds(networks, tied)
+    if kinds is None:
+        return None
+    fed = {kind.kind for kind in kinds.hidden if all(kinds.feeding(kind.at(point)) for point in kind.bounds())}
+    return (
+        kinds
+        if all(len(kind.example.groups) == 1 or kind.kind in fed for kind in kinds.hidden)
+        else _kinds(networks, fed)
+    )
+
+
+def _kinds(networks: Sequence[Network], whole: Collection[Kind]) -> UnitKinds | None:
+    """The kinds where only these blocks are not cut into their groups."""
+    found = _by_kind(networks, lambda block: block.kind in whole)
     seen: dict[Kind, set[Point]] = {}  # by kind without trailing operations, which change nothing about channels
     for units in found.values():
         seen.setdefault(_without_trailing(units[0]), set()).update(unit.channels for unit in units)
@@ -252,7 +267,7 @@ def _with_reach(output: UnitKind, entrance: list[UnitKind], hidden: list[UnitKin
 
 def variant(kinds: UnitKinds, kind: UnitKind, point: Point) -> tuple[Unit, ...]:
     """The units of the variant that exposes a kind at these channels."""
-    if kind.kind == kinds.output.kind:
+    if kind.example.output:
         return (kind.at(point),)
     before = kinds.before(kind, point)
     return (*before, _fed(kinds.output, before))

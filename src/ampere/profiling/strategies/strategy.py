@@ -131,15 +131,20 @@ class MeasurementContext:
         """The shortest window that a block needs for its joules; 0 where blocks are only timed."""
         return self.meter.window_seconds if self.count else 0.0
 
-    def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:
+    def observe(self, experiment: Experiment, step_seconds: float, settled: bool = False) -> Observation | None:
         """Trains and records one block; None where the measurement is unusable. Raises VariantDied, VariantFailed.
 
         It also returns None, and trains nothing, where a network of that size ran out of memory before.
-        `step_seconds` is a guess.
+        `step_seconds` is a guess. `settled` times a loop of steps instead of each step next to the yardstick.
         """
         if not self.memory.fits(experiment.network):
             return None
-        how: dict[str, Any] = {"timing": self.timing, "count": self.count, "iterations": self.iterations}
+        how: dict[str, Any] = {
+            "timing": self.timing,
+            "count": self.count,
+            "iterations": self.iterations,
+            "settled": settled,
+        }
         arguments = request(experiment, self.setup, step_seconds, **how)
         return self._recorded(experiment, self._trained(experiment, arguments))
 
