@@ -138,6 +138,7 @@ def prune(
     iterations: int | None = None,
     battery: str | None = None,
     short_training: Callable[[nn.Module], float] | None = None,
+    calibration: Sequence[Any] = (),
     check: bool | None = None,
     out: Path | str | None = None,
     **options: Unpack[DeviceKeywords],
@@ -146,6 +147,7 @@ def prune(
 
     `budget` is a share (0.5 or "50%"), joules of an iteration ("5mJ"), of a run of `iterations`, or of a battery.
     `short_training` takes a candidate of the random strategy and returns its loss after a few of your own steps.
+    `calibration` are batches of your inputs, on which the energy_aware strategy compares outputs of layers.
     `check` trains original and result on the device for some seconds in turn, to see that the budget holds; by default
     where the device's own profile is used. `out` saves the result as .json or .pt2. The other keywords are those of
     `estimate`.
@@ -184,6 +186,7 @@ def prune(
                 allocator=asked.allocator,
                 seed=asked.seed,
                 short_training=short_training,
+                calibration=calibration,
                 check=checking,
                 on_progress=lambda done, total, text: asked.report("pruning", done, total, text),
             )
