@@ -225,6 +225,9 @@ def search(
     iterations: int | None = None,
     battery: str | None = None,
     input: str | None = None,
+    mode: str = "capacity",
+    power: float | None = None,
+    memory: float | None = None,
     on_trial: Callable[[Found], None] = lambda found: None,
     **options: Unpack[OptionKeywords],
 ) -> Found:
@@ -232,7 +235,9 @@ def search(
 
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. Each of the `optimizers` has a
     profile of its own, made where it is missing. `train(model, candidate)` returns an accuracy from 0 to 1; `trials=0`
-    trains nothing. `on_trial` is called after each. The other keywords are those of `estimate`.
+    trains nothing. `on_trial` is called after each. `power` (watts) and `memory` (bytes) are further limits. With
+    `mode="hyperpower"` what was trained decides what is trained next, and what learns nothing is stopped early. The
+    other keywords are those of `estimate`.
     """
     from ampere.searching.searching import allowed_joules, space_of
     from ampere.searching.searching import search as search_space
@@ -259,6 +264,9 @@ def search(
         allocator=asked.allocator,
         input=input,
         seed=asked.seed,
+        mode=mode,
+        power=power,
+        memory=memory,
         on_progress=lambda done, total, text: asked.report(f"searching {space}", done, total, text),
         on_trial=on_trial,
     )
