@@ -232,7 +232,7 @@ def training_bytes(layers: Sequence[Layer], optimizer: str) -> Any:
 
 
 class Limits(NamedTuple):
-    """What a candidate must stay below besides its joules; None where there is no limit."""
+    """What a candidate must stay below, in addition to its joules; None where there is no limit."""
 
     watts: float | None = None
     bytes: float | None = None

@@ -63,8 +63,8 @@ def search(
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. The profiles are of one device,
     each with another optimizer. `train(model, candidate)` returns an accuracy from 0 to 1, or (accuracy, number of test
     examples); `trials=0` trains nothing. One that yields accuracies while it trains can be stopped early.
-    `power` (watts) and `memory` (bytes) are limits of a candidate besides its joules. `mode` "hyperpower" chooses the
-    next candidate by what was trained, and stops those that are at chance level after a part of their training.
+    `power` (watts) and `memory` (bytes) are limits of a candidate in addition to its joules. `mode` "hyperpower"
+    chooses the next candidate by what was trained, and stops those at chance level after a part of their training.
     `on_trial` is called with the result so far after each trial.
     """
     _check(trials, steps, candidates, allocator, mode, Limits(power, memory))
