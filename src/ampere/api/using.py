@@ -138,6 +138,7 @@ def prune(
     iterations: int | None = None,
     battery: str | None = None,
     short_training: Callable[[nn.Module], float] | None = None,
+    calibration: Sequence[Any] = (),
     check: bool | None = None,
     out: Path | str | None = None,
     **options: Unpack[DeviceKeywords],
@@ -146,6 +147,7 @@ def prune(
 
     `budget` is a share (0.5 or "50%"), joules of an iteration ("5mJ"), of a run of `iterations`, or of a battery.
     `short_training` takes a candidate of the random strategy and returns its loss after a few of your own steps.
+    `calibration` are batches of your inputs, on which the energy_aware strategy compares outputs of layers.
     `check` trains original and result on the device for some seconds in turn, to see that the budget holds; by default
     where the device's own profile is used. `out` saves the result as .json or .pt2. The other keywords are those of
     `estimate`.
@@ -184,6 +186,7 @@ def prune(
                 allocator=asked.allocator,
                 seed=asked.seed,
                 short_training=short_training,
+                calibration=calibration,
                 check=checking,
                 on_progress=lambda done, total, text: asked.report("pruning", done, total, text),
             )
@@ -222,6 +225,9 @@ def search(
     iterations: int | None = None,
     battery: str | None = None,
     input: str | None = None,
+    mode: str = "capacity",
+    power: float | None = None,
+    memory: float | None = None,
     on_trial: Callable[[Found], None] = lambda found: None,
     **options: Unpack[OptionKeywords],
 ) -> Found:
@@ -229,7 +235,9 @@ def search(
 
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. Each of the `optimizers` has a
     profile of its own, made where it is missing. `train(model, candidate)` returns an accuracy from 0 to 1; `trials=0`
-    trains nothing. `on_trial` is called after each. The other keywords are those of `estimate`.
+    trains nothing. `on_trial` is called after each. `power` (watts) and `memory` (bytes) are further limits. With
+    `mode="hyperpower"` what was trained decides what is trained next, and what learns nothing is stopped early. The
+    other keywords are those of `estimate`.
     """
     from ampere.searching.searching import allowed_joules, space_of
     from ampere.searching.searching import search as search_space
@@ -256,6 +264,9 @@ def search(
         allocator=asked.allocator,
         input=input,
         seed=asked.seed,
+        mode=mode,
+        power=power,
+        memory=memory,
         on_progress=lambda done, total, text: asked.report(f"searching {space}", done, total, text),
         on_trial=on_trial,
     )

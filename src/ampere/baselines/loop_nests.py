@@ -114,5 +114,7 @@ def _recurrent(layer: Layer) -> Iterator[tuple[LoopNest, int]]:
         inputs = LoopNest(c["batch"] * c["length"], gates, reads)
         yield from _passes(inputs, layer.backward if depth else layer.input_grad, layer.trainable, c["directions"])
         state = LoopNest(c["batch"], gates, layer.channels_out)
-        yield from _passes(state, layer.backward, layer.trainable, c["directions"] * c["length"])
+        yield from _passes(state, False, layer.trainable, c["directions"] * c["length"])
+        if layer.backward:  # the first state gets a gradient only where one is asked for
+            yield state.exchanged(), c["directions"] * (c["length"] - 1 + bool(c.get("state_grad")))
         reads = layer.channels_out * c["directions"]
