@@ -41,10 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="where to keep everything (default evaluation[-quick])")
     parser.add_argument("--against", metavar="FOLDER", help="an earlier run: show the drift since, network by network")
     parser.add_argument(
-        "--celeba",
-        metavar="FOLDER",
+        "--data",
+        metavar="DATA",
         default="",
-        help="train `pruning` on your CelebA instead of on faces drawn by Ampere",
+        help="images of `pruning`: digits (default, scikit-learn's), mnist:FOLDER, cifar10:FOLDER, celeba:FOLDER, or "
+        "faces drawn by Ampere",
     )
     parser.add_argument("--list", action="store_true", help="show the experiments and how long they take, run nothing")
     parser.add_argument("--draw-only", action="store_true", help="measure nothing; draw what is stored in the folder")
@@ -60,7 +61,7 @@ def run(options: Namespace) -> None:
     from ampere.evaluation.session import Folder, Session
 
     names = chosen(options.experiments)
-    plan = Plan(options.quick, options.seed, tuple(dict.fromkeys(options.device)), options.celeba)
+    plan = Plan(options.quick, options.seed, tuple(dict.fromkeys(options.device)), options.data)
     folder = Folder(Path(options.out or ("evaluation-quick" if options.quick else "evaluation")))
     with Session(folder, plan) as session:
         if options.list:
