@@ -11,14 +11,15 @@ from tests.profiling.test_loop import METER, YARDSTICK, KnownCosts
 from tests.synthetic import chain, true_seconds
 
 from ampere.core import Network, TrainingSetup, work
-from ampere.estimation.sequential import Sequential, kind_of
+from ampere.estimation.sequential import Sequential
+from ampere.estimation.units import units_of, variant_units
 from ampere.models.loading import find_space
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
 from ampere.profiling.strategies.networks import collect as collect_networks
 from ampere.profiling.strategies.sequential import POINTS_AT_MOST, TARGET_DEVIATION, collect
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Task
-from ampere.profiling.variants import joined, layer_kinds, variant, with_reach
+from ampere.profiling.variants import joined, layers_of, unit_kinds, variant
 
 
 def network(*widths: int) -> Network:
@@ -120,10 +121,11 @@ def test_it_ends_by_itself_when_every_kind_is_sure_or_at_its_limit():
     model = fitted(collected)
     counts: dict[object, int] = {}
     for o in collected.observations:
-        exposed = o.network.layers[1 if len(o.network.layers) == 3 else 0]
-        counts[kind_of(exposed)] = counts.get(kind_of(exposed), 0) + 1
+        units = variant_units(o.network)
+        exposed = units[1 if len(units) == 3 else 0].kind
+        counts[exposed] = counts.get(exposed, 0) + 1
     assert max(counts.values()) <= POINTS_AT_MOST[False]
-    for kind in layer_kinds([Chains().original().network, Chains().sample(Random(1)).network]).hidden:
+    for kind in unit_kinds([Chains().original().network, Chains().sample(Random(1)).network]).hidden:
         process = model.processes[kind.kind]
         largest = np.max(process.deviations(np.array(kind.candidates(), dtype=float)))
         assert largest < 2 * TARGET_DEVIATION * process.typical or counts[kind.kind] == POINTS_AT_MOST[False]
@@ -144,21 +146,37 @@ def test_whole_networks_are_all_that_the_networks_strategy_trains():
     assert len(collected.observations) > 10
 
 
-@pytest.mark.parametrize("family", ["lenet5", "cnn5", "har", "lstm", "transformer", "resnet"])
-def test_every_family_has_variants_whose_layers_feed_each_other(family):
+HIDDEN = {"lenet5": 2, "cnn5": 2, "har": 3, "lstm": 1, "transformer": 2, "resnet": 9}
+
+
+@pytest.mark.parametrize("family", HIDDEN)
+def test_every_hidden_kind_of_every_family_is_seen_between_an_input_and_an_output(family):
     source, rng = SpaceSource(find_space(family)), Random(0)
-    networks = [source.original().network, *(source.sample(rng).network for _ in range(5))]
-    kinds = with_reach(layer_kinds(networks))
-    assert kinds.input is not None
-    low, high = kinds.output.ins
-    for kind in (kinds.output, kinds.input, *kinds.hidden):
+    networks = [source.original().network, *(source.sample(rng).network for _ in range(7))]
+    kinds = unit_kinds(networks)
+    assert len(kinds.hidden) == HIDDEN[family]
+    known = {kind.kind for kind in kinds.in_order}
+    for kind in kinds.in_order:
         for point in (*kind.bounds(), *rng.sample(kind.candidates(), 1)):
-            layers = variant(kinds, kind, point)
-            assert joined(layers)
-            assert low <= layers[-1].channels_in <= high
-            assert kind.kind in map(kind_of, layers)
-    known = {kinds.output.kind, kinds.input.kind, *(k.kind for k in kinds.hidden)}
-    assert {kind_of(layer) for n in networks for layer in n.layers} == known
+            units = variant(kinds, kind, point)
+            assert len(units) == (1 if kind is kinds.output else 2 if kind in kinds.inputs else 3)
+            assert joined(layers_of(units))
+            assert units[-1].channels[0] <= kinds.output.most[0]
+            assert {unit.kind for unit in units} <= known  # so that all but one can be subtracted
+            parsed = variant_units(Network(layers_of(units), kinds.batch))
+            assert [unit.kind for unit in parsed] == [unit.kind for unit in units]
+    assert {unit.kind for n in networks for unit in units_of(n)} <= known
+
+
+def test_bounds_are_from_one_to_the_originals_channels():
+    source, rng = SpaceSource(find_space("cnn5")), Random(0)
+    kinds = unit_kinds([source.original().network, *(source.sample(rng).network for _ in range(5))])
+    corners = {kind.most: kind.bounds() for kind in kinds.hidden}
+    assert corners == {
+        (32, 64): [(1, 1), (1, 64), (32, 1), (32, 64)],
+        (128, 256): [(1, 1), (1, 256), (128, 1), (128, 256)],
+    }
+    assert kinds.inputs[0].bounds() == [(1, 1), (1, 32)]
 
 
 def test_the_clock_of_the_context_ends_it():

@@ -98,6 +98,8 @@ def profile(
     inputs: Any = None,
     *,
     seconds: float | None = None,
+    own_end: bool = False,
+    iterations_per_measurement: int | None = None,
     target: float = 0.0,
     out: Path | str | None = None,
     device: str | Device = LOCAL,
@@ -119,14 +121,17 @@ def profile(
 
     A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the device's own,
     simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out` is the profile's
-    file; by default it is the device's own. A live module is profiled from the layers of its trace.
+    file; by default it is the device's own. A live module is profiled from the layers of its trace. With `own_end`
+    the paper's method (`method="sequential"`) profiles until its own rule ends it. `iterations_per_measurement` are 500
+    in the paper; by default a measurement is as short as it can be.
     """
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
     options = Options(
         device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads, method=method,
         timing=timing, seconds=seconds, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit,
-        allow_other_device=allow_other_device, seed=seed, progress=progress, notice=notice,
+        allow_other_device=allow_other_device, seed=seed, progress=progress, notice=notice, own_end=own_end,
+        iterations_per_measurement=iterations_per_measurement,
     )  # fmt: skip
     subject = resolve(model, inputs)
     if not subject.trainable:

@@ -9,6 +9,7 @@ stored? --no--> make one -----------------------------+
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -232,7 +233,8 @@ def run_profiling(
     path = out or default_path(device.identity, setup, *_how(options))
 
     def report(p: ProfilingProgress) -> None:
-        options.report(task, p.elapsed, p.seconds, _in_words(p))
+        done, total = (p.elapsed, p.seconds) if p.share is None else (p.share, 1.0)
+        options.report(task, done, total, _in_words(p))
 
     try:
         made = make_profile(
@@ -246,6 +248,7 @@ def run_profiling(
             allow_other_device=options.allow_other_device,
             method=options.method,
             timing=options.timing,
+            iterations=options.iterations_per_measurement,
             on_progress=report,
         )
     except KeyboardInterrupt:
@@ -256,6 +259,8 @@ def run_profiling(
 
 
 def _seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
+    if options.own_end:
+        return math.inf
     if options.seconds is not None:
         return options.seconds
     meter = device.meter
@@ -265,7 +270,8 @@ def _seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
 def _in_words(p: ProfilingProgress) -> str:
     error = "" if p.expected_error is None else f", expected error {percent(p.expected_error)}"
     compiling = f", {p.compile_seconds:.0f} s spent compiling" if p.compile_seconds else ""
-    return f"{max(0.0, p.seconds - p.elapsed):.0f} s left, {p.experiments} measurements{error}{compiling}"
+    left = f"{p.elapsed:.0f} s" if p.share is not None else f"{max(0.0, p.seconds - p.elapsed):.0f} s left"
+    return f"{left}, {p.experiments} measurements{error}{compiling}"
 
 
 def _nothing_measured(made: ProfilingResult, seconds: float) -> AmpereError:
