@@ -131,14 +131,14 @@ def dots(axes: Any, columns: Mapping[str, Mapping[str, float]], y: str, title: s
         axes.axvline(x - 0.5, color=FAINT, lw=0.8, zorder=0)
     axes.set(yscale="log", xlim=(-0.5, len(columns) - 0.5))
     axes.set_xticks(range(len(columns)), list(columns))
-    percents(axes)
+    round_ticks(axes.yaxis)
     label_axes(axes, title, "", y)
 
 
-def percents(axes: Any) -> None:
+def round_ticks(axis: Any) -> None:
     """Writes 1, 2, 5, 10, ... where a logarithmic axis would write powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=8))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())

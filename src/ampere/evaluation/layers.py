@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from random import Random
 
 import numpy as np
@@ -49,6 +50,11 @@ def measured(device: str, cost: NormalizedCost) -> dict[str, object]:
 Channels = tuple[int, ...]
 
 
+def corners(points: Iterable[Channels]) -> list[Channels]:
+    """The bounds of a grid: where profiling starts."""
+    return list(product(*({min(axis): None, max(axis): None} for axis in zip(*points, strict=True))))
+
+
 def guided(
     truth: Mapping[Channels, float],
     kernel: str = PAPERS_KERNEL,
@@ -60,7 +66,7 @@ def guided(
 
     It starts at the bounds, goes where it is most uncertain (or anywhere), and ends by the paper's rules.
     """
-    known = [min(truth), max(truth)]
+    known = corners(truth)
     most = POINTS_AT_MOST[len(known[0]) == 1] if at_most is None else at_most
     while True:
         process = ChannelGP(np.array(known, dtype=float), np.array([truth[c] for c in known]), kernel)

@@ -17,7 +17,7 @@ from ampere.core import Layer
 from ampere.estimation.sequential import KERNELS, PAPERS_KERNEL, ChannelGP
 from ampere.evaluation.drawing import by, colour_of, panels
 from ampere.evaluation.jobs import BlocksJob, Record
-from ampere.evaluation.layers import Channels, conv, guided, measured
+from ampere.evaluation.layers import Channels, conv, corners, guided, measured
 from ampere.evaluation.plan import Plan
 from ampere.evaluation.session import Session
 from ampere.profiling.experiment import Experiment, of_layers
@@ -28,8 +28,9 @@ FIGURE = ""
 
 BATCH, SIZE, WIDEST = 10, 14, (32, 64)
 TESTED_SHARE = 0.25
-FEWEST, MOST = 3, 24  # points of a replay
+FEWEST, MOST = 5, 24  # points of a replay
 KERNEL, CHOICE = "kernel", "choice"  # what is varied
+WRITTEN: dict[str, Any] = {"ha": "center", "color": "white", "fontsize": 7.5}
 NAMES = {"matern25": "Matern 2.5", "matern15": "Matern 1.5", "rbf": "RBF", "rational_quadratic": "rational\nquadratic"}
 
 
@@ -77,7 +78,7 @@ def records(session: Session) -> Iterator[Record]:
 
 def _split(truth: dict[Channels, float], seed: int) -> tuple[dict[Channels, float], dict[Channels, float]]:
     """Points to profile, the bounds among them, and points to test on."""
-    inner = [c for c in truth if c not in (min(truth), max(truth))]
+    inner = [c for c in truth if c not in corners(truth)]
     tested = set(Random(seed).sample(inner, round(TESTED_SHARE * len(inner))))
     return {c: j for c, j in truth.items() if c not in tested}, {c: truth[c] for c in tested}
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ampere.core.units import joules_unit
-from ampere.evaluation.drawing import by, look_of, shared_legend
+from ampere.evaluation.drawing import by, look_of, round_ticks, shared_legend
 from ampere.evaluation.jobs import ProfileJob, Record, of_family
 from ampere.evaluation.plan import PAPERS, Plan, title_of
 from ampere.evaluation.session import Session
@@ -61,7 +61,7 @@ def records(session: Session) -> Iterator[Record]:
 def draw(figure: Any, records: Sequence[Record]) -> None:
     """Seconds, measurements and joules by family and device; open marks: the paper's own table, on real devices."""
     rows = [(d, f, own) for d, all_ in by(records, "device_title").items() for f, own in by(all_, "family").items()]
-    figure.set_size_inches(9.0, 1.2 + 0.3 * len(rows))
+    figure.set_size_inches(9.0, 1.0 + 0.42 * len(rows))
     first, *others = figure.subplots(1, 3, sharey=True)
     scale, unit = joules_unit(max((r["joules"] or 0.0 for r in records), default=1.0))
     columns: list[tuple[Any, str, Callable[[Record], float | None]]] = [
@@ -77,13 +77,16 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
                 if found:
                     axes.plot([found], [place], look.marker, color=look.colour, ms=6, label=method_name(row["method"]))
                     written = f"{found:.0f}" if found >= 10 else f"{found:.2g}"
-                    axes.annotate(written, (found, place), (0, 5), textcoords="offset points", ha="center", fontsize=7)
+                    above = 5 if row["method"] == PAPERS[0] else -11
+                    spot = {"textcoords": "offset points", "ha": "center", "fontsize": 7.5}
+                    axes.annotate(written, (found, place), (0, above), **spot)
             if axes is first and own[0]["paper_seconds"]:
                 open_mark = {"mfc": "none", "color": MUTED, "ms": 7, "label": "printed in the paper, real device"}
                 axes.plot([own[0]["paper_seconds"]], [place], "D", **open_mark)
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter("{x:g}")
-        axes.margins(x=0.15)
+        low, high = axes.get_xlim()
+        axes.set_xlim(low / 1.6, max(high, 6 * low) * 1.6)
+        round_ticks(axes.xaxis)
         label_axes(axes, "", words, "")
     first.set_yticks(range(len(rows)), [f"{family}, {device}" for device, family, _ in rows])
     first.set_ylim(len(rows) - 0.4, -0.8)
