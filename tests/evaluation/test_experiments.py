@@ -3,6 +3,7 @@
 import pytest
 
 from ampere.evaluation import running
+from ampere.evaluation.case_study.model import WAYS
 from ampere.evaluation.running import Result, draw
 
 from .conftest import DEVICE
@@ -75,7 +76,9 @@ def test_a_profile_knows_its_own_family_best(evaluated):
 def test_the_case_study_prunes_to_the_budget_and_trains(evaluated):
     _, results = evaluated
     rows = {r["model"]: r for r in results["pruning"].records if r["seed"] == 0}
-    assert list(rows) == ["original", "ampere", "flops"]
+    assert list(rows) == ["original", *WAYS]
+    assert rows["original"]["images"] == "digits"
+    assert rows["random_flops"]["share"] != rows["random_flops_checked"]["share"], "the check has changed it"
     assert rows["original"]["share"] == 1.0
     assert rows["ampere"]["share"] < 0.6
     assert all(

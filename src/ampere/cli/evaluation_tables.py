@@ -15,6 +15,7 @@ from ampere.evaluation.between_runs import DRIFT, drift_of
 from ampere.evaluation.case_study.model import ORIGINAL
 from ampere.evaluation.case_study.verdict import Verdict
 from ampere.evaluation.drawing import by, in_order
+from ampere.evaluation.experiments.pruning import TITLES
 from ampere.evaluation.jobs import Record
 from ampere.evaluation.running import QUICK, Result, expected_seconds, find
 from ampere.evaluation.session import Session
@@ -70,7 +71,7 @@ def show(results: Sequence[Result], files: Sequence[Path]) -> None:
 def _show_verdict(verdict: Verdict) -> None:
     rows = [
         (
-            model,
+            TITLES[model],
             units.percent(mean(way.shares)),
             f"{100 * min(way.shares):.1f} - {100 * max(way.shares):.1f} %",
             f"{way.inside} of {len(way.shares)}" if model != ORIGINAL else "",

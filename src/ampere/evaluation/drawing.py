@@ -37,7 +37,7 @@ LOOKS = {
     "layers": Look("#aaaaaa", ">"),
 }
 OTHER = Look(MUTED, "h")
-LEGEND_INCHES = 1.9  # of a name, about
+LEGEND_INCHES = 1.9  # of a name, at least
 SPREAD = 0.5  # of the room between two families, over which a family's dots are spread
 BAND = 1.1  # estimates within a tenth of the measurement
 
@@ -67,7 +67,8 @@ def shared_legend(figure: Any) -> None:
     }
     methods = [name for name in map(method_name, LOOKS) if name in found]
     names = [*methods, *(name for name in found if name not in methods)]
-    columns = max(1, int(figure.get_size_inches()[0] / LEGEND_INCHES))
+    inches = max(LEGEND_INCHES, 0.075 * max(map(len, names), default=0) + 0.5)
+    columns = max(1, int(figure.get_size_inches()[0] / inches))
     rows = math.ceil(len(names) / columns)
     handles = [found[name] for name in names]
     figure.legend(handles, names, loc="outside lower center", ncols=math.ceil(len(names) / rows))
@@ -130,14 +131,14 @@ def dots(axes: Any, columns: Mapping[str, Mapping[str, float]], y: str, title: s
         axes.axvline(x - 0.5, color=FAINT, lw=0.8, zorder=0)
     axes.set(yscale="log", xlim=(-0.5, len(columns) - 0.5))
     axes.set_xticks(range(len(columns)), list(columns))
-    percents(axes)
+    round_ticks(axes.yaxis)
     label_axes(axes, title, "", y)
 
 
-def percents(axes: Any) -> None:
+def round_ticks(axis: Any) -> None:
     """Writes 1, 2, 5, 10, ... where a logarithmic axis would write powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=8))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())

@@ -35,7 +35,7 @@ class Plan:
     quick: bool = False
     seed: int = 0
     chosen_devices: tuple[str, ...] = ()
-    celeba: str = ""  # a folder of the user's; empty where drawn faces do
+    data: str = ""  # the images of the case study; empty for those that it chooses itself
     baseline_samples: int = 0  # measurements of isolated layers for the methods that learn from them; 0: by seconds
 
     @property

@@ -86,7 +86,7 @@ class Epochs:
         name, _, folder = spec.partition(":")
         self._batch, self._folder = batch, Path(folder)
         self._rows = labels_in(self._folder) if name == "celeba" else []
-        self._tensors = () if self._rows else load(spec).trained.tensors()
+        self._tensors: tuple[Any, ...] = () if self._rows else load(spec).trained.tensors()
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         count = len(self._rows) or len(self._tensors[1])

@@ -115,8 +115,11 @@ class Pruner:
         short_training: ShortTraining | None = None,
         on_progress: Progress = lambda done, total, words: None,
         calibration: Sequence[Any] = (),
+        by_flops: bool = False,
     ) -> None:
+        """`by_flops` counts FLOPs in place of joules, to compare with."""
         check_strategy(strategy)
+        self._by_flops = by_flops or strategy == "flops"
         self.original, self.strategy, self.progress = original, strategy, on_progress
         self.network = trace(original.model, original.inputs, name=original.name)
         self._keep, self._seed, self._calibration = keep, seed, [_as_inputs(batch) for batch in calibration]
@@ -129,7 +132,7 @@ class Pruner:
     def pruned(self, joules: Joules, allowed: float, confidence: float) -> Pruned:
         """The model inside the joules allowed, as they are priced; FLOPs are held to the same share of themselves."""
         before = joules.estimate(self.network)
-        price: Price = Flops(self.network, before.joules) if self.strategy == "flops" else joules
+        price: Price = Flops(self.network, before.joules) if self._by_flops else joules
         cost = Priced(self.prunable.response, price)
         _refuse_impossible(self.prunable, cost, allowed, before.joules)
         found = self._best(cost, allowed) if self.strategy == "random" else self._within(cost, allowed, self._seed)

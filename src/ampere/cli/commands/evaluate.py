@@ -41,10 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="where to keep everything (default evaluation[-quick])")
     parser.add_argument("--against", metavar="FOLDER", help="an earlier run: show the drift since, network by network")
     parser.add_argument(
-        "--celeba",
-        metavar="FOLDER",
+        "--data",
+        metavar="DATA",
         default="",
-        help="train `pruning` on your CelebA instead of on faces drawn by Ampere",
+        help="images of `pruning`: digits (default, scikit-learn's), mnist:FOLDER, cifar10:FOLDER, celeba:FOLDER, or "
+        "faces drawn by Ampere",
     )
     parser.add_argument(
         "--baseline-samples",
@@ -69,7 +70,7 @@ def run(options: Namespace) -> None:
 
     names = chosen(options.experiments)
     devices = tuple(dict.fromkeys(options.device))
-    plan = Plan(options.quick, options.seed, devices, options.celeba, options.baseline_samples)
+    plan = Plan(options.quick, options.seed, devices, options.data, options.baseline_samples)
     folder = Folder(Path(options.out or ("evaluation-quick" if options.quick else "evaluation")))
     with Session(folder, plan) as session:
         if options.list:

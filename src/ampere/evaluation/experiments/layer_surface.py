@@ -19,7 +19,7 @@ import numpy as np
 
 from ampere.core import Layer, Network
 from ampere.estimation.estimate import Estimator
-from ampere.evaluation.drawing import by, colour_of, unit_for
+from ampere.evaluation.drawing import by, colour_of, shared_legend, unit_for
 from ampere.evaluation.jobs import BlocksJob, Job, ProfileJob, Record, baselines_of, of_family
 from ampere.evaluation.layers import measured
 from ampere.evaluation.plan import PAPERS, Plan, title_of
@@ -75,8 +75,11 @@ def profiles(plan: Plan, device: str) -> tuple[ProfileJob, ...]:
     return ours, *baselines_of(plan, ours, (PAPERS,))
 
 
-def jobs(plan: Plan) -> list[Job[object]]:
-    return [job for device in plan.large_devices for job in (*profiles(plan, device), test_job(plan, device))]
+def jobs(plan: Plan) -> list[Job[Any]]:
+    found: list[Job[Any]] = []
+    for device in plan.large_devices:
+        found += [*profiles(plan, device), test_job(plan, device)]
+    return found
 
 
 def records(session: Session) -> Iterator[Record]:
@@ -150,6 +153,7 @@ def _grid(layer: Layer) -> list[tuple[int, int]]:
     return [(i, o) for i in along(layer.channels_in) for o in along(layer.channels_out)]
 
 
+MARKS = {"profiled": "profiled: measured, less the other parts", "test": "test: trained alone, less the rest of a step"}
 FARTHEST = 20  # percent of a test that the colours of differences reach to
 
 
@@ -172,6 +176,7 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
             below.append(figure.add_subplot(grid[i, len(methods) + j]))
             shown = _differences(below[-1], method, kinds)
         figure.colorbar(shown, ax=below, label="(estimate - test) / test [%]", shrink=0.85, extend="both")
+    shared_legend(figure)
 
 
 def _surface(axes: Any, title: str, kinds: dict[str, list[Record]], method: str, scale: float, unit: str) -> None:
@@ -182,7 +187,8 @@ def _surface(axes: Any, title: str, kinds: dict[str, list[Record]], method: str,
     for kind, mark, ink in (("profiled", "o", INK), ("test", "x", "#cc3311")):
         own = kinds.get(kind, [])
         places = [[r[key] for r in own] for key in ("channels_in", "channels_out")]
-        axes.scatter(*places, [r["joules"] / scale for r in own], marker=mark, s=16, color=ink, depthshade=False)
+        heights_of = [r["joules"] / scale for r in own]
+        axes.scatter(*places, heights_of, marker=mark, s=16, color=ink, depthshade=False, label=MARKS[kind])
     axes.set_title(f"{title}: energy [{unit}]", loc="left", color=INK, fontsize=9)
     axes.set_xlabel("channels in", fontsize=8.5, labelpad=-4)
     axes.set_ylabel("channels out", fontsize=8.5, labelpad=-2)
@@ -195,7 +201,7 @@ def _surface(axes: Any, title: str, kinds: dict[str, list[Record]], method: str,
 def _differences(axes: Any, method: str, kinds: dict[str, list[Record]]) -> Any:
     seen = kinds.get("profiled", [])
     spots = [r["channels_in"] for r in seen], [r["channels_out"] for r in seen]
-    axes.scatter(*spots, s=9, color=MUTED, marker="+", lw=0.8, zorder=1)
+    axes.scatter(*spots, s=9, color=MUTED, marker="+", lw=0.8, zorder=1, label="channels of profiled points")
     tests = kinds.get("test", [])
     errors = [100 * (r["estimate"] / r["joules"] - 1) for r in tests]
     look = {"cmap": "PuOr", "vmin": -FARTHEST, "vmax": FARTHEST, "edgecolors": INK, "linewidths": 0.6}
