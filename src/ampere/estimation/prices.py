@@ -27,6 +27,7 @@ from .features import COLUMNS, PRIOR_PRICES, Array
 RELATIVE_ERROR = 0.05  # w: typical relative error of physics alone
 PRICE_FREEDOM = 3.0  # t: how far prices may be from the prior, in multiples of it
 SPEED_FREEDOM = 2.0  # f of the three speeds s_p around the one speed s
+SPEED_ERROR = 0.1  # relative error of physics at three speeds
 ISOLATED_FREEDOM = 1.0  # f of prices of isolated layers around the prior at the three speeds
 LARGEST_LOG_FACTOR = 6.0
 
@@ -69,7 +70,7 @@ def isolated_prices(rows: Array, costs: Array, covariance: Array, before: Array 
     one = device_speed(rows, costs)
     groups = one * (rows * before) @ SPEED_GROUPS
     some, speeds = np.flatnonzero(np.any(groups > 0, axis=0)), np.ones(len(groups.T))
-    speeds[some] = _factors(groups[:, some], costs, RELATIVE_ERROR**2 * np.eye(len(costs)), SPEED_FREEDOM)
+    speeds[some] = _factors(groups[:, some], costs, SPEED_ERROR**2 * np.eye(len(costs)), SPEED_FREEDOM)
     prices = one * (SPEED_GROUPS @ speeds) * before
     prices[used] *= _factors(rows[:, used] * prices[used], costs, covariance, ISOLATED_FREEDOM)
     return prices
