@@ -31,6 +31,7 @@ class LoadedModel:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     space: Space | None = None
     optimizer: str | None = None  # that its own configure_optimizers names
+    own_inputs: bool = False  # whether the factory makes the inputs as well
 
 
 def load_model(
@@ -93,9 +94,11 @@ def _built(
     with guarded(f"{name.rpartition(':')[2]} in {source.rpartition(':')[0] or 'Python'}"):
         made = function(**arguments)
     model, inputs = _model_and_inputs(made, source, example)
-    if batch is not None and not passes_batch:
+    rebatched = batch is not None and not passes_batch
+    if batch is not None and rebatched:
         inputs = with_batch(inputs, batch)
-    return LoadedModel(model, inputs, name, factory, arguments, optimizer=own_optimizer(model))
+    own_inputs = example is None and not rebatched
+    return LoadedModel(model, inputs, name, factory, arguments, None, own_optimizer(model), own_inputs)
 
 
 def _live(model: Any, example: Any, batch: int | None, given: Mapping[str, Any]) -> LoadedModel:

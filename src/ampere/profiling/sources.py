@@ -203,11 +203,13 @@ def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
         return FlaxSource(loaded, network)
     if not loaded.factory:
         return LiveSource(loaded.name, network)
-    from ampere.runtimes.torch_model import specs_of
+    workload: Workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments)}
+    if not loaded.own_inputs:  # else the model's own code makes them: indices and masks of its own that fit it
+        from ampere.runtimes.torch_model import specs_of
 
-    specs = specs_of(loaded.inputs)
-    inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
-    workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
+        specs = specs_of(loaded.inputs)
+        inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
+        workload = {**workload, "inputs": inputs}
     return ModelSource(loaded.name, network, workload)
 
 
