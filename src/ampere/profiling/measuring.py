@@ -3,7 +3,8 @@
     a plain process, here         [yardstick]  warm up | steps | steps | ... | steps  [yardstick]
     elsewhere, or by a counter     warm up | yardstick | steps | yardstick | steps | ... | yardstick
 
-The yardstick in brackets is read in another process. Each round is a process of its own. Processes differ (where memory lies, what the allocator does), so there are several.
+The yardstick in brackets is read in another process. Each round is a process of its own: processes differ (where memory
+lies, what the allocator does), so there are several.
 """
 
 from __future__ import annotations
