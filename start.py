@@ -63,15 +63,37 @@ def install(extras: str) -> None:
     forget_interrupted()
     STAMP.unlink(missing_ok=True)
     every = ",".join(sorted(installed.union(extras.split(","))))
-    pip = [str(PYTHON), "-m", "pip", "install", "-e", f"{ROOT}[{every}]", "-c", str(ROOT / "constraints.txt")]
-    follow([*pip, "--no-compile", *cpu_wheels()], "installing into .venv")
+    wanted = ["-e", f"{ROOT}[{every}]", "-c", str(ROOT / "constraints.txt"), *cpu_wheels()]
+    # uv does in seconds what takes pip a minute. Where it cannot, pip is asked, and says why if it cannot either.
+    pip, uv = ["pip", "install", "--no-compile"], ["uv", "pip", "install", "--python", str(PYTHON), *settings_for_uv()]
+    what = "installing into .venv"
+    by_uv = not follow([*pip, "--retries", "1", "uv"], "installing uv") and not follow([*uv, *wanted], what)
+    if not by_uv and follow([*pip, *wanted], f"{what} with pip"):
+        sys.exit(why_it_failed())
     compile_packages()
     STAMP.write_text(f"{digest()}\n{every}")
 
 
+def settings_for_uv() -> list[str]:
+    """Where pip is told to look for packages: uv does not read pip's files and variables."""
+    flags = {"index-url": "--default-index", "extra-index-url": "--index", "find-links": "--find-links"}
+    arguments = ["--index-strategy", "unsafe-best-match"]  # all places alike, as pip has it
+    for name, value in pip_settings():
+        if name == "no-index":
+            arguments.append("--no-index")
+        arguments += [part for place in value.split() if name in flags for part in (flags[name], place)]
+    return arguments
+
+
+def pip_settings() -> list[tuple[str, str]]:
+    listed = subprocess.run([str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
+    lines = [line.partition("=") for line in listed.splitlines()]
+    return [(name.rpartition(".")[2], value.strip("'\"").replace("\\n", " ")) for name, _, value in lines]
+
+
 def compile_packages() -> None:
-    """As pip does, but on all cores and without packages' own tests. Not every .py file in there is Python."""
-    skip = ["-x", r"[/\\]tests[/\\]"]
+    """As pip does, but on all cores and without what is hardly used. Not every .py file in there is Python."""
+    skip = ["-x", r"[/\\](tests|transformers[/\\]models)[/\\]"]
     subprocess.run([str(PYTHON), "-m", "compileall", "-qq", "-j", "0", *skip, str(VENV)], stdout=subprocess.DEVNULL)
 
 
@@ -115,31 +137,34 @@ def cpu_wheels() -> list[str]:
     """PyPI's torch for Linux is the CUDA build. Settings of pip's own take precedence."""
     if not sys.platform.startswith("linux"):
         return []
-    settings = subprocess.run([str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
-    return [] if "find-links" in settings else ["--find-links", TORCH_CPU_WHEELS]
+    given = any(name == "find-links" for name, _ in pip_settings())
+    return [] if given else ["--find-links", TORCH_CPU_WHEELS]
 
 
-def follow(command: list[str], what: str) -> None:
-    """Run a command with its output in the log, and show the elapsed seconds on a terminal."""
+def follow(module: list[str], what: str) -> int:
+    """Run a module of .venv with its output in the log, and show the elapsed seconds on a terminal."""
     began, live = time.monotonic(), sys.stderr.isatty()
     if not live:
         say(f"{what} ...")
-    with LOG.open("w") as log, subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT) as process:
+    with LOG.open("w") as log, subprocess.Popen([str(PYTHON), "-m", *module], stdout=log, stderr=log) as process:
         while process.poll() is None:
             time.sleep(0.2)
             if live:
                 print(f"\r{what}: {time.monotonic() - began:.0f} s ", end="", file=sys.stderr, flush=True)
     if live:
         print(file=sys.stderr)
-    if process.returncode:
-        said = LOG.read_text(errors="replace")
-        if any(sign in said for sign in OFFLINE):
-            sys.exit(
-                "installing needs the network, and packages cannot be reached: connect and run this again, "
-                f"or set PIP_NO_INDEX=1 and PIP_FIND_LINKS to a folder of wheels (log: {LOG})"
-            )
-        last = "\n".join(said.splitlines()[-15:])
-        sys.exit(f"{last}\ninstalling failed: the whole log is {LOG}; fix the cause and run this again")
+    return process.returncode
+
+
+def why_it_failed() -> str:
+    said = LOG.read_text(errors="replace")
+    if any(sign in said for sign in OFFLINE):
+        return (
+            "installing needs the network, and packages cannot be reached: connect and run this again, "
+            f"or set PIP_NO_INDEX=1 and PIP_FIND_LINKS to a folder of wheels (log: {LOG})"
+        )
+    last = "\n".join(said.splitlines()[-15:])
+    return f"{last}\ninstalling failed: the whole log is {LOG}; fix the cause and run this again"
 
 
 def build_docs() -> int:

@@ -1,6 +1,7 @@
 """start.py installs once, and again only when there is a reason."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -26,9 +27,9 @@ def start(tmp_path, monkeypatch):
     module.commands = []
     monkeypatch.setattr(module, "make_venv", lambda: _pretend_venv(module))
     monkeypatch.setattr(module, "has_pip", module.PYTHON.exists)
-    monkeypatch.setattr(module, "follow", lambda command, what: module.commands.append(command))
+    monkeypatch.setattr(module, "follow", lambda command, what: module.commands.append(command) or 0)
     monkeypatch.setattr(module, "compile_packages", lambda: None)
-    monkeypatch.setattr(module, "cpu_wheels", list)
+    monkeypatch.setattr(module, "pip_settings", lambda: [("find-links", "/wheels /more"), ("no-index", "1")])
     return module
 
 
@@ -37,24 +38,28 @@ def _pretend_venv(module):
     module.PYTHON.touch()
 
 
+def installs(start):
+    return sum("-e" in command for command in start.commands)
+
+
 def test_it_installs_once(start):
     start.install(start.RUN_EXTRAS)
     start.install(start.RUN_EXTRAS)
-    assert len(start.commands) == 1
+    assert installs(start) == 1
 
 
 def test_a_changed_file_installs_again(start):
     start.install(start.RUN_EXTRAS)
     (start.ROOT / "constraints.txt").write_text("torch==2.12.0")
     start.install(start.RUN_EXTRAS)
-    assert len(start.commands) == 2
+    assert installs(start) == 2
 
 
 def test_tests_add_to_what_a_run_has_and_a_run_is_content_with_what_tests_have(start):
     start.install(start.RUN_EXTRAS)
     start.install(start.TEST_EXTRAS)
     start.install(start.RUN_EXTRAS)
-    assert len(start.commands) == 2
+    assert installs(start) == 2
 
 
 def test_docs_are_added_to_what_is_there_and_nothing_is_taken_away(start):
@@ -62,18 +67,18 @@ def test_docs_are_added_to_what_is_there_and_nothing_is_taken_away(start):
     start.install(start.DOCS_EXTRAS)
     start.install(start.RUN_EXTRAS)
     start.install(start.DOCS_EXTRAS)
-    assert len(start.commands) == 2
+    assert installs(start) == 2
     assert start.installed_extras() == {"torch", "plot", "prune", "docs"}
 
 
 def test_tests_have_what_docs_need(start):
     start.install(start.TEST_EXTRAS)
     start.install(start.DOCS_EXTRAS)
-    assert len(start.commands) == 1
+    assert installs(start) == 1
 
 
 def test_an_install_that_failed_is_tried_again(start, monkeypatch):
-    monkeypatch.setattr(start, "follow", lambda command, what: sys.exit("installing failed"))
+    monkeypatch.setattr(start, "follow", lambda command, what: start.LOG.write_text("no space left"))
     for _ in range(2):
         with pytest.raises(SystemExit, match="installing failed"):
             start.install(start.RUN_EXTRAS)
@@ -92,17 +97,40 @@ def test_a_package_that_pip_was_interrupted_in_is_installed_again(start):
     assert [package.name for package in packages.iterdir()] == ["whole-1.dist-info"]
 
 
-def test_a_failed_command_shows_the_end_of_its_log(tmp_path, monkeypatch, capsys):
+def test_uv_looks_for_packages_where_pip_does(start):
+    start.install(start.RUN_EXTRAS)
+    (pip, uv) = start.commands
+    assert pip[:2] == ["pip", "install"]
+    assert pip[-1] == "uv"
+    assert uv[0] == "uv"
+    assert "--find-links /wheels --find-links /more --no-index" in " ".join(uv)
+
+
+@pytest.mark.parametrize("broken", [("pip", "uv"), ("uv", "constraints.txt")])
+def test_where_uv_cannot_pip_installs(start, monkeypatch, broken):
+    def follow(command, what):
+        start.commands.append(command)
+        return int((command[0], Path(command[-1]).name) == broken)
+
+    monkeypatch.setattr(start, "follow", follow)
+    start.install(start.RUN_EXTRAS)
+    assert start.commands[-1][:2] == ["pip", "install"]
+    assert "-e" in start.commands[-1]
+    assert start.STAMP.exists()
+
+
+def test_a_failure_shows_the_end_of_its_log(tmp_path, monkeypatch, capsys):
     module = load(ROOT)
     monkeypatch.setattr(module, "LOG", tmp_path / "log")
-    with pytest.raises(SystemExit, match=r"no space left(.|\n)*the whole log is"):
-        module.follow([sys.executable, "-c", "print('no space left'); raise SystemExit(1)"], "installing")
+    monkeypatch.setattr(module, "PYTHON", sys.executable)
+    assert module.follow(["no_such_module"], "installing") == 1
     assert "installing ..." in capsys.readouterr().err
+    assert re.search(r"No module named no_such_module(.|\n)*the whole log is", module.why_it_failed())
 
 
 @pytest.mark.parametrize(
     ("platform", "settings", "expected"),
-    [("linux", "", "--find-links"), ("linux", "global.find-links='/wheels'", None), ("darwin", "", None)],
+    [("linux", "", "--find-links"), ("linux", ":env:.find-links='/wheels'", None), ("darwin", "", None)],
 )
 def test_the_cpu_build_is_looked_for_where_pip_was_reported_nothing(monkeypatch, platform, settings, expected):
     module = load(ROOT)
