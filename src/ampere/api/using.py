@@ -6,20 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ampere.comparison import Comparison, Ranking, rank
 from ampere.comparison import compare as compare_networks
 from ampere.core import TrainingSetup
 from ampere.core.errors import DeviceError, ModelError, UsageError
-from ampere.devices import check_same_meter
+from ampere.devices import Device, check_same_meter
 from ampere.estimation.estimate import Estimator, joules_in
 from ampere.evaluation.validation import ROUNDS, Validation, measure_twice, unseen
 from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
 from ampere.models.loading import refuse_flax
-from ampere.profiling.capabilities import built_by, check_builds, check_setup
+from ampere.profiling.capabilities import built_by, check_builds, check_setup, runs_own_code
 from ampere.profiling.running import ProfilingResult
+from ampere.profiling.sources import ModelSource, by_own_code
 from ampere.runtimes.table import refusal
 from ampere.storage.profile import Profile
 
@@ -315,6 +317,8 @@ def validate(
 ) -> Validation:
     """Really trains random networks like the model that were not profiled, and compares the estimates of every method.
 
+    Where a user's own code can be run, the networks are the model itself and smaller ones that its own function builds
+    from smaller arguments; else they are built from the description of its layers, with narrower widths.
     `methods` names those to compare; by default all that can learn from the usual profile. `others` are further
     profiles that they learn from; by default those that the named methods need, profiled for as long where they are
     missing. Methods that learn from isolated layers get at least `baseline_samples` measurements, however long that
@@ -338,7 +342,12 @@ def validate(
             every = baseline_profiles(opened, subject, asked, methods or (), baseline_samples)
         source = built_by(opened, profile.setup.runtime, subject.source())
         allocator = opened.allocator(asked.allocator)
-        experiments = [e.under(allocator) for e in unseen(source, (profile, *every), networks, asked.seed)]
+        own_code = _trains_own_code(opened, subject, profile)
+        if own_code:
+            tested = by_own_code(subject.loaded, source.original(), networks, Random(f"validate {asked.seed}"))
+        else:
+            tested = unseen(source, (profile, *every), networks, asked.seed)
+        experiments = [e.under(allocator) for e in tested]
         task, left_out = f"training {len(experiments)} networks", dict[int, str]()
         with opened.fresh(watts_in(profile.meter.scope), asked.seed + 1) as workers:
             pairs = measure_twice(
@@ -354,7 +363,13 @@ def validate(
     if not found.rows:
         reason = next(iter(left_out.values()), "close other programs and try again")
         raise DeviceError(f"no network gave a usable figure: {reason}")
-    return replace(found, left_out=tuple(left_out.values()))
+    return replace(found, left_out=tuple(left_out.values()), own_code=own_code)
+
+
+def _trains_own_code(device: Device, subject: ResolvedModel, profile: Profile) -> bool:
+    """Whether a user's own code is the truth, and not networks that are built from a description of its layers."""
+    users = isinstance(subject.source(), ModelSource) and subject.own_code and not subject.is_flax
+    return users and device.is_real and runs_own_code(device, profile.setup.runtime, flax=False)
 
 
 def _to_validate(subject: ResolvedModel, options: Options) -> Profile:

@@ -54,6 +54,7 @@ class Validation:
     left_out: tuple[str, ...] = ()  # networks that could not be trained, each with the reason
     measurements: dict[str, int] = field(default_factory=dict)  # that each method learnt from
     unavailable: dict[str, str] = field(default_factory=dict)  # methods that cannot run here: why, and what to do
+    own_code: bool = False  # whether the networks are a user's own code, in several sizes
 
     @property
     def method(self) -> str:
@@ -98,6 +99,7 @@ class Validation:
             "device": self.device,
             "left_out": list(self.left_out),
             "unavailable": self.unavailable,
+            "own_code": self.own_code,
             "rows": [row.to_json() for row in self.rows],
         }
 

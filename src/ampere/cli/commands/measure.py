@@ -97,8 +97,9 @@ def _facts(measured: MeasuredStep) -> Iterator[tuple[str, str]]:
     from ampere.estimation.estimate import COVERS
 
     yield "setup", setup_line(measured.setup, measured.batch)
-    spread = "one round only" if measured.spread is None else f"rounds differ by {units.percent(measured.spread)}"
-    yield "trained", f"{measured.iterations:,} iterations in {measured.rounds} rounds; {spread}"
+    yield "trained", f"{measured.iterations:,} iterations in {measured.rounds} fresh processes"
+    if measured.spread is not None:
+        yield "spread", f"{units.percent(measured.spread)} between the processes (standard deviation)"
     if not measured.own_code:
         yield "built", "from the description of its layers, not by its own code"
     for flag in measured.flags:

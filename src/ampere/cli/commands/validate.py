@@ -121,6 +121,8 @@ def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
 
     low, high = min(r.actual for r in validation.rows), max(r.actual for r in validation.rows)
     yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
+    if validation.own_code:
+        yield "trained", "by the model's own code, in the sizes that its function builds"
     for reason in dict.fromkeys(validation.left_out):
         yield "left out", f"{validation.left_out.count(reason)} more: {reason}"
     for method, reason in validation.unavailable.items():
