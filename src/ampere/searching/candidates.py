@@ -50,6 +50,8 @@ class Group(Protocol):
 
     def arguments(self, row: int) -> Arguments: ...
 
+    def kept(self, rows: Rows) -> Group: ...
+
 
 class OpenGroup:
     """The networks of one shape: all costs are in tables, and a candidate is a row of widths."""
@@ -66,22 +68,27 @@ class OpenGroup:
     ) -> None:
         """`price` is joules of a second, `uncertainty` that of the device's present condition, relative."""
         self.optimizer, self.batch, self._uncertainty = optimizer, form.batch, uncertainty
-        self._shape, self._table, self._form, self._price, self._widths = shape, table, form, price, drawn
+        self._shape, self._table, self._form, self._price, self.widths = shape, table, form, price, drawn
         self.joules = table.seconds(drawn) * price
 
     def stddevs(self, rows: Rows) -> Array:
-        seconds, stddevs = self._table.seconds_and_stddevs(self._widths[rows])
+        seconds, stddevs = self._table.seconds_and_stddevs(self.widths[rows])
         return np.hypot(stddevs, self._uncertainty * seconds) * self._price
 
     def capacity(self, rows: Rows) -> Array:
-        widths, total = self._widths[rows].astype(float), np.zeros(len(rows))
+        widths, total = self.widths[rows].astype(float), np.zeros(len(rows))
         for layer, channels in zip(self._form.layers, self._form.channels_out, strict=True):
             if layer.trainable:
                 total += np.log2(1.0 + channels.at(widths))
         return total
 
     def arguments(self, row: int) -> Arguments:
-        return self._shape.arguments([int(w) for w in self._widths[row]])
+        return self._shape.arguments([int(w) for w in self.widths[row]])
+
+    def kept(self, rows: Rows) -> OpenGroup:
+        return OpenGroup(
+            *(self._shape, self._table, self._form, self._price, self._uncertainty, self.optimizer, self.widths[rows])
+        )
 
 
 @dataclass
@@ -103,6 +110,12 @@ class ListedGroup:
 
     def arguments(self, row: int) -> Arguments:
         return self._arguments[row]
+
+    def kept(self, rows: Rows) -> ListedGroup:
+        own = [self._arguments[row] for row in rows]
+        return ListedGroup(
+            self.optimizer, self.batch, self.joules[rows], self._stddevs[rows], self._capacity[rows], own
+        )
 
 
 class Prices:

@@ -67,6 +67,7 @@ class Found:
     trials: tuple[Trial, ...] = ()
     varied: tuple[str, ...] = ()  # arguments that differ between networks of the space
     chance: float | None = None  # accuracy of guessing; None where it is not known
+    memory_bytes: float | None = None  # what training may take; None where nobody said
 
     @property
     def front(self) -> tuple[Trial, ...]:

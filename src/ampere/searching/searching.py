@@ -24,6 +24,7 @@ from ampere.pruning.budget import deviations, joules_allowed
 from ampere.storage.profile import Profile
 
 from .candidates import Group, Prices, Progress, Rows, choose
+from .memory import fitting, upper_bytes, within_memory
 from .result import Found
 from .spaces import SearchSpace, Shape, Values, of_function, of_space
 from .training import Chance, Train, chance_of, name_of, of_user, on_made_task, refuse_if_none_trained, tried
@@ -46,6 +47,7 @@ def search(
     confidence: float = CONFIDENCE,
     iterations: int | None = None,
     battery: str | None = None,
+    memory_bytes: float | None = None,
     allocator: str = "system",
     input: str | None = None,
     seed: int = 0,
@@ -56,7 +58,9 @@ def search(
 
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. The profiles are of one device,
     each with another optimizer. `train(model, candidate)` returns an accuracy from 0 to 1, or (accuracy, number of test
-    examples); `trials=0` trains nothing. `on_trial` is called with the result so far after each trial.
+    examples); `trials=0` trains nothing.
+    Candidates whose training may need more than `memory_bytes` are left out. `on_trial` is called with the result so
+    far after each trial.
     """
     _check(trials, steps, candidates, allocator)
     if not profiles:
@@ -71,7 +75,13 @@ def search(
     allowed = allowed_joules(budget, now, iterations, joules_in(battery) if battery else None)
     began = time.perf_counter()
     groups = screen(searched, prices, candidates, seed, lambda done, total, words: on_progress(0, 1, words))
+    screened = sum(len(g.joules) for g in groups)
+    if memory_bytes is not None:
+        at = upper_bytes(searched, [e.profile for e in estimators], allocator == "tuned")
+        groups = within_memory(groups, at, memory_bytes)
     chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
+    if memory_bytes is not None:
+        chosen = fitting(chosen, at, memory_bytes)
     device = estimators[0].profile.device
     found = Found(
         space=space,
@@ -82,7 +92,7 @@ def search(
         original_joules=now,
         examples=original.batch,
         batches=tuple(dict.fromkeys(g.batch for g in groups)),
-        screened=sum(len(g.joules) for g in groups),
+        screened=screened,
         inside=sum(int(np.sum(g.joules <= allowed)) for g in groups),
         screening_seconds=time.perf_counter() - began,
         spread=_spread(groups),
@@ -90,6 +100,7 @@ def search(
         trained_with=name_of(train),
         varied=searched.varied,
         chance=chance.accuracy if chance else None,
+        memory_bytes=memory_bytes,
     )
     if run is None:
         return found

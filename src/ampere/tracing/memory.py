@@ -212,8 +212,8 @@ def _follow(
     trained = trainable(model) if trained is None else trained
     for parameter in trained:
         if parameter.requires_grad:
-            hook = parameter.register_post_accumulate_grad_hook
-            hook(lambda p: follower.hold(p.grad, GRADIENTS))
+            hooked: Any = parameter
+            hooked.register_post_accumulate_grad_hook(lambda p: follower.hold(p.grad, GRADIENTS))
     updating = OPTIMIZERS[optimizer].make("torch", trained)
     with follower:
         for _ in range(STEPS):

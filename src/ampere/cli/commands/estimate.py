@@ -138,6 +138,8 @@ def show(
 ) -> None:
     estimate = known.estimate
     headline(f"{estimate.network or 'network'}: {first_line(estimate)}")
+    from ampere.cli.wording import memory_lines
+
     spent = memory_lines(memory) if memory else ()
     print_facts(
         [*_setup(estimate), *spent, *_run(estimate, total, battery, options), *_uncertain(known, asked, options)]
@@ -172,19 +174,6 @@ def _setup(estimate: Estimate) -> Iterator[tuple[str, str]]:
     yield "setup", setup_line(estimate.setup, estimate.batch)
     if estimate.device:
         yield "device", estimate.device
-
-
-def memory_lines(memory: MemoryEstimate) -> Iterator[tuple[str, str]]:
-    """`420 MB at its peak (90 %: 380 MB to 460 MB), fits into 4.00 GB`, and of what it consists."""
-    low, high = map(units.bytes, memory.interval)
-    judged = f", {memory.verdict} into {units.bytes(memory.limit_bytes)}" if memory.limit_bytes is not None else ""
-    yield "memory", f"{units.bytes(memory.bytes)} at its peak (90 %: {low} to {high}){judged}"
-    parts = sorted(memory.parts.items(), key=lambda part: -part[1])
-    origin = "" if memory.runtime_measured else " (usual, not measured here)"
-    shown = (f"{name}{origin if name == 'runtime' else ''} {units.bytes(size)}" for name, size in parts if size >= 5e4)
-    yield "of it", ", ".join(shown)
-    if memory.largest_batch is not None:
-        yield "largest batch", f"{memory.largest_batch:,} fits with the whole interval; other batches cost other joules"
 
 
 # The whole run, and the battery.

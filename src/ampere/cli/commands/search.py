@@ -31,6 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     spaces = "a family (lenet5 cnn5 har lstm transformer resnet), a general space (cnn transformers recurrent)"
     parser.add_argument("space", metavar="SPACE", help=f"{spaces}, or file.py:function with --vary")
     arguments.add_budget(parser, "the original's joules", 0.9, "a candidate must be inside")
+    arguments.add_memory(parser, "leave out candidates whose training may take more memory")
     _add_what_varies(parser)
     _add_training(parser)
     parser.add_argument("--out", metavar="FILE", help="write the result as JSON (default search-SPACE.json)")
@@ -95,6 +96,7 @@ def run(options: Namespace) -> None:
             confidence=options.confidence,
             iterations=options.iterations,
             battery=options.battery,
+            memory=options.memory,
             input=options.input,
             on_trial=lambda found: _save(found, out),
             **vars(arguments.api_options(options, device, display, profile=None)),
@@ -227,6 +229,8 @@ def _facts(found: Found, written: Sequence[Path]) -> Iterator[tuple[str, str]]:
         "budget",
         f"{units.joules(found.budget_joules)} of {of}; each candidate is inside with {probability} probability",
     )
+    if found.memory_bytes is not None:
+        yield "memory", f"each candidate fits into {units.bytes(found.memory_bytes)} with its whole 90 % interval"
     if len(found.batches) > 1:
         yield "compared", f"joules of {found.examples} examples, because the batches differ"
     if found.trials:
