@@ -131,6 +131,7 @@ def mem_tracker(model: torch.nn.Module, inputs: torch.Tensor, optimizer: str) ->
                     made.zero_grad()
                     training_loss(copied(given)).backward()
                     made.step()
+                    tracker.reset_mod_stats()
             peak = tracker.get_tracker_snapshot("peak")
         return float(sum(each["Total"] for each in peak.values()))
     except Exception:
