@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
-import torch
 from tests.searching.test_searching import NET, profile, wider_is_better
 from tests.synthetic import block, random_chains, true_seconds
 
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import UsageError
-from ampere.core.units import memory, parse_memory, watts
+from ampere.core.units import watts
 from ampere.devices.workloads import traced
 from ampere.estimation.estimate import Estimator
-from ampere.models.loading import find_space, load_model
+from ampere.models.loading import find_space
 from ampere.models.spaces import CNN5
-from ampere.searching.candidates import Prices, training_bytes
+from ampere.searching.candidates import Prices
 from ampere.searching.hyperpower import expected_improvement, settings_of
+from ampere.searching.memory import upper_bytes
 from ampere.searching.result import Candidate
 from ampere.searching.searching import drawn_widths, search
 from ampere.searching.spaces import of_space
@@ -76,25 +76,25 @@ def test_settings_of_any_space_are_numbers_between_0_and_1():
 def test_both_modes_stay_below_power_and_memory(counted, mode):
     options = {"candidates": 20_000, "trials": 5, "train": wider_is_better, "mode": mode}
     free = search("cnn5", "70%", counted, **options)
-    power, held = (limits_of(free, counted, which).max() for which in (0, 1))
-    limits = {"power": 0.8 * power, "memory": 0.8 * held}
+    held = upper_bytes(of_space(find_space("cnn5")), [counted.profile], tuned=False)
+    power, most = watts_of(free, counted).max(), max(held(c.arguments, c.optimizer) for c in free.chosen)
+    least = held({**CNN5, "channels": [1, 1, 1, 1]}, "sgd")
+    limits = {"power": 0.8 * power, "memory_bytes": (least + most) / 2}
     found = search("cnn5", "70%", counted, **options, **limits)
     assert len(found.trials) == 5
-    assert limits_of(found, counted, 0).max() <= 1.001 * limits["power"]
-    assert limits_of(found, counted, 1).max() <= limits["memory"]
+    assert watts_of(found, counted).max() <= 1.001 * limits["power"]
+    assert max(held(c.arguments, c.optimizer) for c in found.chosen) <= 1.02 * limits["memory_bytes"]
     assert (found.to_json()["power_watts"], found.to_json()["memory_bytes"]) == tuple(limits.values())
 
 
-def limits_of(found, estimator, which):
-    """Watts or bytes of what was chosen, each network by itself."""
+def watts_of(found, estimator):
+    """Watts of what was chosen, each network by itself."""
     networks = [traced("ampere.models.cnn5:build", candidate.arguments) for candidate in found.chosen]
     estimates = [estimator.estimate(network) for network in networks]
-    if which:
-        return np.array([training_bytes(network.layers, "sgd") for network in networks])
     return np.array([estimate.joules / estimate.seconds for estimate in estimates])
 
 
-def test_power_and_memory_of_many_are_those_of_each(counted):
+def test_power_of_many_is_that_of_each(counted):
     space, prices = of_space(find_space("cnn5")), Prices(counted, "system", CNN5["batch"])
     [shape] = space.shapes
     group = prices.opened(shape, space, drawn_widths(np.random.default_rng(0), shape, 50))
@@ -102,26 +102,9 @@ def test_power_and_memory_of_many_are_those_of_each(counted):
         network = space.network(group.arguments(row))
         estimate = counted.estimate(network)
         assert group.watts()[row] == pytest.approx(estimate.joules / estimate.seconds, rel=0.03)
-        assert group.bytes()[row] == pytest.approx(training_bytes(network.layers, "sgd"), rel=1e-6)
-    fewer = group.only(np.arange(50) % 2 == 1)
+    fewer = group.kept(np.arange(1, 50, 2))
     assert fewer.joules == pytest.approx(group.joules[1::2])
     assert fewer.arguments(0) == group.arguments(1)
-
-
-def test_memory_is_at_least_what_pytorch_holds():
-    loaded = load_model("cnn5")
-    network = traced("ampere.models.cnn5:build", dict(CNN5))
-    parameters = sum(p.numel() for p in loaded.model.parameters())
-    saved = {}
-    with torch.autograd.graph.saved_tensors_hooks(
-        lambda t: saved.setdefault(t.data_ptr(), t.numel()) and t, lambda t: t
-    ):
-        loaded.model(*loaded.inputs).sum()
-    outputs = sum(saved.values()) - parameters  # most weights are among what backward keeps
-    held = training_bytes(network.layers, "sgd") / 4
-    assert 0.5 * (2 * parameters + outputs) < held < 2 * (2 * parameters + outputs)
-    more = training_bytes(network.layers, "adam") / 4 - held
-    assert more == 2 * parameters
 
 
 def test_one_at_chance_level_is_stopped_and_one_that_learns_is_not():
@@ -166,7 +149,7 @@ def test_a_space_with_fewer_networks_than_trials_ends(tmp_path, estimator):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"memory": 10.0}, r"limit of 10 B of memory cannot be met: the least that was found is .* kB"),
+        ({"memory_bytes": 10.0}, r"no candidate fits into 10 B: the least that one may need is .* MB"),
         ({"power": 1e-6}, r"limit of 0\.00100 mW of power cannot be met"),
         ({"power": -1.0}, "power is -1, but must be greater than 0"),
         ({"mode": "guess"}, "no mode 'guess': choose one of capacity, hyperpower"),
@@ -178,9 +161,5 @@ def test_what_makes_no_sense_is_refused(estimator, options, says):
         search("cnn5", "50%", estimator, **{"candidates": 500, "trials": 2, "train": wider_is_better, **options})
 
 
-def test_amounts_of_memory():
-    assert [parse_memory(text) for text in ("200MB", "1.5 GiB", "64kb")] == [2e8, 1.5 * 2**30, 64e3]
-    assert [memory(2.5e8), memory(1200.0), watts(8.0), watts(0.25)] == ["250 MB", "1.20 kB", "8.00 W", "250 mW"]
-    for text in ("-3GB", "5", "3 apples", "nan MB"):
-        with pytest.raises(UsageError, match="not a positive amount of memory, such as 200MB"):
-            parse_memory(text)
+def test_watts_in_words():
+    assert [watts(8.0), watts(0.25)] == ["8.00 W", "250 mW"]

@@ -21,6 +21,7 @@ from ampere.core.units import percent
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
+from ampere.estimation.memory import runtime_bytes_in
 from ampere.estimation.normalization import costs_of, reference_of
 from ampere.profiling.attaching import deferred
 from ampere.profiling.meter_windows import steady_power
@@ -34,6 +35,7 @@ from ampere.storage.places import default_path, journal_path, stored_setups
 from ampere.storage.profile import Profile, check_device, other_version
 from ampere.storage.recording import observations_from
 
+from .memory import StepMemory
 from .models import Model, ResolvedModel, resolve
 from .options import SETUP, Options
 
@@ -52,6 +54,7 @@ class ProfiledEstimate:
     estimator: Estimator
     estimate: Estimate
     unsupported: tuple[str, ...] = ()  # layers that the profile's runtime cannot train, each with the reason
+    step_memory: StepMemory | None = None
 
 
 def ensure_profile(model: Model, options: Options, inputs: Any = None) -> ProfiledEstimate:
@@ -112,7 +115,9 @@ def _estimated(
     estimator = profile if isinstance(profile, Estimator) else Estimator(profile, watts)
     network, made = subject.network, estimator.profile
     unsupported = unsupported_layers(network, made.setup.runtime)
-    return ProfiledEstimate(made, path, network, estimator, estimator.estimate(network, allocator), unsupported)
+    followed = StepMemory(subject, made.setup, allocator, runtime_bytes_in(made))
+    estimate = replace(estimator.estimate(network, allocator), follow_memory=lambda: followed.usual)
+    return ProfiledEstimate(made, path, network, estimator, estimate, unsupported, followed)
 
 
 def unsupported_layers(network: Network, runtime: str) -> tuple[str, ...]:
@@ -354,4 +359,5 @@ def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstim
     share = drift_share_in(costs_of(profile), reference_of(profile)).part
     condition = (now.busy_seconds / profile.yardstick_seconds) ** share
     allocator = options.allocator
-    return replace(known, estimate=known.estimator.estimate(known.network, allocator, condition))
+    estimate = known.estimator.estimate(known.network, allocator, condition)
+    return replace(known, estimate=replace(estimate, follow_memory=known.estimate.follow_memory))

@@ -328,6 +328,10 @@ def add_budget(parser: ArgumentParser, of: str, confidence_default: float, must:
     parser.add_argument("--confidence", metavar="P", type=confidence, default=confidence_default, help=words)
 
 
+def add_memory(parser: _ActionsContainer, words: str) -> None:
+    parser.add_argument("--memory", metavar="SIZE", type=memory, help=f"{words}: 4GB, 512MB or 2GiB")
+
+
 def add_battery(parser: _ActionsContainer) -> None:
     parser.add_argument(
         "--battery", metavar="ENERGY", type=energy, help="what a full battery holds: 15Wh, 54kJ, 5000mAh@3.85V"

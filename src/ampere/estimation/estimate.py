@@ -27,6 +27,7 @@ from .batch import BatchTotals
 from .drift import Condition, as_network, followed
 from .features import Array, layer_position
 from .fitting import Surrogate, condition_uncertainty, counted, few_enough, fit, fit_joules, partly_counted, power_of
+from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of
 from .sequential import Sequential
 
@@ -64,6 +65,12 @@ class Estimate:
     setup: TrainingSetup = field(default_factory=TrainingSetup)  # how the network is trained
     batch: int = 1
     device: str = ""  # its processor, or its id where that is not known
+    follow_memory: Callable[[], MemoryEstimate | None] = field(default=lambda: None, repr=False, compare=False)
+
+    @property
+    def memory(self) -> MemoryEstimate | None:
+        """Peak memory of training, found when it is first asked for; None where only layers' costs are known."""
+        return self.follow_memory()
 
     @property
     def net_joules(self) -> float | None:

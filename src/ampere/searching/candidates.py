@@ -2,7 +2,6 @@
 
 joules       of as many examples as an iteration of the original has, so that batches can be compared
 watts        joules over seconds of an iteration
-bytes        weights, gradients, the optimizer's state, and all outputs that backward needs, of 4 bytes each
 capacity     sum over trainable layers of log2(1 + channels): doubling any layer counts the same, so that of two
              networks that cost the same the one without a bottleneck is preferred
 
@@ -18,16 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ampere.core import Layer, Network, units, work
+from ampere.core import Network, units
 from ampere.core.errors import UsageError
-from ampere.core.kinds.kind import product
-from ampere.core.optimizers import OPTIMIZERS
-from ampere.core.wiring import shape_out
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.lookup_table import LookupTable, Template, template
@@ -55,14 +51,12 @@ class Group(Protocol):
     def watts(self) -> Array:
         """Of every candidate."""
 
-    def bytes(self) -> Array: ...
-
-    def only(self, kept: NDArray[np.bool_]) -> Group:
-        """The same with fewer candidates."""
-
     def capacity(self, rows: Rows) -> Array: ...
 
     def arguments(self, row: int) -> Arguments: ...
+
+    def kept(self, rows: Rows) -> Group:
+        """The same with only these candidates."""
 
 
 class OpenGroup:
@@ -86,34 +80,28 @@ class OpenGroup:
         self._again = (shape, table, form, price, uncertainty, optimizer)
         self._seconds = seconds
         self.optimizer, self.batch, self._uncertainty = optimizer, form.batch, uncertainty
-        self._shape, self._table, self._form, self._price, self._widths = shape, table, form, price, drawn
+        self._shape, self._table, self._form, self._price, self.widths = shape, table, form, price, drawn
         self.joules = table.seconds(drawn) * price
 
     def stddevs(self, rows: Rows) -> Array:
-        seconds, stddevs = self._table.seconds_and_stddevs(self._widths[rows])
+        seconds, stddevs = self._table.seconds_and_stddevs(self.widths[rows])
         return np.hypot(stddevs, self._uncertainty * seconds) * self._price
 
     def watts(self) -> Array:
-        return np.asarray(self.joules / self._seconds(self._widths))
-
-    def bytes(self) -> Array:
-        widths = self._widths.astype(float)
-        form = zip(self._form.layers, self._form.channels_in, self._form.channels_out, strict=True)
-        layers = [layer.with_channels(cin.at(widths), cout.at(widths)) for layer, cin, cout in form]
-        return np.asarray(training_bytes(layers, self.optimizer), dtype=float) * np.ones(len(widths))
-
-    def only(self, kept: NDArray[np.bool_]) -> OpenGroup:
-        return OpenGroup(*self._again, self._widths[kept], self._seconds)
+        return np.asarray(self.joules / self._seconds(self.widths))
 
     def capacity(self, rows: Rows) -> Array:
-        widths, total = self._widths[rows].astype(float), np.zeros(len(rows))
+        widths, total = self.widths[rows].astype(float), np.zeros(len(rows))
         for layer, channels in zip(self._form.layers, self._form.channels_out, strict=True):
             if layer.trainable:
                 total += np.log2(1.0 + channels.at(widths))
         return total
 
     def arguments(self, row: int) -> Arguments:
-        return self._shape.arguments([int(w) for w in self._widths[row]])
+        return self._shape.arguments([int(w) for w in self.widths[row]])
+
+    def kept(self, rows: Rows) -> OpenGroup:
+        return OpenGroup(*self._again, self.widths[rows], self._seconds)
 
 
 @dataclass
@@ -127,7 +115,6 @@ class ListedGroup:
     _capacity: Array
     _arguments: Sequence[Arguments]
     _watts: Array
-    _bytes: Array
 
     def stddevs(self, rows: Rows) -> Array:
         return self._stddevs[rows]
@@ -135,19 +122,16 @@ class ListedGroup:
     def watts(self) -> Array:
         return self._watts
 
-    def bytes(self) -> Array:
-        return self._bytes
-
-    def only(self, kept: NDArray[np.bool_]) -> ListedGroup:
-        arguments = [a for a, keep in zip(self._arguments, kept, strict=True) if keep]
-        costs = (self.joules[kept], self._stddevs[kept], self._capacity[kept])
-        return ListedGroup(self.optimizer, self.batch, *costs, arguments, self._watts[kept], self._bytes[kept])
-
     def capacity(self, rows: Rows) -> Array:
         return self._capacity[rows]
 
     def arguments(self, row: int) -> Arguments:
         return self._arguments[row]
+
+    def kept(self, rows: Rows) -> ListedGroup:
+        arguments = [self._arguments[row] for row in rows]
+        costs = (self.joules[rows], self._stddevs[rows], self._capacity[rows])
+        return ListedGroup(self.optimizer, self.batch, *costs, arguments, self._watts[rows])
 
 
 class Prices:
@@ -208,10 +192,7 @@ class Prices:
             costs = np.array([self.of(networks[i]) for i in own])
             capacity = np.array([capacity_of(networks[i]) for i in own])
             chosen = [arguments[i] for i in own]
-            size = np.array([float(training_bytes(networks[i].layers, self.optimizer)) for i in own])
-            groups.append(
-                ListedGroup(self.optimizer, batch, costs[:, 0], costs[:, 1], capacity, chosen, costs[:, 2], size)
-            )
+            groups.append(ListedGroup(self.optimizer, batch, costs[:, 0], costs[:, 1], capacity, chosen, costs[:, 2]))
         return groups
 
 
@@ -219,45 +200,17 @@ def capacity_of(network: Network) -> float:
     return float(sum(np.log2(1.0 + layer.channels_out) for layer in network.layers if layer.trainable))
 
 
-BYTES = 4  # of a value
-
-
-def training_bytes(layers: Sequence[Layer], optimizer: str) -> Any:
-    """What a training step holds at least; channels may be arrays."""
-    copies, total = 2 + OPTIMIZERS[optimizer].state, 0
-    for layer in layers:
-        outputs = product(shape_out(layer)) + sum(op.values_out for op in layer.trailing if op.backward)
-        total = total + copies * work(layer).parameters + outputs
-    return BYTES * total
-
-
-class Limits(NamedTuple):
-    """What a candidate must stay below, in addition to its joules; None where there is no limit."""
-
-    watts: float | None = None
-    bytes: float | None = None
-
-
-def limited(groups: Sequence[Group], limits: Limits) -> list[Group]:
-    """Only the candidates below the limits."""
-    found = list(groups)
-    checks: tuple[tuple[float | None, Callable[[Group], Array], Callable[[float], str], str], ...] = (
-        (limits.watts, lambda group: group.watts(), units.watts, "power"),
-        (limits.bytes, lambda group: group.bytes(), units.memory, "memory"),
-    )
-    for limit, of, words, what in checks:
-        if limit is None:
-            continue
-        values = [of(group) for group in found]
-        least = min(float(v.min()) for v in values)
-        if least > limit:
-            raise UsageError(
-                f"the limit of {words(limit)} of {what} cannot be met: the least that was found is {words(least)}; "
-                "give more than that"
-            )
-        kept = zip(found, (v <= limit for v in values), strict=True)
-        found = [group.only(mask) for group, mask in kept if mask.any()]
-    return found
+def within_power(groups: Sequence[Group], limit_watts: float) -> list[Group]:
+    """Only the candidates that draw no more."""
+    watts = [group.watts() for group in groups]
+    least = min(float(each.min()) for each in watts)
+    if least > limit_watts:
+        raise UsageError(
+            f"the limit of {units.watts(limit_watts)} of power cannot be met: the least that was found is "
+            f"{units.watts(least)}; give more than that"
+        )
+    kept = zip(groups, (np.flatnonzero(each <= limit_watts) for each in watts), strict=True)
+    return [group.kept(rows) for group, rows in kept if len(rows)]
 
 
 def screened_inside(

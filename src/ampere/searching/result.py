@@ -71,7 +71,7 @@ class Found:
     chance: float | None = None  # accuracy of guessing; None where it is not known
     mode: str = "capacity"  # how candidates were chosen
     power_watts: float | None = None  # limits of a candidate, where there are
-    memory_bytes: float | None = None
+    memory_bytes: float | None = None  # what training may take; None where nobody said
 
     @property
     def front(self) -> tuple[Trial, ...]:

@@ -24,8 +24,9 @@ from ampere.models.spaces import Arguments
 from ampere.pruning.budget import deviations, joules_allowed
 from ampere.storage.profile import Profile
 
-from .candidates import Group, Limits, Prices, Progress, Rows, choose, limited, refuse_impossible
+from .candidates import Group, Prices, Progress, Rows, choose, refuse_impossible, within_power
 from .hyperpower import HyperPower
+from .memory import fitting, upper_bytes, within_memory
 from .result import Candidate, Found
 from .spaces import SearchSpace, Shape, Values, of_function, of_space
 from .training import Chance, Train, chance_of, name_of, of_user, on_made_task, refuse_if_none_trained, tried
@@ -49,12 +50,12 @@ def search(
     confidence: float = CONFIDENCE,
     iterations: int | None = None,
     battery: str | None = None,
+    memory_bytes: float | None = None,
     allocator: str = "system",
     input: str | None = None,
     seed: int = 0,
     mode: str = MODES[0],
     power: float | None = None,
-    memory: float | None = None,
     on_progress: Progress = lambda done, total, words: None,
     on_trial: Callable[[Found], None] = lambda found: None,
 ) -> Found:
@@ -63,11 +64,11 @@ def search(
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. The profiles are of one device,
     each with another optimizer. `train(model, candidate)` returns an accuracy from 0 to 1, or (accuracy, number of test
     examples); `trials=0` trains nothing. One that yields accuracies while it trains can be stopped early.
-    `power` (watts) and `memory` (bytes) are limits of a candidate in addition to its joules. `mode` "hyperpower"
-    chooses the next candidate by what was trained, and stops those at chance level after a part of their training.
-    `on_trial` is called with the result so far after each trial.
+    Candidates that draw more than `power` (watts), or whose training may need more than `memory_bytes`, are left out.
+    `mode` "hyperpower" chooses the next candidate by what was trained, and stops those at chance level after a part of
+    their training. `on_trial` is called with the result so far after each trial.
     """
-    _check(trials, steps, candidates, allocator, mode, Limits(power, memory))
+    _check(trials, steps, candidates, allocator, mode, power)
     if not profiles:
         raise UsageError("a search needs a profile: make one with `ampere profile MODEL` or ampere.profile(...)")
     need_torch()
@@ -83,10 +84,16 @@ def search(
     groups = screen(searched, prices, candidates, seed, lambda done, total, words: on_progress(0, 1, words))
     screened, inside = sum(len(g.joules) for g in groups), sum(int(np.sum(g.joules <= allowed)) for g in groups)
     spread = _spread(groups)
-    groups = limited(groups, Limits(power, memory))
+    if power is not None:
+        groups = within_power(groups, power)
+    if memory_bytes is not None:
+        at = upper_bytes(searched, [e.profile for e in estimators], allocator == "tuned")
+        groups = within_memory(groups, at, memory_bytes)
     chosen: list[Candidate] = []
     if not hyperpower:
         chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
+        if memory_bytes is not None:
+            chosen = fitting(chosen, at, memory_bytes)
     device = estimators[0].profile.device
     found = Found(
         space=space,
@@ -107,7 +114,7 @@ def search(
         chance=chance.accuracy if chance else None,
         mode=mode,
         power_watts=power,
-        memory_bytes=memory,
+        memory_bytes=memory_bytes,
     )
     if run is None:
         return found
@@ -160,14 +167,13 @@ def allowed_joules(budget: str | float, now: float, iterations: int | None, batt
     return joules_allowed(budget, now, iterations, battery)
 
 
-def _check(trials: int, steps: int, candidates: int | None, allocator: str, mode: str, limits: Limits) -> None:
+def _check(trials: int, steps: int, candidates: int | None, allocator: str, mode: str, power: float | None) -> None:
     if mode not in MODES:
         raise UsageError(f"there is no mode {mode!r}: choose one of {', '.join(MODES)}")
     if mode == "hyperpower" and trials == 0:
         raise UsageError("hyperpower chooses by what was trained: leave out --no-training, or choose --mode capacity")
-    for name, limit in zip(("power", "memory"), limits, strict=True):
-        if limit is not None and not limit > 0:
-            raise UsageError(f"{name} is {limit:g}, but must be greater than 0")
+    if power is not None and not power > 0:
+        raise UsageError(f"power is {power:g}, but must be greater than 0")
     if trials < 0:
         raise UsageError(f"trials must be 0 or more, not {trials}")
     if steps < 1:

@@ -34,8 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_budget(parser, "the original's joules", 0.9, "a candidate must be inside")
     words = "limit of a candidate's mean power while it trains, such as 8W"
     parser.add_argument("--power", metavar="WATTS", type=arguments.watts, help=words)
-    words = "limit of what a step holds at least: weights, gradients, optimizer state, outputs; such as 200MB"
-    parser.add_argument("--memory", metavar="BYTES", type=arguments.memory, help=words)
+    arguments.add_memory(parser, "leave out candidates whose training may take more memory")
     _add_what_varies(parser)
     _add_training(parser)
     parser.add_argument("--out", metavar="FILE", help="write the result as JSON (default search-SPACE.json)")
@@ -105,10 +104,10 @@ def run(options: Namespace) -> None:
             confidence=options.confidence,
             iterations=options.iterations,
             battery=options.battery,
+            memory=options.memory,
             input=options.input,
             mode=options.mode,
             power=options.power,
-            memory=options.memory,
             on_trial=lambda found: _save(found, out),
             **vars(arguments.api_options(options, device, display, profile=None)),
         )
@@ -241,10 +240,10 @@ def _facts(found: Found, written: Sequence[Path]) -> Iterator[tuple[str, str]]:
         "budget",
         f"{units.joules(found.budget_joules)} of {of}; each candidate is inside with {probability} probability",
     )
-    limits = [units.watts(found.power_watts)] if found.power_watts else []
-    limits += [units.memory(found.memory_bytes)] if found.memory_bytes else []
-    if limits:
-        yield "limits", f"{' and '.join(limits)}; candidates above are left out"
+    if found.power_watts is not None:
+        yield "power", f"candidates above {units.watts(found.power_watts)} are left out"
+    if found.memory_bytes is not None:
+        yield "memory", f"each candidate fits into {units.bytes(found.memory_bytes)} with its whole 90 % interval"
     if len(found.batches) > 1:
         yield "compared", f"joules of {found.examples} examples, because the batches differ"
     if found.trials:
