@@ -27,6 +27,7 @@ from .batch import BatchTotals
 from .drift import Condition, as_network, followed
 from .features import Array, layer_position
 from .fitting import Surrogate, condition_uncertainty, counted, few_enough, fit, fit_joules, partly_counted, power_of
+from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of
 from .sequential import Sequential
 
@@ -64,6 +65,12 @@ class Estimate:
     setup: TrainingSetup = field(default_factory=TrainingSetup)  # how the network is trained
     batch: int = 1
     device: str = ""  # its processor, or its id where that is not known
+    follow_memory: Callable[[], MemoryEstimate | None] = field(default=lambda: None, repr=False, compare=False)
+
+    @property
+    def memory(self) -> MemoryEstimate | None:
+        """Peak memory of training, found when it is first asked for; None where only layers' costs are known."""
+        return self.follow_memory()
 
     @property
     def net_joules(self) -> float | None:
@@ -223,9 +230,8 @@ class Estimator:
         """Names of layers of kinds that were never measured, and of layers far outside the measured sizes."""
         unprofiled, extrapolated = [], []
         if isinstance(self.model, Sequential):
-            profiled = [layer for layer in network.layers if self.model.is_profiled(layer)]
-            far = tuple(layer.name or layer.kind for layer in profiled if not self.model.in_range(layer))
-            return tuple(x.name or x.kind for x in network.layers if not self.model.is_profiled(x)), far
+            found = self.model.unprofiled(network), self.model.extrapolated(network)
+            return tuple(x.name or x.kind for x in found[0]), tuple(x.name or x.kind for x in found[1])
         for layer in network.layers:
             measured = self._ranges.get(_family(layer))
             if measured is None:
