@@ -11,16 +11,20 @@ Each family and seed gets our profile within its time budget, and profiles of th
     clock_equal_seconds by the wall clock, short measurements, in as many seconds as ours
     published           by the wall clock, 500 batches a measurement, until its own rule ends it: as published
 
-Then unseen random networks are really trained, twice. Every profile and every record is kept in the folder as soon as
-it is there, so that a second call goes on where the first was stopped. `error` is the mean absolute percentage error;
-`factor` is the median of estimate over measurement, and `scatter` the error without that common factor. At the end
-stands the mean over seeds, with its standard error.
+Then unseen random networks are really trained, each twice, and that in two ways: step by step next to the yardstick, as
+`ampere validate` does and our profile learns it, and in loops with a yardstick that settles, as the paper's variants
+are trained here. Right after a large network the yardstick takes longer, so the first figure is lower. Every method is
+compared with both (`paired`, `loops`); the one that its profile was measured in is marked with a star.
+
+Every profile and every record is kept in the folder as soon as it is there, so that a second call goes on where the
+first was stopped. `error` is the mean absolute percentage error; `factor` is the median of estimate over measurement,
+and `scatter` the error without that common factor. At the end stands the mean over seeds, with its standard error.
 """
 
 import argparse
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
@@ -28,11 +32,14 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 import ampere
+from ampere.core import Measurement, TrainingSetup
 from ampere.devices import Device
 from ampere.evaluation.validation import Pair, compare, measure_twice, unseen
 from ampere.meters import watts_in
 from ampere.models.loading import find_space
+from ampere.profiling.observing import SETTLED
 from ampere.profiling.sources import SpaceSource
+from ampere.profiling.strategies.strategy import Trainer
 from ampere.storage.profile import Profile
 
 SECONDS = {"lenet5": 15, "cnn5": 15, "har": 15, "lstm": 15, "transformer": 25, "resnet": 25}  # as in accuracy.py
@@ -65,7 +72,7 @@ def main() -> None:
     ways = options.ways.split(",")
     options.folder.mkdir(parents=True, exist_ok=True)
     records = []
-    print_row(["family", "seed", "way", "error", "factor", "scatter", "points", "seconds", "ended by"])
+    print_row(["family", "seed", "way", "trained", "error", "factor", "scatter", "points", "seconds", "ended by"])
     for seed in range(options.seeds):
         for family in options.families:
             place = options.folder / f"{family}-{seed}.json"
@@ -86,18 +93,26 @@ def one(family: str, seed: int, ways: list[str], options: argparse.Namespace) ->
             way: made(device, family, seed, way, options.folder, method="sequential", **WAYS[way](SECONDS[family]))
             for way in ways
         }
-        pairs = trained(device, family, [ours, *papers.values()], seed, options.networks)
-    found = {way: compare(family, pairs, ours, "tuned", [profile]) for way, profile in papers.items()}
+        both = trained(device, family, [ours, *papers.values()], seed, options.networks)
+    found = {
+        (way, how): compare(family, pairs, ours, "tuned", [profile])
+        for way, profile in papers.items()
+        for how, pairs in both.items()
+    }
     first = next(iter(found.values()))
+
+    def errors(way: str, name: str) -> Record:
+        return {how: figures(found[way, how].rows, name) for how in both}
+
     return {
         "family": family,
         "seed": seed,
         "networks": len(first.rows),
         "device": first.device,
         "meter": first.meter.to_json(),
-        "repeatability": first.repeatability_mape,
-        "beside": {name: {**figures(first.rows, name), **spent(ours)} for name in BESIDE},
-        "ways": {way: {**figures(found[way].rows, name_of(papers[way])), **spent(papers[way])} for way in ways},
+        "repeatability": {how: found[ways[0], how].repeatability_mape for how in both},
+        "beside": {name: {**errors(ways[0], name), **spent(ours), "own": "paired"} for name in BESIDE},
+        "ways": {way: {**errors(way, name_of(papers[way])), **spent(papers[way]), "own": "loops"} for way in ways},
     }
 
 
@@ -112,12 +127,26 @@ def made(device: Device, family: str, seed: int, way: str, folder: Path, **how: 
     )
 
 
-def trained(device: Device, family: str, profiles: list[Profile], seed: int, networks: int) -> list[Pair]:
-    """Unseen networks, measured twice by a worker that is started afterwards."""
+def trained(device: Device, family: str, profiles: list[Profile], seed: int, networks: int) -> dict[str, list[Pair]]:
+    """Unseen networks, measured twice in both ways by a worker that is started afterwards."""
     ours = profiles[0]
     experiments = unseen(SpaceSource(find_space(family)), profiles, networks, seed)
     with device.fresh(watts_in(ours.meter.scope), seed + 1) as workers:
-        return measure_twice(experiments, workers["tuned"], ours, seed, lambda done, total: None)
+        worker = workers["tuned"]
+        return {
+            "paired": measure_twice(experiments, worker, ours, seed, lambda done, total: None),
+            "loops": measure_twice(experiments, InLoops(worker), ours, seed, lambda done, total: None),
+        }
+
+
+class InLoops:
+    """A worker that trains every block as a loop between yardsticks that settle."""
+
+    def __init__(self, worker: Trainer) -> None:
+        self._worker = worker
+
+    def block(self, workload: Mapping[str, Any], setup: TrainingSetup, **how: Any) -> Measurement:
+        return self._worker.block(workload, setup, **{**how, **SETTLED, "iterations": 2 * how["iterations"]})
 
 
 def name_of(profile: Profile) -> str:
@@ -151,12 +180,15 @@ def summarised(records: list[Record]) -> list[Record]:
         of = [record for record in records if record["family"] == family]
         rows = [{**record["beside"], **record["ways"]} for record in of]
         names = [name for name in rows[0] if all(name in row for row in rows)]
-        errors = {name: with_bar([row[name]["error"] for row in rows]) for name in names}
-        scatter = {name: with_bar([row[name]["scatter"] for row in rows]) for name in names}
         seconds = {name: with_bar([row[name]["profiling_seconds"] for row in rows]) for name in names}
-        repeat = with_bar([record["repeatability"] for record in of])
-        found.append({"family": family, "seeds": len(of), "error": errors, "scatter": scatter, "seconds": seconds})
-        found[-1]["repeatability"] = repeat
+        summary: Record = {"family": family, "seeds": len(of), "seconds": seconds}
+        for how in ("paired", "loops"):
+            summary[how] = {
+                figure: {name: with_bar([row[name][how][figure] for row in rows]) for name in names}
+                for figure in ("error", "scatter")
+            }
+            summary[how]["repeatability"] = with_bar([record["repeatability"][how] for record in of])
+        found.append(summary)
     return found
 
 
@@ -165,20 +197,22 @@ def with_bar(values: list[float]) -> list[float | None]:
 
 
 def show(record: Record) -> None:
+    first = [record["family"], str(record["seed"])]
     for name, row in {**record["beside"], **record["ways"]}.items():
-        shown = [f"{row['error']:.1%}", f"{row['factor']:.3f}", f"{row['scatter']:.1%}", str(row["points"])]
-        print_row(
-            [record["family"], str(record["seed"]), name, *shown, f"{row['profiling_seconds']:.1f}", row["ended_by"]]
-        )
-    print_row([record["family"], str(record["seed"]), "repeated", f"{record['repeatability']:.1%}", "", "", "", "", ""])
+        for how in ("paired", "loops"):
+            figures = row[how]
+            shown = [f"{figures['error']:.1%}", f"{figures['factor']:.3f}", f"{figures['scatter']:.1%}"]
+            mark = "*" if how == row["own"] else ""
+            taken = [str(row["points"]), f"{row['profiling_seconds']:.1f}", row["ended_by"]]
+            print_row([*first, name, how + mark, *shown, *taken])
 
 
 def show_summary(summary: list[Record]) -> None:
-    names = [*summary[0]["error"], "repeatability"]
-    print_row(["family", *names])
-    for row in summary:
-        bars = [*row["error"].values(), row["repeatability"]]
-        print_row([row["family"], *(f"{m:.1%}" + (f" ±{100 * s:.1f}" if s is not None else "") for m, s in bars)])
+    for how in ("paired", "loops"):
+        print_row([f"{how}: family", *summary[0][how]["error"], "repeatability"])
+        for row in summary:
+            bars = [*row[how]["error"].values(), row[how]["repeatability"]]
+            print_row([row["family"], *(f"{m:.1%}" + (f" ±{100 * s:.1f}" if s is not None else "") for m, s in bars)])
 
 
 def print_row(cells: list[str]) -> None:

@@ -139,7 +139,7 @@ def test_validating_compares_every_method_and_draws(profiled, here):
 
 
 def test_the_papers_method_beside_ours_by_both_protocols(profiled, here):
-    words = ["--networks", 2, "--rounds", 1, "--seconds", 4, "--no-plot", "--json"]
+    words = ["--networks", 2, "--rounds", 1, "--seconds", 8, "--no-plot", "--json"]
     ran = here("validate", "lenet5", "--methods", "additive,sequential,sequential_wallclock", *words)
     assert ran.code == 0, ran.err
     record = ran.record

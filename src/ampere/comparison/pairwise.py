@@ -23,6 +23,7 @@ from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.features import Array
 from ampere.estimation.fitting import Surrogate
+from ampere.estimation.sequential import Sequential
 
 from .normalization import Normalized, device_of, names_of, normalize, on_one_device, unique_names
 from .ranking import CONFIDENT, Ranked, RankedEntry, in_percent, ranked
@@ -156,10 +157,7 @@ def _covariance(model: Surrogate, networks: Sequence[Network], system: bool) -> 
         _, posterior = model.joint(networks, np.full(len(networks), float(system)))
         covariance = model.hyper.calibration**2 * np.array(posterior)
     else:
-        covariance = np.zeros((len(networks), len(networks)))
-        for a, b in combinations(range(len(networks)), 2):  # var(a + b) holds cov(a, b) twice
-            both = Network((*networks[a].layers, *networks[b].layers), networks[a].batch)
-            covariance[a, b] = 0.5 * (model.answer(both, system).stddev ** 2 - variances[a] - variances[b])
-            covariance[b, a] = covariance[a, b]
+        assert isinstance(model, Sequential)  # the only other one that estimates layer by layer
+        covariance = model.covariance(networks)
     np.fill_diagonal(covariance, variances)
     return np.asarray(covariance / np.outer(means, means))

@@ -182,6 +182,19 @@ class Sequential:
         counts = np.array(list(network.distinct.values()), dtype=float)
         return Answer(float(seconds.sum()), variance**0.5, tuple(place), seconds / counts, deviations / counts, 0.0)
 
+    def covariance(self, networks: Sequence[Network]) -> Array:
+        """Covariance of the seconds of a step between networks: they share units, and kinds of units."""
+        found = np.zeros((len(networks), len(networks)))
+        members: dict[Kind, dict[Unit, Array]] = {}  # how often each network has a unit
+        for place, network in enumerate(networks):
+            for unit in self.units(network):
+                counts = members.setdefault(unit.kind, {}).setdefault(unit, np.zeros(len(networks)))
+                counts[place] += 1
+        for kind, counted in members.items():
+            counts = np.array(list(counted.values()))
+            found += counts.T @ self._posterior(kind, list(counted))[1] @ counts
+        return found
+
     def _is_whole(self, block: Unit) -> bool:
         return block.kind in self.processes and block.fits(self._ties[block.kind])
 
