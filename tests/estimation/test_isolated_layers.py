@@ -12,13 +12,13 @@ from ampere.estimation.variance import variance_shares
 
 
 def lone_layers(seed: int, count: int) -> Data:
-    """Costs over four decades, up to ten times what work alone explains, read with an error of 3 %."""
+    """Costs that span decades and grow faster than the work, which no price explains; read with an error of 3 %."""
     rng = np.random.default_rng(seed)
     sizes = np.exp2(rng.uniform([0, 0, 2], [9, 9, 7], (count, 3))).astype(int)
     networks = tuple(Network((conv(a, b, size),), 10) for a, b, size in sizes.tolist())
     flops = np.array([work(network.layers[0]).flops for network in networks])
     efficiency = (sizes[:, 0] / (sizes[:, 0] + 40)) * (sizes[:, 1] / (sizes[:, 1] + 10))
-    costs = (1e-5 + flops / 1e11 / efficiency) * np.exp(0.03 * rng.standard_normal(count))
+    costs = (1e-5 + flops / 1e11 / efficiency) ** 1.4 * np.exp(0.03 * rng.standard_normal(count))
     return Data(networks, costs, np.full(count, 1e-6), np.zeros(count))
 
 
@@ -34,7 +34,7 @@ def error(model: Additive, unseen: Data) -> float:
 def test_costs_of_four_decades_are_learnt_and_more_rows_teach_more(model: Additive) -> None:
     unseen = lone_layers(1, 150)
     assert np.ptp(np.log10(unseen.costs)) > 4
-    assert error(model, unseen) < 0.10
+    assert error(model, unseen) < 0.06
     assert error(model, unseen) < 0.8 * error(learn(lone_layers(0, 30)), unseen)
 
 
