@@ -6,8 +6,8 @@ CPUs: rows of willowec/characterizing-pytorch-power (MIT; `<cpu>-<kind>.csv`): P
 padding, mean squared error as the loss, SGD. A row's joules are forward, backward and update together. Rows whose
 counter wrapped (no positive energy) are left out. GPUs: rows of CDECatapult/ml-performance-prediction (Apache-2.0;
 `<kind>-<gpu>.csv`): TensorFlow layers with their loss and SGD, milliseconds of a step. Folders are taken from --data
-and --gpu-data, from $AMPERE_RAPL_DATA and $AMPERE_GPU_DATA, or from ../shared/data beside the clone. Results go to --out
-part by part, beside what the file already has of other parts; --table prints them for the documentation.
+and --gpu-data, from $AMPERE_RAPL_DATA and $AMPERE_GPU_DATA, or from ../shared/data beside the clone. Results are
+written to --out part by part, beside what it already has; --table prints them for the documentation.
 
 Choices are made on Raptor Lake and K40. Broadwell and V100 are for reporting.
 """

@@ -16,7 +16,7 @@ Where every measurement is of one layer alone, nothing has to be split, and the 
 
     cost(net) = m_net exp(the sum above / m_net - 1)
 
-so that costs may span decades and deviate from physics many times over (docs/decisions/0022). A layer then adds to
+so that costs may span decades and deviate from physics many times over (docs/decisions/0023). A layer then adds to
 other networks what its lone step costs more than an empty one.
 """
 
