@@ -184,3 +184,12 @@ def test_amounts_of_memory():
     for text in ("-3GB", "5", "3 apples", "nan MB"):
         with pytest.raises(UsageError, match="not a positive amount of memory, such as 200MB"):
             parse_memory(text)
+
+
+@pytest.mark.parametrize("name", ["transformer", "recurrent"])
+def test_limits_hold_in_spaces_of_every_sort(estimator, name):
+    space = of_space(find_space(name))
+    limit = 0.8 * training_bytes(space.network(space.original).layers, "sgd")
+    found = search(name, "95%", estimator, candidates=24, trials=0, confidence=0.5, memory=limit)
+    for candidate in found.chosen:
+        assert training_bytes(space.network(candidate.arguments).layers, "sgd") <= limit
