@@ -13,7 +13,7 @@ from ampere.devices.workloads import traced
 from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space, load_model
 from ampere.models.spaces import CNN5
-from ampere.searching.candidates import Prices, training_bytes
+from ampere.searching.candidates import AGREE, Prices, training_bytes
 from ampere.searching.hyperpower import expected_improvement, settings_of
 from ampere.searching.result import Candidate
 from ampere.searching.searching import drawn_widths, search
@@ -186,10 +186,20 @@ def test_amounts_of_memory():
             parse_memory(text)
 
 
-@pytest.mark.parametrize("name", ["transformer", "recurrent"])
-def test_limits_hold_in_spaces_of_every_sort(estimator, name):
+@pytest.mark.parametrize("name", ["transformer", "lstm"])
+def test_memory_of_many_is_that_of_each_in_other_families(estimator, name):
+    """As nearly as joules are: outputs that do not grow with a width are taken to, in bulk."""
     space = of_space(find_space(name))
+    shape = space.shapes[0]
+    group = Prices(estimator, "system", 8).opened(shape, space, drawn_widths(np.random.default_rng(0), shape, 20))
+    for row in (0, 19):
+        network = space.network(group.arguments(row))
+        assert group.bytes()[row] == pytest.approx(training_bytes(network.layers, "sgd"), rel=AGREE)
+
+
+def test_limits_hold_where_candidates_are_drawn_one_by_one(estimator):
+    space = of_space(find_space("recurrent"))
     limit = 0.8 * training_bytes(space.network(space.original).layers, "sgd")
-    found = search(name, "95%", estimator, candidates=24, trials=0, confidence=0.5, memory=limit)
+    found = search("recurrent", "95%", estimator, candidates=24, trials=0, confidence=0.5, memory=limit)
     for candidate in found.chosen:
         assert training_bytes(space.network(candidate.arguments).layers, "sgd") <= limit
