@@ -15,6 +15,7 @@ from tests.synthetic import chain
 from ampere.core import TrainingSetup
 from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError, UsageError
 from ampere.devices import Device, VariantDied, VariantFailed
+from ampere.devices.bundle import bootstrap_program
 from ampere.devices.ssh import Address, SshWorker
 from ampere.models import SPACES
 
@@ -219,6 +220,21 @@ def test_addresses():
     command = Address.parse("//me@host:2222?python=~/a b/python3").command("pass", "{}")
     assert command[-4:-1] == ["2222", "--", "me@host"]
     assert command[-1] == "exec \"$HOME\"/'a b/python3' -B -c pass '{}'"
+
+
+def test_a_command_for_windows_needs_no_shell_words(tmp_path):
+    """Neither cmd nor PowerShell is here: what both would change is not in the line, and a shell here runs it."""
+    python = tmp_path / "python.exe"
+    python.symlink_to(sys.executable)
+    order = {"folder": "a b", "sign": "%PATH% $HOME `x` 'q' & |"}
+    program = "import json, sys\nprint(json.loads(sys.argv[1]), __name__)\n"
+    line = Address.parse(f"//host?python={python}").command(program, json.dumps(order))[-1]
+    assert subprocess.check_output(line, shell=True, text=True) == f"{order} __main__\n"
+    whole = Address.parse("//host?python=C:\\Python311\\python.exe").command(bootstrap_program(), json.dumps(order))[-1]
+    assert whole.startswith("C:\\Python311\\python.exe -B -c ")
+    assert not set(whole) & set("\n%$`^&|<>!")
+    assert whole.count('"') == 2
+    assert len(whole) < 8191, "the longest line that cmd takes"
 
 
 def test_the_python_can_be_named_once_for_all(monkeypatch):

@@ -1,10 +1,12 @@
 """Every experiment leaves records that say where they come from, and from which its picture is drawn."""
 
+from statistics import mean
+
 import pytest
 
 from ampere.evaluation import running
 from ampere.evaluation.case_study.model import WAYS
-from ampere.evaluation.running import Result, draw
+from ampere.evaluation.running import QUICK, Result, draw
 
 from .conftest import DEVICE
 
@@ -51,6 +53,53 @@ def test_the_table_has_every_method_and_the_noise(evaluated):
         assert set(record["profiling_seconds"]) == set(record["mape"])
         assert 0 < record["repeatability"] < 1
         assert record["mape"]["additive"] < record["mape"]["flops"]
+
+
+def test_the_papers_method_and_plain_flops_are_in_every_comparison(evaluated):
+    _, results = evaluated
+    for name in ("estimated_measured", "transformer", "resnet_depth"):
+        assert all({"additive", "sequential", "flops"} <= set(r["estimates"]) for r in results[name].records)
+    for record in results["models_devices"].records:
+        assert set(record["mape_stderr"]) == set(record["mape"])
+        assert "sequential" in record["mape"]
+
+
+def test_the_process_profiles_some_points_and_fits_the_others(evaluated):
+    _, results = evaluated
+    rows = results["fc_channels"].records
+    assert {rows[0]["profiled"], rows[-1]["profiled"]} == {True}
+    assert any(not r["profiled"] for r in rows)
+    assert all(abs(r["gp_joules"] / r["joules"] - 1) < 0.5 for r in rows[1:])
+
+
+def test_profiled_points_are_where_they_were_measured(evaluated):
+    _, results = evaluated
+    rows = [r for r in results["layer_surface"].records if r["what"] == "profiled"]
+    assert {r["method"] for r in rows} == {"additive", "sequential"}
+    assert any(abs(r["joules"] / r["estimate"] - 1) > 1e-3 for r in rows)
+
+
+def test_profiling_by_the_papers_method_goes_to_its_own_end(evaluated):
+    _, results = evaluated
+    rows = {r["method"]: r for r in results["profiling_cost"].records}
+    assert rows["sequential"]["ended_by"] not in ("", "time", "its seconds")
+    assert all(r["joules"] > 0 and r["measurements"] > 5 for r in rows.values())
+
+
+def test_more_points_make_the_process_better_whatever_the_kernel(evaluated):
+    _, results = evaluated
+    rows = results["gp_ablations"].records
+    assert len({r["value"] for r in rows if r["varied"] == "kernel"}) == 4
+    for value in ("guided", "random"):
+        own = [r for r in rows if r["value"] == value]
+        few, many = (mean(r["mape"] for r in own if r["points"] == points) for points in (4, 20))
+        assert many < few
+
+
+def test_a_quick_run_says_that_it_is_too_small_to_rank(evaluated):
+    _, results = evaluated
+    assert QUICK in running._note(results["models_devices"])
+    assert results["time_energy"].records[0]["joules_are"] == "simulated"
 
 
 def test_intervals_that_claim_more_hold_more(evaluated):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 import shlex
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,17 +62,35 @@ class Address:
     def python(self) -> str:
         return self.python_given or os.environ.get("AMPERE_REMOTE_PYTHON") or "python3"
 
+    @property
+    def on_windows(self) -> bool:
+        """Only there does a Python end in .exe."""
+        return self.python.lower().endswith(".exe")
+
     def command(self, program: str, order: str) -> list[str]:
         """Runs a Python program there, whatever shell the user has."""
-        home = self.python.startswith("~/")
-        python = '"$HOME"/' + shlex.quote(self.python[2:]) if home else shlex.quote(self.python)
-        there = f"exec {python} -B -c {shlex.quote(program)} {shlex.quote(order)}"
+        there = _for_windows if self.on_windows else _for_unix
         options = [word for name, value in OPTIONS.items() for word in ("-o", f"{name}={value}")]
         port = ["-p", self.port] if self.port else []
-        return ["ssh", "-T", *options, *port, "--", self.destination, there]
+        return ["ssh", "-T", *options, *port, "--", self.destination, there(self.python, program, order)]
 
     def by_hand(self) -> str:
         return " ".join(["ssh", *(["-p", self.port] if self.port else []), self.destination])
+
+
+def _for_unix(python: str, program: str, order: str) -> str:
+    quoted = '"$HOME"/' + shlex.quote(python[2:]) if python.startswith("~/") else shlex.quote(python)
+    return f"exec {quoted} -B -c {shlex.quote(program)} {shlex.quote(order)}"
+
+
+UNPACK = "import base64 as b,sys,zlib as z;u=lambda t:z.decompress(b.b64decode(t)).decode();"
+
+
+def _for_windows(python: str, program: str, order: str) -> str:
+    """For cmd and PowerShell, which take neither several lines nor quotes in quotes: both texts travel as base64."""
+    packed = [base64.b64encode(zlib.compress(text.encode(), 9)).decode() for text in (program, order)]
+    named = f'"{python}"' if " " in python else python  # cmd runs a quoted name, PowerShell does not
+    return f"{named} -B -c \"{UNPACK}sys.argv[1]=u(sys.argv[1]);exec(u('{packed[0]}'))\" {packed[1]}"
 
 
 # A worker at the far end of an ssh connection: a process here that speaks for one there.

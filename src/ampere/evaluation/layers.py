@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from random import Random
 
@@ -55,25 +55,32 @@ def corners(points: Iterable[Channels]) -> list[Channels]:
     return list(product(*({min(axis): None, max(axis): None} for axis in zip(*points, strict=True))))
 
 
-def guided(
-    truth: Mapping[Channels, float],
-    kernel: str = PAPERS_KERNEL,
-    at_random: Random | None = None,
-    at_most: int | None = None,
-    target: float = TARGET_DEVIATION,
-) -> tuple[ChannelGP, list[Channels]]:
-    """The paper's profiling, replayed on points that were all measured: the process, and what it asked for.
+Step = tuple[ChannelGP, tuple[Channels, ...]]  # the process, and the points that it knows
 
-    It starts at the bounds, goes where it is most uncertain (or anywhere), and ends by the paper's rules.
+
+def replayed(
+    truth: Mapping[Channels, float], kernel: str = PAPERS_KERNEL, at_random: Random | None = None
+) -> Iterator[Step]:
+    """The paper's profiling, replayed on points that were all measured, until it knows them all.
+
+    It starts at the bounds and goes where it is most uncertain, or anywhere.
     """
     known = corners(truth)
-    most = POINTS_AT_MOST[len(known[0]) == 1] if at_most is None else at_most
     while True:
         process = ChannelGP(np.array(known, dtype=float), np.array([truth[c] for c in known]), kernel)
+        yield process, tuple(known)
         left = [c for c in truth if c not in known]
-        if not left or len(known) >= most:
-            return process, known
-        deviations = process.deviations(np.array(left, dtype=float))
-        if deviations.max() < target * process.typical:
-            return process, known
-        known.append(at_random.choice(left) if at_random else left[int(np.argmax(deviations))])
+        if not left:
+            return
+        most = int(np.argmax(process.deviations(np.array(left, dtype=float))))
+        known.append(at_random.choice(left) if at_random else left[most])
+
+
+def guided(truth: Mapping[Channels, float], kernel: str = PAPERS_KERNEL) -> Step:
+    """The step at which the paper's rules end profiling."""
+    every = np.array(list(truth), dtype=float)
+    for process, known in replayed(truth, kernel):
+        certain = process.deviations(every).max() < TARGET_DEVIATION * process.typical
+        if certain or len(known) >= POINTS_AT_MOST[len(known[0]) == 1]:
+            break
+    return process, known

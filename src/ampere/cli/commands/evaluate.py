@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="local, simulated:NAME or replayed:FILE; may be given several times "
         "(default local, and simulated ones where devices are compared)",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller measurements, in under five minutes")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller measurements, in about seven minutes")
     parser.add_argument("--out", metavar="FOLDER", help="where to keep everything (default evaluation[-quick])")
     parser.add_argument("--against", metavar="FOLDER", help="an earlier run: show the drift since, network by network")
     parser.add_argument(

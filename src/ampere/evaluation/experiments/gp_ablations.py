@@ -7,6 +7,7 @@ profiling is replayed on the rest, so that every choice sees the same measuremen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from random import Random
 from statistics import mean, stdev
 from typing import Any
@@ -17,7 +18,7 @@ from ampere.core import Layer
 from ampere.estimation.sequential import KERNELS, PAPERS_KERNEL, ChannelGP
 from ampere.evaluation.drawing import by, colour_of, panels
 from ampere.evaluation.jobs import BlocksJob, Record
-from ampere.evaluation.layers import Channels, conv, corners, guided, measured
+from ampere.evaluation.layers import Channels, conv, corners, guided, measured, replayed
 from ampere.evaluation.plan import Plan
 from ampere.evaluation.session import Session
 from ampere.profiling.experiment import Experiment, of_layers
@@ -28,7 +29,7 @@ FIGURE = ""
 
 BATCH, SIZE, WIDEST = 10, 14, (32, 64)
 TESTED_SHARE = 0.25
-FEWEST, MOST = 5, 24  # points of a replay
+MOST = 21  # steps of a replay
 KERNEL, CHOICE = "kernel", "choice"  # what is varied
 WRITTEN: dict[str, Any] = {"ha": "center", "color": "white", "fontsize": 7.5}
 NAMES = {"matern25": "Matern 2.5", "matern15": "Matern 1.5", "rbf": "RBF", "rational_quadratic": "rational\nquadratic"}
@@ -71,8 +72,7 @@ def records(session: Session) -> Iterator[Record]:
                 process, points = guided(known, kernel)
                 yield {**head, "seed": seed, "varied": KERNEL, "value": kernel, **_error(process, points, tests)}
             for value, rng in (("guided", None), ("random", Random(seed))):
-                for count in range(FEWEST, min(MOST, len(known)) + 1):
-                    process, points = guided(known, PAPERS_KERNEL, rng and Random(seed), count, 0.0)
+                for process, points in islice(replayed(known, at_random=rng), MOST):
                     yield {**head, "seed": seed, "varied": CHOICE, "value": value, **_error(process, points, tests)}
 
 
@@ -83,7 +83,7 @@ def _split(truth: dict[Channels, float], seed: int) -> tuple[dict[Channels, floa
     return {c: j for c, j in truth.items() if c not in tested}, {c: truth[c] for c in tested}
 
 
-def _error(process: ChannelGP, points: list[Channels], tests: dict[Channels, float]) -> Record:
+def _error(process: ChannelGP, points: Sequence[Channels], tests: dict[Channels, float]) -> Record:
     said, _ = process.posterior(np.array(list(tests), dtype=float))
     errors = [abs(float(s) / t - 1) for s, t in zip(said, tests.values(), strict=True)]
     return {"points": len(points), "mape": mean(errors)}
