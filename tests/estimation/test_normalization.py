@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from tests.synthetic import block, chain
@@ -11,6 +13,7 @@ from ampere.estimation.normalization import (
     corrected,
     drift_share_of,
     normalized,
+    speed_spread,
     to_reference,
     usable,
 )
@@ -132,3 +135,12 @@ def test_a_measurement_is_left_as_it_was():
     before = one.measurement.to_json()
     to_reference(costs(one)[0], Reference(0.001), 0.5).scaled(3.0)
     assert one.measurement.to_json() == before
+
+
+def test_how_much_the_speed_wandered_is_the_spread_of_all_yardsticks():
+    def seen(*yardsticks: float) -> list[Observation]:
+        return [Observation(chain(3, 8), block(0.02, yardstick), "network") for yardstick in yardsticks]
+
+    assert speed_spread(seen(*[0.002] * 12)) == pytest.approx(0.0, abs=1e-9)
+    assert speed_spread(seen(*[0.0018, 0.002, 0.0022] * 4)) == pytest.approx(1.4826 * math.log(1.1), rel=0.1)
+    assert speed_spread(seen(0.002, 0.004)) is None

@@ -26,9 +26,19 @@ from .additive import Additive, Answer
 from .batch import BatchTotals
 from .drift import Condition, as_network, followed
 from .features import Array, layer_position
-from .fitting import Surrogate, condition_uncertainty, counted, few_enough, fit, fit_joules, partly_counted, power_of
+from .fitting import (
+    Surrogate,
+    condition_uncertainty,
+    counted,
+    few_enough,
+    fit,
+    fit_joules,
+    partly_counted,
+    power_of,
+    process_spreads,
+)
 from .memory import MemoryEstimate
-from .normalization import NormalizedCost, costs_of, reference_of, runs_of
+from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
 from .sequential import Sequential
 
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
@@ -65,6 +75,8 @@ class Estimate:
     setup: TrainingSetup = field(default_factory=TrainingSetup)  # how the network is trained
     batch: int = 1
     device: str = ""  # its processor, or its id where that is not known
+    process_spread: float | None = None  # relative standard deviation between processes that train the same network
+    machine_spread: float | None = None  # of the device's speed while it was profiled; not in the interval
     follow_memory: Callable[[], MemoryEstimate | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
@@ -82,6 +94,19 @@ class Estimate:
         """The joules that 90 % of measurements should lie between."""
         return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
 
+    @property
+    def uncertainty(self) -> dict[str, float | None]:
+        """Relative standard deviations: of the model's cost, between processes, and of the machine's own speed.
+
+        The interval is that of the model's cost. One process differs from the next, and the machine from itself at
+        another hour, by the other two.
+        """
+        return {
+            "model": self.stddev / self.joules if self.joules else None,
+            "processes": self.process_spread,
+            "machine": self.machine_spread,
+        }
+
     def total_joules(self, iterations: float) -> float:
         """The joules of this many iterations."""
         return self.joules * iterations
@@ -93,6 +118,7 @@ class Estimate:
             "joules_net_of_idle_per_iteration": self.net_joules,
             "joules_stddev": self.stddev,
             "joules_interval90": list(self.interval),
+            "uncertainty": self.uncertainty,
             "seconds_per_iteration": self.seconds,
             "layers": [vars(share) for share in self.layers],
             "unprofiled": list(self.unprofiled),
@@ -134,6 +160,8 @@ class Estimator:
         self.condition_uncertainty = (
             0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
         )
+        self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
+        self._machine_spread = speed_spread(profile.observations)
         self.condition = Condition()  # of the device, relative to when it was profiled
         if runs := _newest(runs_of(profile)):
             with _of_use(profile):
@@ -219,6 +247,8 @@ class Estimator:
             setup=self.profile.setup,
             batch=network.batch,
             device=str(self.profile.device.get("cpu", self.profile.device["id"])),
+            process_spread=self._process_spreads.get(allocator),
+            machine_spread=self._machine_spread,
         )
 
     def _shared_stddev(self, network: Network, step: Answer, present: Condition) -> float:

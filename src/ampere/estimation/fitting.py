@@ -106,6 +106,11 @@ def _data_at_reference(costs: Sequence[NormalizedCost], reference: Reference, sh
     )
 
 
+def process_spreads(costs: Sequence[NormalizedCost]) -> dict[str, float]:
+    """By allocator, the relative standard deviation of a network's cost between processes, or rounds, that train it."""
+    return {allocator: _pooled_spread(costs, allocator) for allocator in TYPICAL_SPREAD}
+
+
 def _pooled_spread(costs: Sequence[NormalizedCost], allocator: str, joules: bool = False) -> float:
     spreads = [c.joules_spread if joules else c.spread for c in costs if c.allocator == allocator]
     known = [s for s in spreads if s is not None]

@@ -75,6 +75,19 @@ def yardstick_alone(observations: Iterable[Observation]) -> float | None:
     return median(found) if len(found) >= FEWEST_FOR_REFERENCE else None
 
 
+def speed_spread(observations: Iterable[Observation]) -> float | None:
+    """How much the machine's speed wandered: the spread of the yardstick's cost between blocks; None where few read it.
+
+    It is a robust standard deviation of logarithms, so relative.
+    """
+    paired = (o.measurement for o in observations if o.measurement.allocator == "tuned" and o.measurement.yardstick)
+    costs = [seconds for m in paired if (seconds := seconds_per_iteration(m.yardstick)) > 0]
+    if len(costs) < FEWEST_FOR_REFERENCE:
+        return None
+    logs = np.log(costs)
+    return float(1.4826 * np.median(np.abs(logs - np.median(logs))))
+
+
 @dataclass(frozen=True)
 class NormalizedCost:
     """A network's cost of a step in the reference condition, from all rounds that measured it."""

@@ -326,10 +326,20 @@ def _origins(known: ProfiledEstimate, current_speed: bool) -> Iterator[tuple[str
     yield "rest of step", "what a step costs outside its layers: the loss and the training loop itself"
     yield "joules", meter_line(estimate.meter)
     yield "condition", _condition(estimate, current_speed, len(profile.runs))
+    yield "varies", _variation(estimate)
     yield "assumes", ALLOCATORS[estimate.allocator]
     yield "covers", str(estimate.to_json()["covers"])
     measured = f"{len(profile.observations)} measurements of {', '.join(profile.spaces)}"
     yield "profile", f"{known.path}: {measured}" if known.path else measured
+
+
+def _variation(estimate: Estimate) -> str:
+    parts = {
+        "of the model's cost, which the interval is for": estimate.uncertainty["model"],
+        "between processes that train it": estimate.process_spread,
+        "of the device's speed while it was profiled": estimate.machine_spread,
+    }
+    return "; ".join(f"{units.percent(part)} {what}" for what, part in parts.items() if part is not None)
 
 
 def _condition(estimate: Estimate, current_speed: bool, runs: int) -> str:
