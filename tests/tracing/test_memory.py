@@ -50,7 +50,7 @@ def real_peak(model, inputs, optimizer) -> int:
     return peak([each for each in follower.allocations if each.part != WORKSPACE])[0]
 
 
-@pytest.mark.parametrize("build,inputs", MODELS, ids=["cnn", "mlp", "checkpointed", "transformer"])
+@pytest.mark.parametrize(("build", "inputs"), MODELS, ids=["cnn", "mlp", "checkpointed", "transformer"])
 def test_shapes_alone_show_what_real_steps_take(build, inputs):
     model = build()
     found = allocations_of(model, inputs, "adam")
