@@ -1,5 +1,7 @@
 """Peak memory: its parts sum to it, verdicts follow the interval, and the largest batch just fits."""
 
+from dataclasses import replace
+
 import pytest
 from tests.synthetic import chain, observed
 
@@ -7,7 +9,15 @@ from ampere import Meter, Profile, TrainingSetup
 from ampere.core.allocations import ACTIVATIONS, PARAMETERS, Allocation
 from ampere.core.errors import UsageError
 from ampere.core.measurement import RESTING_BYTES
-from ampere.estimation.memory import DOES_NOT_FIT, FITS, UNCERTAIN, USUAL_RUNTIME, largest_batch, memory_of
+from ampere.estimation.memory import (
+    DOES_NOT_FIT,
+    FITS,
+    UNCERTAIN,
+    USUAL_RUNTIME,
+    largest_batch,
+    memory_of,
+    runtime_bytes_in,
+)
 
 MB = 10**6
 
@@ -54,10 +64,6 @@ def test_a_model_of_which_not_one_example_fits_is_refused():
 
 
 def test_the_runtime_is_what_workers_measured():
-    from dataclasses import replace
-
-    from ampere.estimation.memory import runtime_bytes_in
-
     seen = [observed(chain(8, 8), 1e-3) for _ in range(3)]
     meter = Meter("synthetic", False)
     bare = Profile({"id": "x"}, TrainingSetup(), meter, 1e-3, tuple(seen))

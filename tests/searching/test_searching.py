@@ -13,6 +13,7 @@ from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space
 from ampere.searching.candidates import ListedGroup, choose
 from ampere.searching.drawing import draw
+from ampere.searching.memory import upper_bytes
 from ampere.searching.result import Candidate, Found, Trial, in_words
 from ampere.searching.searching import search
 from ampere.searching.spaces import DRAWN, OPEN, of_function, of_space, read_axis
@@ -93,6 +94,17 @@ def test_what_is_chosen_is_inside_with_the_confidence_and_costs_what_it_is_estim
     assert joules[0] > 0.8 * found.budget_joules
     assert joules[-1] < 0.5 * found.budget_joules
     assert sum(found.spread[1]) == found.screened
+
+
+def test_what_is_chosen_fits_into_memory(estimator):
+    sizes = upper_bytes(of_space(find_space("cnn5"), (), 0), [estimator.profile], tuned=False)
+    largest = search("cnn5", "50%", estimator, candidates=2000, trials=0).chosen[0]
+    limit = sizes(largest.arguments, "sgd") - 1e6
+    found = search("cnn5", "50%", estimator, candidates=2000, trials=0, memory_bytes=limit)
+    assert largest.arguments not in [c.arguments for c in found.chosen]
+    assert all(sizes(c.arguments, "sgd") <= limit for c in found.chosen)
+    with pytest.raises(UsageError, match="no candidate fits into"):
+        search("cnn5", "50%", estimator, candidates=100, trials=0, memory_bytes=1e7)
 
 
 def group(joules, capacity, optimizer="sgd", stddev=0.01):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ampere.core import TrainingSetup
@@ -33,10 +34,15 @@ class StepMemory:
 
     @cached_property
     def usual(self) -> MemoryEstimate | None:
-        """At the model's own batch; None where a runtime's memory is not followed."""
-        return None if self._setup.runtime != FOLLOWED or self._subject.is_flax else self.at(None)
+        """At the model's own batch; None where it cannot be followed, which `at` says why."""
+        try:
+            return self.at(None)
+        except ModelError:
+            return None
 
     def at(self, batch: int | None) -> MemoryEstimate:
+        if self._setup.runtime != FOLLOWED or self._subject.is_flax or find_spec("torch") is None:
+            raise ModelError(f"memory is followed with {FOLLOWED} only, which must be installed: leave out memory")
         found = self._allocations(batch)
         return memory_of(found, batch or self._subject.network.batch, self._runtime_bytes, self._tuned)
 
@@ -44,8 +50,6 @@ class StepMemory:
         """The largest batch that stays below the limit with its whole interval."""
         if not self._subject.trainable:
             raise UsageError(f"{self._subject.name} is a network of one batch: name the model itself for another")
-        if self.usual is None:
-            raise UsageError(f"memory of {self._setup.runtime} is not followed: use --runtime {FOLLOWED}")
         return largest_batch(self.at, limit_bytes)
 
     def _allocations(self, batch: int | None) -> list[Allocation]:

@@ -152,6 +152,7 @@ QUANTITIES = (
     "--power",
     "--memory",
 )
+_NEGATIVE = re.compile(r"-[0-9.]+[a-zA-Zµ]+")
 _NUMBER, _UNIT = re.compile(r"[0-9][0-9._]*"), re.compile(r"%|[a-zA-Zµ]+(@[0-9.]+ *V?)?")
 
 
@@ -159,6 +160,9 @@ def joined_quantities(words: Sequence[str]) -> list[str]:
     """The words with `--battery 15 Wh` as `--battery 15Wh`: a unit belongs to the number before it."""
     joined: list[str] = []
     for word in words:
+        if joined and joined[-1] in QUANTITIES and _NEGATIVE.fullmatch(word):
+            joined[-1] += f"={word}"  # else argparse takes it for an option
+            continue
         quantity = len(joined) > 1 and joined[-2] in QUANTITIES and _NUMBER.fullmatch(joined[-1])
         if quantity and _UNIT.fullmatch(word):
             joined[-1] += word

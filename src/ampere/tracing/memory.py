@@ -136,18 +136,23 @@ def allocations_of(
     except ModelError:
         raise
     except Exception as problem:
-        line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
-        raise ModelError(
-            f"the memory of {type(model).__name__} cannot be followed on shapes alone: {line}"
-        ) from problem
+        raise _unfollowed(type(model).__name__, problem) from problem
+
+
+def _unfollowed(name: str, problem: Exception) -> ModelError:
+    line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+    return ModelError(f"the memory of {name} cannot be followed on shapes alone: {line[:240]}")
 
 
 def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str = "float32") -> list[Allocation]:
     """The same for a network that is only described: it is built from its layers."""
-    with own_random_numbers(), _Fake():
-        with _made_as(DTYPES[dtype]):
-            chain = build_chain(network, DTYPES[dtype])
-        return _follow(chain, chain.loss, list(chain.fresh.values()), optimizer, chain.trained)
+    try:
+        with own_random_numbers(), _Fake():
+            with _made_as(DTYPES[dtype]):
+                chain = build_chain(network, DTYPES[dtype])
+            return _follow(chain, chain.loss, list(chain.fresh.values()), optimizer, chain.trained)
+    except Exception as problem:
+        raise _unfollowed(network.name or "the network", problem) from problem
 
 
 @contextmanager

@@ -75,6 +75,7 @@ def run(options: Namespace) -> None:
     arguments.check_run(options)
     battery = arguments.battery(options)
     with arguments.open_device(options) as device, Display(options.quiet) as display:
+        limit = _memory_limit(device, options)
         asked = arguments.api_options(options, device, display)
         known = ensure_profile(arguments.model(options.model, options), asked)
         if options.current_speed:
@@ -83,7 +84,7 @@ def run(options: Namespace) -> None:
             display.notice(change)
         iterations = arguments.iterations(options, known.network.batch)
         total = training_run(known.estimate, iterations, battery) if iterations else None
-        memory = _memory(known, device, options)
+        memory = _memory(known, limit, options)
         if options.json:
             spent = {"memory": memory and memory.to_json()}
             print_json({**to_json(known, total), **spent, **_blocks(known.estimate, options.group_by)})
@@ -91,17 +92,19 @@ def run(options: Namespace) -> None:
             show(known, total, battery, memory, asked, options)
 
 
-def _memory(known: ProfiledEstimate, device: Device, options: Namespace) -> MemoryEstimate | None:
-    """Peak memory, judged by what the user allows, or else by what the device has free."""
-    assert known.step_memory is not None
+def _memory_limit(device: Device, options: Namespace) -> float | None:
+    """Bytes that the user allows, or else that the device has free; None where nobody says."""
     # A profile that is named may be of another device: the free memory of this one says nothing then.
-    limit = options.memory or (None if options.profile else device.described.available_bytes)
+    limit: float | None = options.memory or (None if options.profile else device.described.available_bytes)
     if options.largest_batch and limit is None:
         raise UsageError(f"{options.device} does not say how much memory is free: give it with --memory, as 4GB")
-    found = known.estimate.memory
+    return limit
+
+
+def _memory(known: ProfiledEstimate, limit: float | None, options: Namespace) -> MemoryEstimate | None:
+    assert known.step_memory is not None
+    found = known.step_memory.at(None) if options.memory or options.largest_batch else known.estimate.memory
     if found is None:
-        if options.memory or options.largest_batch:
-            raise UsageError(f"memory of {known.profile.setup.runtime} is not followed: use --runtime torch")
         return None
     batch = known.step_memory.largest_batch(limit) if limit and options.largest_batch else None
     return replace(found, limit_bytes=limit, largest_batch=batch)
