@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ampere.comparison import Comparison, Ranking, rank
 from ampere.comparison import compare as compare_networks
-from ampere.core import TrainingSetup
+from ampere.core import TrainingSetup, units
 from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import Device, check_same_meter
 from ampere.estimation.estimate import Estimator, joules_in
+from ampere.estimation.memory import MemoryEstimate, runtime_bytes_in
 from ampere.evaluation.validation import ROUNDS, Validation, measure_twice, unseen
 from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
@@ -26,9 +28,11 @@ from ampere.runtimes.table import refusal
 from ampere.storage.profile import Profile
 
 from .estimating import profile_apart
+from .memory import StepMemory, bytes_in
 from .models import Model, ResolvedModel, resolve
 from .options import AnyProfile, DeviceKeywords, OptionKeywords, Options
 from .profiles import (
+    ProfiledEstimate,
     baseline_profiles,
     check_same_setup,
     ensure_profile,
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from ampere.searching.training import Train
 
 
+MEMORY_TRIES, SMALLER = 6, 0.75  # budgets that are tried for a result that fits into memory, each a part of the last
 OBJECTS = (Profile, Estimator, ProfilingResult)  # a profile may be given as one of these, or as a file
 
 
@@ -58,17 +63,21 @@ def compare(
     inputs: Any = None,
     profiles: Sequence[AnyProfile] = (),
     runtimes: Sequence[str] = (),
+    memory: str | float | None = None,
     **options: Unpack[OptionKeywords],
 ) -> Comparison | Ranking:
     """Which of several models is cheaper to train, with the probability of that; or where one model is cheapest.
 
     Several models are compared on the device, or with each of the `profiles` or `runtimes`. One model alone is ranked
-    over these. Profiles may also follow the models. The other keywords are those of `estimate`.
+    over these. Profiles may also follow the models. Models whose training may need more than `memory` ("4GB") are left
+    out. The other keywords are those of `estimate`.
     """
     asked = Options(**options)
     given = [*profiles, *(m for m in models if isinstance(m, OBJECTS))]
     given += [asked.profile] if asked.profile is not None else []
     subjects = [resolve(m, inputs) for m in models if not isinstance(m, OBJECTS)]
+    if memory is not None:
+        subjects = _fitting(subjects, bytes_in(memory), asked)
     if runtimes and (given or asked.runtime):
         other = "profiles, which have their own" if given else "runtime"
         raise UsageError(f"runtimes does not go with {other}: leave out one of them")
@@ -83,6 +92,22 @@ def compare(
     if len(networks) == 1:
         return rank(networks[0], estimators, asked.allocator, names)
     return compare_networks(networks, estimators, asked.allocator, names)
+
+
+def _fitting(subjects: Sequence[ResolvedModel], limit_bytes: float, options: Options) -> list[ResolvedModel]:
+    """The models that fit into memory with their whole interval; each other one is named."""
+    kept = []
+    for subject in subjects:
+        setup = TrainingSetup(optimizer=options.optimizer or "sgd", dtype=options.dtype or "float32")
+        found = StepMemory(subject, setup, options.allocator).usual
+        if found is None or found.interval[1] <= limit_bytes:
+            kept.append(subject)
+            continue
+        needs = f"{subject.name} may need {units.bytes(found.interval[1])} of memory, more than"
+        options.say(f"{needs} {units.bytes(limit_bytes)}: left out")
+    if len(kept) < min(2, len(subjects)):
+        raise UsageError(f"{len(kept)} of {len(subjects)} models fit into {units.bytes(limit_bytes)}: give more memory")
+    return kept
 
 
 def _with_profiles(
@@ -139,7 +164,9 @@ def prune(
     confidence: float = 0.5,
     iterations: int | None = None,
     battery: str | None = None,
+    memory: str | float | None = None,
     short_training: Callable[[nn.Module], float] | None = None,
+    calibration: Sequence[Any] = (),
     check: bool | None = None,
     out: Path | str | None = None,
     **options: Unpack[DeviceKeywords],
@@ -148,9 +175,10 @@ def prune(
 
     `budget` is a share (0.5 or "50%"), joules of an iteration ("5mJ"), of a run of `iterations`, or of a battery.
     `short_training` takes a candidate of the random strategy and returns its loss after a few of your own steps.
+    `calibration` are batches of your inputs, on which the energy_aware strategy compares outputs of layers.
     `check` trains original and result on the device for some seconds in turn, to see that the budget holds; by default
-    where the device's own profile is used. `out` saves the result as .json or .pt2. The other keywords are those of
-    `estimate`.
+    where the device's own profile is used. `memory` is a second budget, such as "4GB": where the result may need more,
+    it is pruned further. `out` saves the result as .json or .pt2. The other keywords are those of `estimate`.
     """
     from ampere.pruning.checking import opened_check, why_unchecked
     from ampere.pruning.pruning import prune as prune_model
@@ -160,6 +188,7 @@ def prune(
     subject = resolve(model, inputs)
     loaded, joules = subject.loaded, joules_in(battery) if battery else None
     refuse_flax(loaded.model, "pruned")
+    limit = None if memory is None else bytes_in(memory)
     budget = _checked_budget(budget, loaded.model, iterations, joules, keep)
     if out:
         check_writable(Path(out))
@@ -172,25 +201,51 @@ def prune(
         at: AbstractContextManager[Check | None] = nullcontext()
         if not unmeasured:
             at = opened_check(loaded, opened, known.profile, asked.allocator, subject.network)
+        prune_to = partial(
+            prune_model,
+            loaded,
+            None,
+            estimator=known.estimator,
+            strategy=strategy,
+            keep=keep,
+            confidence=confidence,
+            iterations=iterations,
+            battery_joules=joules,
+            allocator=asked.allocator,
+            seed=asked.seed,
+            short_training=short_training,
+            calibration=calibration,
+            on_progress=lambda done, total, text: asked.report("pruning", done, total, text),
+        )
+        if limit is not None:
+            budget = _within_memory(prune_to, budget, limit, known)
         with at as checking:
-            pruned = prune_model(
-                loaded,
-                None,
-                budget,
-                known.estimator,
-                strategy,
-                keep=keep,
-                confidence=confidence,
-                iterations=iterations,
-                battery_joules=joules,
-                allocator=asked.allocator,
-                seed=asked.seed,
-                short_training=short_training,
-                check=checking,
-                on_progress=lambda done, total, text: asked.report("pruning", done, total, text),
-            )
+            pruned = prune_to(budget, check=checking)
+    if limit is not None:
+        pruned = replace(pruned, memory=_memory_of(pruned, known).within(limit))
     written = save(pruned, Path(out)) if out else []
     return replace(pruned, unmeasured=unmeasured, written=tuple(written))
+
+
+def _within_memory(
+    prune_to: Callable[..., Pruned], budget: str | float, limit_bytes: float, known: ProfiledEstimate
+) -> str | float:
+    """The budget, made smaller until the pruned model fits into memory with its whole interval."""
+    for _ in range(MEMORY_TRIES):
+        found = prune_to(budget)
+        needed = _memory_of(found, known).interval[1]
+        if needed <= limit_bytes:
+            return budget
+        budget = f"{SMALLER * found.after.joules:.9g}J"
+    raise UsageError(
+        f"the pruned model may still need {units.bytes(needed)} of memory, more than {units.bytes(limit_bytes)}: "
+        "give more memory, or a smaller batch"
+    )
+
+
+def _memory_of(pruned: Pruned, known: ProfiledEstimate) -> MemoryEstimate:
+    subject = ResolvedModel(pruned.original.name, loaded=replace(pruned.original, model=pruned.model))
+    return StepMemory(subject, known.profile.setup, pruned.after.allocator, runtime_bytes_in(known.profile)).at(None)
 
 
 def _checked_budget(
@@ -223,7 +278,10 @@ def search(
     confidence: float = 0.9,
     iterations: int | None = None,
     battery: str | None = None,
+    memory: str | float | None = None,
     input: str | None = None,
+    mode: str = "capacity",
+    power: float | None = None,
     on_trial: Callable[[Found], None] = lambda found: None,
     **options: Unpack[OptionKeywords],
 ) -> Found:
@@ -231,7 +289,9 @@ def search(
 
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. Each of the `optimizers` has a
     profile of its own, made where it is missing. `train(model, candidate)` returns an accuracy from 0 to 1; `trials=0`
-    trains nothing. `on_trial` is called after each. The other keywords are those of `estimate`.
+    trains nothing. `on_trial` is called after each. `power` (watts) and `memory` ("4GB") are further limits. With
+    `mode="hyperpower"` what was trained decides what is trained next, and what learns nothing is stopped early. The
+    other keywords are those of `estimate`.
     """
     from ampere.searching.searching import allowed_joules, space_of
     from ampere.searching.searching import search as search_space
@@ -240,6 +300,7 @@ def search(
     asked = Options(**options)
     space_of(space, vary or {}, batches, input, asked.seed)  # what makes no sense is refused before profiling
     allowed_joules(budget, 1.0, iterations, joules_in(battery) if battery else None)
+    limit = None if memory is None else bytes_in(memory)
     run = of_user(train) if isinstance(train, str) and trials else train
     estimators = _by_optimizer(space, input, profiles, optimizers, asked)
     return search_space(
@@ -255,9 +316,12 @@ def search(
         confidence=confidence,
         iterations=iterations,
         battery=battery,
+        memory_bytes=limit,
         allocator=asked.allocator,
         input=input,
         seed=asked.seed,
+        mode=mode,
+        power=power,
         on_progress=lambda done, total, text: asked.report(f"searching {space}", done, total, text),
         on_trial=on_trial,
     )
@@ -301,6 +365,7 @@ def validate(
     networks: int = 60,
     rounds: int = ROUNDS,
     others: Sequence[Profile] | None = None,
+    baseline_samples: int = 0,
     **options: Unpack[OptionKeywords],
 ) -> Validation:
     """Really trains random networks like the model that were not profiled, and compares the estimates of every method.
@@ -309,7 +374,8 @@ def validate(
     from smaller arguments; else they are built from the description of its layers, with narrower widths.
     `methods` names those to compare; by default all that can learn from the usual profile. `others` are further
     profiles that they learn from; by default those that the named methods need, profiled for as long where they are
-    missing. The allocator is "tuned" unless another one is named. The other keywords are those of `estimate`.
+    missing. Methods that learn from isolated layers get at least `baseline_samples` measurements, however long that
+    takes. The allocator is "tuned" unless another one is named. The other keywords are those of `estimate`.
     """
     inputs, given = profile_apart(inputs, options.get("profile"))
     asked = replace(Options(**options), profile=given, allocator=options.get("allocator", "tuned"))
@@ -317,12 +383,16 @@ def validate(
         raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
     if rounds < 1:
         raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
+    if baseline_samples < 0:
+        raise UsageError(f"baseline_samples is {baseline_samples}, but must be 0 or more: give a number such as 2000")
     subject = resolve(model, inputs)
     with asked.opened() as asked, asked.opened_device() as opened:
         profile = _to_validate(subject, asked)
         check_setup(opened, profile.setup)
         check_same_meter(opened, profile.meter)
-        every = baseline_profiles(opened, subject, asked, methods or ()) if others is None else list(others)
+        every = list(others or ())
+        if others is None:
+            every = baseline_profiles(opened, subject, asked, methods or (), baseline_samples)
         source = built_by(opened, profile.setup.runtime, subject.source())
         allocator = opened.allocator(asked.allocator)
         own_code = _trains_own_code(opened, subject, profile)

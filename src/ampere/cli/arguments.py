@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampere.core.errors import UsageError
 from ampere.core.setup import ALLOCATORS, DTYPES, OPTIMIZERS
-from ampere.core.units import parse_energy, parse_power, parse_seconds
+from ampere.core.units import parse_energy, parse_memory, parse_power, parse_seconds
 from ampere.runtimes.table import OURS
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def option_type(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 seconds = option_type(parse_seconds)
 watts = option_type(parse_power)
+memory = option_type(parse_memory)
 
 
 @option_type
@@ -140,7 +141,17 @@ def factory_argument(text: str) -> tuple[str, Any]:
         return name.strip(), written
 
 
-QUANTITIES = ("--battery", "--idle", "--seconds", "--budget", "--watts-per-core", "--compile-limit", "--patience")
+QUANTITIES = (
+    "--battery",
+    "--idle",
+    "--seconds",
+    "--budget",
+    "--watts-per-core",
+    "--compile-limit",
+    "--patience",
+    "--power",
+    "--memory",
+)
 _NUMBER, _UNIT = re.compile(r"[0-9][0-9._]*"), re.compile(r"%|[a-zA-Zµ]+(@[0-9.]+ *V?)?")
 
 
@@ -315,6 +326,10 @@ def add_budget(parser: ArgumentParser, of: str, confidence_default: float, must:
     add_battery(parser)
     words = f"probability with which {must} (default {confidence_default:.0%}%)"
     parser.add_argument("--confidence", metavar="P", type=confidence, default=confidence_default, help=words)
+
+
+def add_memory(parser: _ActionsContainer, words: str) -> None:
+    parser.add_argument("--memory", metavar="SIZE", type=memory, help=f"{words}: 4GB, 512MB or 2GiB")
 
 
 def add_battery(parser: _ActionsContainer) -> None:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ampere.core import Meter, TrainingSetup
+from ampere.core import Meter, TrainingSetup, units
 from ampere.core.setup import ALLOCATORS
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 
 if TYPE_CHECKING:
     from ampere.comparison import Normalized
     from ampere.estimation.estimate import Estimate
+    from ampere.estimation.memory import MemoryEstimate
 
 OPTIMIZER_TITLES = {
     "sgd": "SGD",
@@ -108,3 +109,16 @@ def not_measured(model: str, place: str, estimate: Estimate) -> Iterator[tuple[s
             "not covered",
             f"{model} on {place}: no layers like {some(layers, 4)} were measured; profile {model} there",
         )
+
+
+def memory_lines(memory: MemoryEstimate) -> Iterator[tuple[str, str]]:
+    """`420 MB at its peak (90 %: 380 MB to 460 MB), fits into 4.00 GB`, and of what it consists."""
+    low, high = map(units.bytes, memory.interval)
+    judged = f", {memory.verdict} into {units.bytes(memory.limit_bytes)}" if memory.limit_bytes is not None else ""
+    yield "memory", f"{units.bytes(memory.bytes)} at its peak (90 %: {low} to {high}){judged}"
+    parts = sorted(memory.parts.items(), key=lambda part: -part[1])
+    origin = "" if memory.runtime_measured else " (usual, not measured here)"
+    shown = (f"{name}{origin if name == 'runtime' else ''} {units.bytes(size)}" for name, size in parts if size >= 5e4)
+    yield "of it", ", ".join(shown)
+    if memory.largest_batch is not None:
+        yield "largest batch", f"{memory.largest_batch:,} fits with the whole interval; other batches cost other joules"

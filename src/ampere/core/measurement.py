@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 LOG = "log"  # the name of every meter that is read from its log file
 WALL, BUSY = "wall_seconds", "busy_seconds"  # the two clocks of a window
 TINY_SECONDS = 1e-9
+RESTING_BYTES = "resting_bytes"  # a condition: resident memory of a worker that has loaded its library
 YARDSTICK_ALONE = "yardstick_alone_seconds"  # a condition: busy seconds of a yardstick step with nothing in between
 
 

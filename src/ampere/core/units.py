@@ -46,6 +46,10 @@ def seconds(value: float) -> str:
     return f"{three(value / scale)} {unit}"
 
 
+def watts(value: float) -> str:
+    return f"{three(value)} W" if value >= 1 else f"{significant(1e3 * value)} mW"
+
+
 def percent(share: float) -> str:
     value = 100 * share
     return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.1 or value == 0 else f"{value:.2g} %"
@@ -68,6 +72,14 @@ def watt_hours(value: float) -> str:
     return f"{three(hours)} Wh" if hours >= 1 else f"{significant(1e3 * hours)} mWh"
 
 
+def bytes(value: float) -> str:
+    """`1.25 GB`: thousands, as memory and disks are sold."""
+    for scale, prefix in PREFIXES[:3]:
+        if value >= scale:
+            return f"{three(value / scale)} {prefix}B"
+    return f"{value:.0f} B"
+
+
 def number(value: float) -> str:
     """Large counts, such as FLOPs and parameters."""
     for scale, prefix in PREFIXES[:3]:
@@ -85,6 +97,7 @@ def flops(value: float) -> str:
 ENERGY = {"J": 1.0, "mJ": 1e-3, "uJ": 1e-6, "µJ": 1e-6, "kJ": 1e3, "MJ": 1e6, "Wh": 3600.0, "mWh": 3.6, "kWh": 3.6e6}
 POWER = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
 TIME = {"s": 1.0, "ms": 1e-3, "min": MINUTE, "h": HOUR}
+MEMORY = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 CHARGE = {"mAh": 3.6, "Ah": 3600.0}  # in ampere seconds
 _QUANTITY = re.compile(r"(?P<number>[-+]?[0-9._]*[0-9.](?:[eE][-+]?[0-9]+)?)\s*(?P<unit>[a-zA-Zµ]*)")
 
@@ -125,6 +138,15 @@ def parse_power(text: str) -> float:
     if not known or not number > 0:
         raise UsageError(f"{text!r} is not a positive number of watts, such as 5")
     return number * POWER[known]
+
+
+def parse_memory(text: str) -> float:
+    """Bytes of `4GB`, `512 MiB` or `1.5e9B`."""
+    number, unit = _quantity(text)
+    known = _spelled(unit, MEMORY)
+    if not known or not number > 0:
+        raise UsageError(f"{text!r} is not a positive amount of memory: write 4GB, 512MB or 2GiB")
+    return number * MEMORY[known]
 
 
 def parse_seconds(text: str) -> float:

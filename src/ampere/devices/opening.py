@@ -54,6 +54,7 @@ class Described:
     runtimes: tuple[str, ...]  # that can train there
     foreign: Description | None = None  # of a worker of another make: what it says that it can build
     runs_named_code: bool = True  # also functions that a request names
+    available_bytes: int | None = None  # of memory; None where it does not say
 
 
 class Device:
@@ -102,6 +103,7 @@ class Device:
             tuple(said["runtimes"]),
             capabilities_in(said),
             bool(said.get("factories", True)),
+            said.get("available_bytes"),
         )
 
     @property

@@ -37,6 +37,7 @@ from .fitting import (
     power_of,
     process_spreads,
 )
+from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
 from .sequential import Sequential
 
@@ -76,6 +77,12 @@ class Estimate:
     device: str = ""  # its processor, or its id where that is not known
     process_spread: float | None = None  # relative standard deviation between processes that train the same network
     machine_spread: float | None = None  # of the device's speed while it was profiled; not in the interval
+    follow_memory: Callable[[], MemoryEstimate | None] = field(default=lambda: None, repr=False, compare=False)
+
+    @property
+    def memory(self) -> MemoryEstimate | None:
+        """Peak memory of training, found when it is first asked for; None where only layers' costs are known."""
+        return self.follow_memory()
 
     @property
     def net_joules(self) -> float | None:
@@ -253,9 +260,8 @@ class Estimator:
         """Names of layers of kinds that were never measured, and of layers far outside the measured sizes."""
         unprofiled, extrapolated = [], []
         if isinstance(self.model, Sequential):
-            profiled = [layer for layer in network.layers if self.model.is_profiled(layer)]
-            far = tuple(layer.name or layer.kind for layer in profiled if not self.model.in_range(layer))
-            return tuple(x.name or x.kind for x in network.layers if not self.model.is_profiled(x)), far
+            found = self.model.unprofiled(network), self.model.extrapolated(network)
+            return tuple(x.name or x.kind for x in found[0]), tuple(x.name or x.kind for x in found[1])
         for layer in network.layers:
             measured = self._ranges.get(_family(layer))
             if measured is None:

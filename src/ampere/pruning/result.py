@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ampere.core import Network, units
 from ampere.core.display import frame, html_table
 from ampere.estimation.estimate import Estimate
+from ampere.estimation.memory import MemoryEstimate
 from ampere.models.loading import LoadedModel
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Pruned:
     measured: Measured | None = None  # where original and result were trained to check the budget
     unmeasured: str = ""  # why they were not
     written: tuple[Path, ...] = ()  # the files of the pruned model
+    memory: MemoryEstimate | None = None  # of the result, where a budget of memory was given
 
     @property
     def share(self) -> float:
@@ -110,6 +112,7 @@ class Pruned:
             "bound_joules": self.bound_joules,
             "share": self.share,
             "measured": self.measured.to_json() if self.measured else None,
+            "memory": self.memory.to_json() if self.memory else None,
             "before": self.before.to_json(),
             "after": self.after.to_json(),
             "widths": [width._asdict() for width in self.widths],

@@ -93,7 +93,10 @@ def targets(output: Any) -> Any:
     tensors = differentiable(output)
     if own_loss(output) is not None or not _are_scores(tensors):
         return None
-    return _labels(int(tensors[0].shape[0]), int(tensors[0].shape[1]), str(tensors[0].device))
+    scores = tensors[0]
+    # Labels without values, of scores without values, must not be kept for others.
+    labels = _labels if type(scores) is Tensor else _labels.__wrapped__
+    return labels(int(scores.shape[0]), int(scores.shape[1]), str(scores.device))
 
 
 def _are_scores(tensors: "List[Any]") -> bool:

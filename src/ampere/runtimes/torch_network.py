@@ -108,7 +108,8 @@ class Chain(nn.Module):
         self.trained: List[nn.Parameter] = []  # what the optimizer visits: parameters shared by layers only once
         self.calls = [self._call(node, frees, wiring.shapes) for node, frees in zip(wiring.nodes, wiring.frees)]
         self._dangling = wiring.dangling
-        self.to(dtype)
+        if dtype != torch.get_default_dtype():  # tensors without values cannot be converted
+            self.to(dtype)
         # Not buffers: converting those would cut them off from their gradients.
         self.fresh: Dict[int, Tensor] = {fresh.value: _tensor(fresh.operand, dtype) for fresh in wiring.fresh}
         trained = set(map(id, self.trained))

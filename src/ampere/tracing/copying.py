@@ -21,6 +21,16 @@ def on_meta(tensor: Tensor) -> Tensor:
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 
+def fake_copy(model: nn.Module, dtype: torch.dtype) -> nn.Module:
+    """A copy on the tensors of the mode that is on: they say that they are on the CPU, and hold nothing."""
+    return _copy(model, lambda tensor: on_cpu(tensor, dtype))
+
+
+def on_cpu(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    kept = dtype if dtype is not None and tensor.is_floating_point() else tensor.dtype
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=kept, device="cpu")
+
+
 def real_copy(model: nn.Module) -> nn.Module:
     return _copy(model, _on_cpu)
 

@@ -107,7 +107,7 @@ def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str 
     """The layers of one training step of `model` on `inputs`, in the order in which they run."""
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
-    with _own_random_numbers():
+    with own_random_numbers():
         try:
             return _trace(meta_copy(model), _on_meta(inputs), loss, name)
         except Failure as on_shapes:
@@ -116,7 +116,7 @@ def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str 
 
 def trace_own(model: nn.Module, inputs: Any) -> Network:
     """The network of a model on meta tensors that nobody else holds: it need not be copied first."""
-    with _own_random_numbers():
+    with own_random_numbers():
         return _trace(model, _on_meta(inputs), None, "")
 
 
@@ -163,14 +163,14 @@ def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) 
 
 
 def _on_meta(inputs: Any) -> Any:
-    return _each(inputs, on_meta, "meta")
+    return each_tensor(inputs, on_meta, "meta")
 
 
 def _on_cpu(inputs: Any) -> Any:
-    return _each(inputs, lambda t: filled(t) if t.is_meta else t.detach().cpu().clone(), "cpu")
+    return each_tensor(inputs, lambda t: filled(t) if t.is_meta else t.detach().cpu().clone(), "cpu")
 
 
-def _each(inputs: Any, convert: Callable[[Tensor], Tensor], device: str) -> Any:
+def each_tensor(inputs: Any, convert: Callable[[Tensor], Tensor], device: str) -> Any:
     def one(value: Any) -> Any:
         if isinstance(value, InputSpec):
             return tensors_of(value, device)
@@ -188,7 +188,7 @@ def _batch(inputs: Any) -> int:
 
 
 @contextmanager
-def _own_random_numbers() -> Iterator[None]:
+def own_random_numbers() -> Iterator[None]:
     """The same trace each time, and the user's random numbers as they were."""
     state = random.getstate()
     try:

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
 from ampere.core.measurement import (
+    RESTING_BYTES,
     TINY_SECONDS,
     WALL,
     YARDSTICK_ALONE,
@@ -32,7 +33,7 @@ from ampere.runtimes import Runtime, Training, description_of, find_runtime
 
 from .guards import CAN_FORK, Report, compiling_at_most, compiling_flags, in_child, no_report
 from .measuring import Target, measure, measure_plain, measure_steady, settle, unread, window
-from .memory import limit_memory
+from .memory import PROC, field_of, limit_memory
 from .requests import STEP, BlockRequest, seconds_of, threads_of
 
 LOADED_WALL_PER_CPU = 1.25
@@ -78,7 +79,10 @@ def _isolated(request: BlockRequest, report: Report) -> Dict[str, Any]:
         return _run(request, runtime, (), report)
     if not CAN_FORK or not runtime.ready_to_fork(request.workload, request.setup.threads):
         return _run(request, runtime, ("not_isolated",), report)
-    return in_child(lambda: _run(request, runtime, ()))
+    resting = field_of(PROC / "self" / "status", "VmRSS:")  # with the library and its yardstick, nothing else
+    answer = in_child(lambda: _run(request, runtime, ()))
+    answer["conditions"].update({} if resting is None else {RESTING_BYTES: resting * 1024.0})
+    return answer
 
 
 def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report: Report = no_report) -> Dict[str, Any]:

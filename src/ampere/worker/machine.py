@@ -16,6 +16,8 @@ from ampere.meters import choose_meter, unusable_counters, use_meter, watts_of
 from ampere.meters.system_state import governor, power_source
 from ampere.runtimes import installed
 
+from .memory import available_bytes
+
 NEON = ("aarch64", "arm64", "armv7l", "armv8l")
 
 
@@ -38,6 +40,7 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "runtimes": runtimes,
         "meter": choose_meter(watts_of(request)).describe(),
         "unusable_counters": unusable_counters(),
+        "available_bytes": available_bytes(),
     }
 
 

@@ -42,6 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     arguments.add_input(parser)
     arguments.add_allocator(parser, "system")
+    arguments.add_memory(parser, "leave out models whose training may take more memory")
     arguments.add_device(parser)
     arguments.add_profile_choice(parser, several=True)
     arguments.add_setup(parser)
@@ -57,7 +58,9 @@ def run(options: Namespace) -> None:
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         asked = arguments.api_options(options, device, display, profile=None)
         models = [arguments.model(spec, options) for spec in options.models]
-        result = compare(*models, profiles=options.profile, runtimes=options.runtimes, **vars(asked))
+        result = compare(
+            *models, profiles=options.profile, runtimes=options.runtimes, memory=options.memory, **vars(asked)
+        )
     if options.json:
         print_json(result.to_json())
     elif isinstance(result, Ranking):

@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 from ampere.cli import arguments
 from ampere.cli.console import Display, bar, headline, print_facts, print_json, print_table, rows_that_fit
 from ampere.core import units
+from ampere.core.errors import UsageError
 from ampere.core.setup import ALLOCATORS, TrainingSetup
 from ampere.runtimes.table import OURS
 
 if TYPE_CHECKING:
     from ampere.api import Options, ProfiledEstimate
+    from ampere.devices import Device
     from ampere.estimation.estimate import Estimate
+    from ampere.estimation.memory import MemoryEstimate
     from ampere.estimation.training_run import Battery, TrainingRun
 
 OTHER_LINES = 18  # above and below the layers
@@ -34,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere estimate net.py:build --arg width=32 --batch 64",
         "ampere estimate resnet --epochs 30 --samples 50000 --battery 15Wh --idle 3W",
         "ampere estimate cnn5 --device simulated:phone-android",
+        "ampere estimate net.py:build --memory 4GB --largest-batch",
         "ampere estimate net.json --profile phone.json --allow-other-device",
     )
     arguments.add_model(parser, ", or a file of `ampere trace`")
@@ -51,6 +55,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="show the K most expensive layers (default: as many as fit the screen; 0: all)",
     )
     arguments.add_group_by(parser)
+    group = parser.add_argument_group("memory")
+    arguments.add_memory(group, "what training may take at its peak (default: what the device has free)")
+    group.add_argument("--largest-batch", action="store_true", help="also find the largest batch that fits")
     arguments.add_device(parser)
     arguments.add_profile_choice(parser)
     arguments.add_other_device(parser)
@@ -76,10 +83,28 @@ def run(options: Namespace) -> None:
             display.notice(change)
         iterations = arguments.iterations(options, known.network.batch)
         total = training_run(known.estimate, iterations, battery) if iterations else None
+        memory = _memory(known, device, options)
         if options.json:
-            print_json({**to_json(known, total), **_blocks(known.estimate, options.group_by)})
+            spent = {"memory": memory and memory.to_json()}
+            print_json({**to_json(known, total), **spent, **_blocks(known.estimate, options.group_by)})
         else:
-            show(known, total, battery, asked, options)
+            show(known, total, battery, memory, asked, options)
+
+
+def _memory(known: ProfiledEstimate, device: Device, options: Namespace) -> MemoryEstimate | None:
+    """Peak memory, judged by what the user allows, or else by what the device has free."""
+    assert known.step_memory is not None
+    # A profile that is named may be of another device: the free memory of this one says nothing then.
+    limit = options.memory or (None if options.profile else device.described.available_bytes)
+    if options.largest_batch and limit is None:
+        raise UsageError(f"{options.device} does not say how much memory is free: give it with --memory, as 4GB")
+    found = known.estimate.memory
+    if found is None:
+        if options.memory or options.largest_batch:
+            raise UsageError(f"memory of {known.profile.setup.runtime} is not followed: use --runtime torch")
+        return None
+    batch = known.step_memory.largest_batch(limit) if limit and options.largest_batch else None
+    return replace(found, limit_bytes=limit, largest_batch=batch)
 
 
 def to_json(known: ProfiledEstimate, total: TrainingRun | None) -> dict[str, object]:
@@ -104,11 +129,21 @@ def _blocks(estimate: Estimate, group_by: str) -> dict[str, object]:
 
 
 def show(
-    known: ProfiledEstimate, total: TrainingRun | None, battery: Battery | None, asked: Options, options: Namespace
+    known: ProfiledEstimate,
+    total: TrainingRun | None,
+    battery: Battery | None,
+    memory: MemoryEstimate | None,
+    asked: Options,
+    options: Namespace,
 ) -> None:
     estimate = known.estimate
     headline(f"{estimate.network or 'network'}: {first_line(estimate)}")
-    print_facts([*_setup(estimate), *_run(estimate, total, battery, options), *_uncertain(known, asked, options)])
+    from ampere.cli.wording import memory_lines
+
+    spent = memory_lines(memory) if memory else ()
+    print_facts(
+        [*_setup(estimate), *spent, *_run(estimate, total, battery, options), *_uncertain(known, asked, options)]
+    )
     print()
     scale, unit = units.joules_unit(estimate.joules)
     by_block = options.group_by == "block"

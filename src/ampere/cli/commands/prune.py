@@ -13,7 +13,7 @@ from ampere.core import units
 if TYPE_CHECKING:
     from ampere.pruning.result import Measured, Pruned
 
-STRATEGIES = ("energy", "magnitude", "random", "flops")
+STRATEGIES = ("energy", "magnitude", "random", "flops", "energy_aware")
 FIXED_SHOWN = 4
 
 
@@ -30,12 +30,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     arguments.add_model(parser)
     arguments.add_budget(parser, "what an iteration costs now", 0.5, "the budget must hold")
+    arguments.add_memory(parser, "a second budget: prune further until training takes no more memory")
     parser.add_argument(
         "--strategy",
         choices=STRATEGIES,
         default="energy",
         help="energy (default): least importance lost per joule saved; magnitude: smallest weights first; random: any "
-        "widths that fit; flops: as energy, with FLOPs in place of joules, for comparison",
+        "widths that fit; flops: as energy, with FLOPs in place of joules, for comparison; energy_aware: layer by "
+        "layer, the most expensive first, with outputs restored by least squares (Yang et al. 2017), for comparison",
     )
     parser.add_argument(
         "--keep", metavar="LAYER", action="append", default=[], help="leave this layer as it is; may be repeated"
@@ -66,6 +68,7 @@ def run(options: Namespace) -> None:
             confidence=options.confidence,
             iterations=options.iterations,
             battery=options.battery,
+            memory=options.memory,
             check=False if options.no_check else None,
             out=options.out,
             **vars(arguments.api_options(options, device, display)),
@@ -113,7 +116,7 @@ def _channels(channels: tuple[int, int]) -> str:
 
 
 def _facts(pruned: Pruned) -> Iterator[tuple[str, str]]:
-    from ampere.cli.wording import meter_line, setup_line, some
+    from ampere.cli.wording import memory_lines, meter_line, setup_line, some
 
     yield "setup", setup_line(pruned.after.setup, pruned.after.batch)
     confidence = f" with {units.percent(pruned.confidence)} confidence" if pruned.confidence > 0.5 else ""
@@ -123,6 +126,8 @@ def _facts(pruned: Pruned) -> Iterator[tuple[str, str]]:
     else:
         yield "over budget", f"{units.joules(pruned.budget_joules)} an iteration were allowed; it takes {bound}"
     yield ("measured", _measured(pruned.measured)) if pruned.measured else ("not measured", pruned.unmeasured)
+    if pruned.memory:
+        yield next(iter(memory_lines(pruned.memory)))
     for layer in pruned.fixed[:FIXED_SHOWN]:
         yield "left as it is", layer
     if len(pruned.fixed) > FIXED_SHOWN:

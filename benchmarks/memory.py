@@ -1,0 +1,142 @@
+"""Estimated peak memory of training against real peaks, each in a fresh process with default settings.
+
+    python benchmarks/memory.py [MODEL...] [--processes 2] [--out benchmarks/results/memory.json]
+
+The loop knows nothing of Ampere: a model, an optimizer, forward, backward, step, four times; its peak is the process's
+own (VmHWM). Beside the estimate: PyTorch's MemTracker under fake tensors, and parameters x (2 + the optimizer's state);
+both know nothing of the training library's own memory, so the same runtime is added to them.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from statistics import median
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import memory_models as models
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed._tools.mem_tracker import MemTracker
+
+from ampere.core.optimizers import OPTIMIZERS
+from ampere.estimation.memory import memory_of
+from ampere.runtimes.torch_model import training_loss
+from ampere.tracing.copying import fake_copy
+from ampere.tracing.memory import allocations_of
+
+STEPS = 4
+LOOP = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+import memory_models
+
+def resident(name):
+    return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(name))
+
+model, inputs = getattr(memory_models, sys.argv[2])()
+place, arguments = json.loads(sys.argv[3])
+module, _, name = place.partition(":")
+optimizer = getattr(__import__(module, fromlist=[name]), name)(
+    [p for p in model.parameters() if p.requires_grad], **arguments
+)
+labels = None
+for _ in range(int(sys.argv[4])):
+    optimizer.zero_grad()
+    output = model(inputs)
+    if isinstance(output, dict):
+        loss = output["loss"]
+    elif output.dim() == 2:
+        labels = torch.randint(output.shape[1], (len(output),)) if labels is None else labels
+        loss = torch.nn.functional.cross_entropy(output, labels)
+    else:
+        loss = output.square().mean()
+    del output
+    loss.backward()
+    optimizer.step()
+print(resident("VmHWM"))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("models", nargs="*", default=[*models.DEVELOPMENT, *models.UNSEEN])
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    rows = []
+    print(f"{'model':22}{'measured':>9}{'estimate':>9}{'error':>8}{'MemTracker':>11}{'parameters':>11}   MB")
+    for name in options.models:
+        rows.append(compared(name, options.processes))
+        print(line(rows[-1]), flush=True)
+    for which, chosen in (("development", models.DEVELOPMENT), ("unseen", models.UNSEEN)):
+        errors = [row["error"] for row in rows if row["model"] in chosen]
+        if errors:
+            good = sum(-0.05 <= error <= 0.10 for error in errors)
+            print(f"{which}: {good} of {len(errors)} within -5 % and +10 %; {min(errors):+.1%} to {max(errors):+.1%}")
+    if options.out:
+        options.out.write_text(json.dumps({"steps": STEPS, "rows": rows}, indent=1) + "\n")
+
+
+def line(row: dict) -> str:
+    figures = [row["measured"], row["estimate"], row["mem_tracker"], row["parameters"]]
+    measured, estimate, tracker, parameters = ("-" if f is None else f"{f / 1e6:.0f}" for f in figures)
+    where = "inside" if row["inside"] else "outside"
+    tail = f"{tracker:>11}{parameters:>11}   {where} the interval"
+    return f"{row['model']:22}{measured:>9}{estimate:>9}{row['error']:>+8.1%}{tail}"
+
+
+def compared(name: str, processes: int) -> dict:
+    optimizer = {**models.DEVELOPMENT, **models.UNSEEN}[name]
+    peaks = [real_peak(name, optimizer) for _ in range(processes)]
+    model, inputs = getattr(models, name)()
+    found = memory_of(allocations_of(model, (inputs,), optimizer), len(inputs))
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    counted = 4 * sum(p.numel() for p in model.parameters()) + 4 * trained * (1 + OPTIMIZERS[optimizer].state)
+    tracked = mem_tracker(model, inputs, optimizer)
+    measured, runtime = median(peaks), found.parts["runtime"]
+    return {
+        "model": name,
+        "optimizer": optimizer,
+        "peaks": peaks,
+        "measured": measured,
+        "estimate": found.bytes,
+        "error": found.bytes / measured - 1,
+        "inside": found.interval[0] <= measured <= found.interval[1],
+        "mem_tracker": tracked and tracked + runtime,
+        "parameters": counted + runtime,
+    }
+
+
+def real_peak(name: str, optimizer: str) -> int:
+    made = json.dumps(OPTIMIZERS[optimizer].made_by["torch"])
+    words = [sys.executable, "-c", LOOP, str(Path(__file__).parent), name, made, str(STEPS)]
+    return int(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def mem_tracker(model: torch.nn.Module, inputs: torch.Tensor, optimizer: str) -> float | None:
+    """The peak that PyTorch's own tracker sees; None where it fails."""
+    try:
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            copied = fake_copy(model, torch.float32)
+            given = torch.empty(inputs.shape, dtype=inputs.dtype)
+            made = OPTIMIZERS[optimizer].make("torch", [p for p in copied.parameters() if p.requires_grad])
+            tracker = MemTracker()
+            tracker.track_external(copied, made, given)
+            with tracker:
+                for _ in range(2):
+                    made.zero_grad()
+                    training_loss(copied(given)).backward()
+                    made.step()
+                    tracker.reset_mod_stats()
+            peak = tracker.get_tracker_snapshot("peak")
+        return float(sum(each["Total"] for each in peak.values()))
+    except Exception:
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""How much memory training a model takes, whether it fits, and the largest batch that does."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ampere.core import TrainingSetup
+from ampere.core.errors import ModelError, UsageError
+from ampere.core.units import parse_memory
+from ampere.estimation.memory import MemoryEstimate, largest_batch, memory_of
+
+from .models import ResolvedModel
+
+if TYPE_CHECKING:
+    from ampere.core.allocations import Allocation
+
+FOLLOWED = "torch"  # the runtime whose memory is followed
+
+
+class StepMemory:
+    """The memory of one model in one setup, at any batch."""
+
+    def __init__(
+        self,
+        subject: ResolvedModel,
+        setup: TrainingSetup,
+        allocator: str = "system",
+        runtime_bytes: float | None = None,
+    ) -> None:
+        self._subject, self._setup = subject, setup
+        self._tuned, self._runtime_bytes = allocator == "tuned", runtime_bytes
+
+    @cached_property
+    def usual(self) -> MemoryEstimate | None:
+        """At the model's own batch; None where a runtime's memory is not followed."""
+        return None if self._setup.runtime != FOLLOWED or self._subject.is_flax else self.at(None)
+
+    def at(self, batch: int | None) -> MemoryEstimate:
+        found = self._allocations(batch)
+        return memory_of(found, batch or self._subject.network.batch, self._runtime_bytes, self._tuned)
+
+    def largest_batch(self, limit_bytes: float) -> int:
+        """The largest batch that stays below the limit with its whole interval."""
+        if not self._subject.trainable:
+            raise UsageError(f"{self._subject.name} is a network of one batch: name the model itself for another")
+        if self.usual is None:
+            raise UsageError(f"memory of {self._setup.runtime} is not followed: use --runtime {FOLLOWED}")
+        return largest_batch(self.at, limit_bytes)
+
+    def _allocations(self, batch: int | None) -> list[Allocation]:
+        from ampere.tracing.memory import allocations_of, allocations_of_network
+
+        setup = self._setup
+        if self._subject.trainable:
+            loaded = self._subject.loaded
+            try:
+                return allocations_of(loaded.model, loaded.inputs, setup.optimizer, setup.dtype, batch)
+            except ModelError:
+                if batch is not None:
+                    raise
+        return allocations_of_network(self._subject.network, setup.optimizer, setup.dtype)
+
+
+def bytes_in(memory: str | float) -> float:
+    """Bytes of `"4GB"`, or of a number."""
+    return parse_memory(memory) if isinstance(memory, str) else parse_memory(f"{memory}B")

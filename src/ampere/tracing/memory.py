@@ -1,0 +1,230 @@
+"""Which memory a training step takes and gives back: real code on tensors that have shapes and no values.
+
+    build   step 1                          step 2 ...
+    |params |forward  |backward   |update   |forward ...
+    ========|=========|===========|=========|=====      parameters
+            |  =======|=====      |         |  ===      activations: made in forward, alive when backward begins
+            | = = = = | = = = = = | = = =   | = = =     temporary: the rest
+            |         |   ========|=========|=          gradients
+            |         |           |   ======|=====      optimizer state
+
+Tensors say that they are on the CPU, so PyTorch chooses the kernels that it would really run. What is followed is the
+storage: a view or an operation in place takes nothing. A storage ends when nobody holds it any more, as in training.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ampere.core.allocations import (
+    ACTIVATIONS,
+    GRADIENTS,
+    INPUTS,
+    OPTIMIZER,
+    PARAMETERS,
+    TEMPORARY,
+    WORKSPACE,
+    Allocation,
+)
+from ampere.core.errors import ModelError
+from ampere.core.network import Network
+from ampere.core.optimizers import OPTIMIZERS
+from ampere.runtimes.torch_model import called, training_loss
+from ampere.runtimes.torch_network import build_chain
+from ampere.runtimes.torch_runtime import DTYPES, trainable
+
+from .copying import fake_copy, on_cpu
+from .recorder import tensors_in
+from .trace import each_tensor, own_random_numbers, refuse_untrainable
+from .workspaces import kept_workspace, workspaces
+
+STEPS = 3  # the optimizer's state is there from the end of the first
+
+
+class _Fake(FakeTensorMode):  # type: ignore[no-untyped-call]
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """The compiler is not in use here, and importing it takes seconds."""
+        return False
+
+
+class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees each storage when the first tensor on it is made, and when the last one is gone."""
+
+    def __init__(self, layer: Callable[[], str] = lambda: "") -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.allocations: list[Allocation] = []
+        self.part = TEMPORARY
+        self._clock = 0
+        self._layer = layer
+        self._of: dict[int, Allocation] = {}
+        self._watched: dict[int, Any] = {}
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        made = [t for t in tensors_in(out) if self._is_new(t)]
+        if not made:
+            return out
+        scratch = [self._add(size, WORKSPACE) for size in workspaces(func, args, out)]
+        for tensor in made:
+            self.hold(tensor, self.part)
+        if made[-1].numel() == 0 and (kept := kept_workspace(func, args)):
+            self._of[made[-1].untyped_storage()._cdata].bytes = kept
+        for block in scratch:
+            block.ends = self._tick()
+        return out
+
+    def hold(self, tensor: Tensor, part: str) -> None:
+        """Follow a tensor's storage, or say what a storage that is followed already is for."""
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+        if key in self._of:
+            self._of[key].part = part
+            return
+        self._of[key] = self._add(storage.nbytes(), part)
+        self._watched[key] = weakref.ref(storage, lambda _: self._ended(key))
+
+    def alive(self) -> list[Allocation]:
+        return list(self._of.values())
+
+    def _is_new(self, tensor: Tensor) -> bool:
+        return tensor.layout is torch.strided and tensor.untyped_storage()._cdata not in self._of
+
+    def _add(self, size: int, part: str) -> Allocation:
+        made = Allocation(size, part, self._layer(), self._tick())
+        self.allocations.append(made)
+        return made
+
+    def _ended(self, key: int) -> None:
+        self._of.pop(key).ends = self._tick()
+        del self._watched[key]
+
+    def _tick(self) -> int:
+        self._clock += 1
+        return self._clock
+
+
+def allocations_of(
+    model: nn.Module, inputs: Any, optimizer: str = "sgd", dtype: str = "float32", batch: int | None = None
+) -> list[Allocation]:
+    """Each block of memory that training `model` takes, from building it to its last step.
+
+    `batch` replaces the batch of the inputs. Raises ModelError where the model's code looks at values, which are not
+    there.
+    """
+    model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
+    refuse_untrainable(model)
+    try:
+        with own_random_numbers(), _Fake(allow_non_fake_inputs=True):
+            copied = fake_copy(model, DTYPES[dtype])
+            given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
+            ready = called(copied)
+            positional, named = ((), given) if isinstance(given, dict) else (given, {})
+            return _follow(copied, lambda: training_loss(ready(*positional, **named)), tensors_in(given), optimizer)
+    except ModelError:
+        raise
+    except Exception as problem:
+        line = (str(problem).strip().splitlines() or [type(problem).__name__])[0]
+        raise ModelError(
+            f"the memory of {type(model).__name__} cannot be followed on shapes alone: {line}"
+        ) from problem
+
+
+def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str = "float32") -> list[Allocation]:
+    """The same for a network that is only described: it is built from its layers."""
+    with own_random_numbers(), _Fake():
+        with _made_as(DTYPES[dtype]):
+            chain = build_chain(network, DTYPES[dtype])
+        return _follow(chain, chain.loss, list(chain.fresh.values()), optimizer, chain.trained)
+
+
+@contextmanager
+def _made_as(dtype: torch.dtype) -> Iterator[None]:
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
+def rebatched(inputs: Any, batch: int | None, dtype: torch.dtype) -> Any:
+    """Inputs of another batch and type: every tensor whose first dimension is the batch has another one."""
+    before = next((int(t.shape[0]) for t in tensors_in(inputs) if t.dim()), 1)
+
+    def one(value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        first = batch if batch and value.dim() and value.shape[0] == before else None
+        shape = value.shape if first is None else (first, *value.shape[1:])
+        return torch.empty(shape, dtype=dtype if value.is_floating_point() else value.dtype)
+
+    if isinstance(inputs, dict):
+        return {name: one(value) for name, value in inputs.items()}
+    return [one(value) for value in inputs]
+
+
+def _running_modules(model: nn.Module) -> list[str]:
+    """The paths of the modules that are running, the innermost last. Their tensors are not held."""
+    running = [""]
+    for path, module in model.named_modules():
+
+        def enter(module: nn.Module, args: Any, path: str = path) -> None:
+            running.append(path)
+
+        def leave(module: nn.Module, args: Any, output: Any, path: str = path) -> None:
+            while len(running) > 1 and running.pop() != path:
+                pass
+
+        module.register_forward_pre_hook(enter)
+        module.register_forward_hook(leave, always_call=True)
+    return running
+
+
+def _follow(
+    model: nn.Module,
+    loss_of: Callable[[], Tensor],
+    inputs: list[Tensor],
+    optimizer: str,
+    trained: list[nn.Parameter] | None = None,
+) -> list[Allocation]:
+    running = _running_modules(model)
+    follower = Follower(lambda: running[-1])
+    for path, module in model.named_modules():
+        running[-1] = path
+        for tensor in [*module.parameters(recurse=False), *module.buffers(recurse=False)]:
+            follower.hold(tensor, PARAMETERS)
+    running[-1] = ""
+    for tensor in inputs:
+        follower.hold(tensor, INPUTS)
+    trained = trainable(model) if trained is None else trained
+    for parameter in trained:
+        if parameter.requires_grad:
+            hooked: Any = parameter
+            hooked.register_post_accumulate_grad_hook(lambda p: follower.hold(p.grad, GRADIENTS))
+    updating = OPTIMIZERS[optimizer].make("torch", trained)
+    with follower:
+        for _ in range(STEPS):
+            updating.zero_grad(set_to_none=True)
+            loss = loss_of()
+            for each in follower.alive():
+                if each.part == TEMPORARY:
+                    each.part = ACTIVATIONS
+            loss.backward()  # type: ignore[no-untyped-call]
+            updating.step()
+            for state in updating.state.values():
+                for tensor in tensors_in(list(state.values())):
+                    follower.hold(tensor, OPTIMIZER)
+    return follower.allocations

@@ -1,0 +1,137 @@
+"""The memory of a step on shapes alone: the same storages at the same times as in a real step."""
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from ampere.core.allocations import ACTIVATIONS, GRADIENTS, OPTIMIZER, PARAMETERS, WORKSPACE, alive_at, peak
+from ampere.core.errors import ModelError
+from ampere.runtimes.torch_model import training_loss
+from ampere.tracing.memory import Follower, allocations_of, allocations_of_network
+from ampere.tracing.trace import trace
+
+
+class Blocks(nn.Module):
+    def __init__(self, recompute: bool) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(64, 256), nn.Tanh(), nn.Linear(256, 64)) for _ in range(6))
+        self.recompute = recompute
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = checkpoint(block, x, use_reentrant=False) if self.recompute else block(x)
+        return x
+
+
+def cnn() -> nn.Module:
+    body = [nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
+    return nn.Sequential(*body, nn.Flatten(), nn.Linear(16 * 64, 10))
+
+
+MODELS = [
+    (cnn, (torch.randn(8, 3, 16, 16),)),
+    (lambda: Blocks(False), (torch.randn(32, 64),)),
+    (lambda: Blocks(True), (torch.randn(32, 64),)),
+    (lambda: nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), (torch.randn(4, 12, 32),)),
+]
+
+
+def real_peak(model, inputs, optimizer) -> int:
+    """Bytes of storages at their peak in real steps: no value is made up."""
+    follower = Follower()
+    for tensor in [*model.parameters(), *model.buffers(), *inputs]:
+        follower.hold(tensor, PARAMETERS)
+    with follower:
+        for _ in range(3):
+            optimizer.zero_grad()
+            training_loss(model(*inputs)).backward()
+            optimizer.step()
+    return peak([each for each in follower.allocations if each.part != WORKSPACE])[0]
+
+
+@pytest.mark.parametrize(("build", "inputs"), MODELS, ids=["cnn", "mlp", "checkpointed", "transformer"])
+def test_shapes_alone_show_what_real_steps_take(build, inputs):
+    model = build()
+    found = allocations_of(model, inputs, "adam")
+    bytes_in_use = peak([each for each in found if each.part != WORKSPACE])[0]
+    assert bytes_in_use == pytest.approx(real_peak(model, inputs, torch.optim.Adam(model.parameters())), rel=0.01)
+
+
+def parts_at_the_end(found) -> dict:
+    end = max(each.begins for each in found)
+    parts: dict = {}
+    for each in alive_at(found, end):
+        parts[each.part] = parts.get(each.part, 0) + each.bytes
+    return parts
+
+
+def test_parameters_gradients_and_state_are_counted_once():
+    model = nn.Linear(100, 50)
+    parts = parts_at_the_end(allocations_of(model, (torch.randn(4, 100),), "adam"))
+    size = 4 * (100 * 50 + 50)
+    assert parts[PARAMETERS] == parts[GRADIENTS] == size
+    assert parts[OPTIMIZER] == pytest.approx(2 * size, abs=64)
+
+
+def test_frozen_layers_have_no_gradients_and_shared_weights_count_once():
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64))
+    model[0].requires_grad_(False)
+    parts = parts_at_the_end(allocations_of(model, (torch.randn(4, 64),), "sgd"))
+    assert parts[GRADIENTS] * 2 == parts[PARAMETERS]
+    model = nn.Sequential(nn.Linear(64, 64), nn.Linear(64, 64))
+    model[1].weight = model[0].weight
+    assert parts_at_the_end(allocations_of(model, (torch.randn(4, 64),)))[PARAMETERS] == 4 * (64 * 64 + 128)
+
+
+def test_recomputation_keeps_fewer_activations():
+    inputs = (torch.randn(256, 64),)
+
+    def kept(recompute: bool) -> int:
+        return sum(e.bytes for e in allocations_of(Blocks(recompute), inputs) if e.part == ACTIVATIONS)
+
+    assert kept(True) < 0.5 * kept(False)
+
+
+def test_activations_grow_with_the_batch_and_parameters_do_not():
+    model, inputs = cnn(), (torch.randn(4, 3, 16, 16),)
+    small, large = allocations_of(model, inputs), allocations_of(model, inputs, batch=40)
+
+    def of(found, part) -> int:
+        return sum(each.bytes for each in found if each.part == part)
+
+    assert of(large, PARAMETERS) == of(small, PARAMETERS)
+    assert of(large, ACTIVATIONS) == pytest.approx(10 * of(small, ACTIVATIONS), rel=0.05)
+
+
+def test_half_the_bytes_a_value_in_bfloat16():
+    model, inputs = Blocks(False), (torch.randn(64, 64),)
+    assert peak(allocations_of(model, inputs, dtype="bfloat16"))[0] == pytest.approx(
+        0.5 * peak(allocations_of(model, inputs))[0], rel=0.05
+    )
+
+
+def test_a_network_that_is_only_described_takes_nearly_as_much():
+    model, inputs = cnn(), (torch.randn(32, 3, 16, 16),)
+    own, described = allocations_of(model, inputs), allocations_of_network(trace(model, inputs))
+    assert peak(described)[0] == pytest.approx(peak(own)[0], rel=0.25)
+
+
+def test_the_model_and_its_random_numbers_stay_as_they_are():
+    model, state = cnn(), torch.random.get_rng_state()
+    before = [p.clone() for p in model.parameters()]
+    allocations_of(model, (torch.randn(2, 3, 16, 16, generator=torch.Generator()),))
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert torch.equal(state, torch.random.get_rng_state())
+    assert all(p.grad is None for p in model.parameters())
+    loss = training_loss(model(torch.randn(2, 3, 16, 16)))  # its labels are real, and not those of the shapes
+    assert torch.isfinite(loss).item()
+
+
+def test_code_that_looks_at_values_is_refused_in_one_line():
+    class Looks(nn.Linear):
+        def forward(self, x):
+            return super().forward(x if x.sum().item() > 0 else -x)
+
+    with pytest.raises(ModelError, match="cannot be followed on shapes alone"):
+        allocations_of(Looks(4, 4), (torch.randn(2, 4),))
