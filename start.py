@@ -176,6 +176,7 @@ def build_docs() -> int:
 
 
 def check(chosen_tests: list[str]) -> int:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes would compile the same files again
     tests = (("tests", ["pytest", "-rs", *chosen_tests]),) if chosen_tests else TESTS
     for what, command in (*CHECKS, *tests):
         say(f"{what}: {' '.join(command)}")

@@ -18,7 +18,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import torch
-from rapl import CPUS, LAYERS, MISSING, default_folder, load, ours, print_row, split
+from others_rows import CPUS, LAYERS, MISSING, default_folder, load, ours, print_row, split
 from torch import nn
 
 from ampere.baselines import METHODS

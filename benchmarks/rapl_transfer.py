@@ -16,7 +16,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from rapl import CPUS, MISSING, TRAINED, boosting, default_folder, estimates, load, mape, print_row, split
+from others_rows import CPUS, KINDS, MISSING, boosting, default_folder, estimates, load, mape, print_row, split
 
 from ampere.baselines import METHODS
 from ampere.core import Network
@@ -36,7 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=default_folder())
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--kinds", nargs="+", choices=TRAINED, default=TRAINED)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/rapl_transfer.json"))
     options = parser.parse_args()
     if not (options.data / "raptorlake-conv.csv").is_file():

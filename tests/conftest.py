@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.processes import popen_of_warm_workers
+from tests.processes import popen_of_warm_workers, start_warm_process
 
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
 for library in ("OPENBLAS", "OMP", "MKL"):
@@ -51,3 +51,35 @@ def nothing_of_the_test_before():
     yield
     if "torch" in sys.modules:
         sys.modules["torch"].set_flush_denormal(False)
+
+
+def pytest_configure(config):
+    """Where several processes run tests, they share one warm process."""
+    if os.name == "posix" and config.getoption("numprocesses", None):
+        start_warm_process()
+
+
+LONGEST = (
+    "conformance/test_runtimes.py",
+    "docs/test_examples.py",
+    "tracing/jax/test_other_runtimes.py",
+    "evaluation/test_experiments.py",
+    "runtimes/test_jax.py",
+    "reporting/test_report.py",
+    "profiling/test_slow_meters.py",
+    "searching/test_searching.py",
+    "profiling/test_common_yardstick.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    """Files that take longest go first: at the end, no process is left alone with one of them."""
+    place = {Path(__file__).parent / name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(LONGEST)))
+
+
+def pytest_ignore_collect(collection_path, config):
+    """A file is not imported only to find that none of its tests is to be run alone."""
+    if config.option.markexpr == "alone" and collection_path.name.startswith("test_"):
+        return "mark.alone" not in collection_path.read_text(encoding="utf-8") or None
+    return None

@@ -35,6 +35,7 @@ PRELOADED = (
     "ampere.api",
     "ampere.devices.transport",
 )
+PRELOADED_WHERE_INSTALLED = ("jax", "flax.nnx", "optax")  # JAX starts its threads later, when it first computes
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = (
     -1,
     -2,
@@ -56,6 +57,14 @@ def run_command(words: "list[str]", folder: Path, environment: "dict[str, str]",
 def run_script(code: str, folder: Path, environment: "dict[str, str]", seconds: float = 180.0) -> Done:
     """`python -c` with this code."""
     return _run("script", code, ["-c", code], folder, environment, seconds)
+
+
+def start_command(words: "list[str]", folder: Path, environment: "dict[str, str]") -> Any:
+    """`ampere` with these words, left running."""
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    if os.name == "posix":
+        return WarmProcess("command", words, folder, environment, **streams)
+    return subprocess.Popen([sys.executable, "-m", "ampere", *words], cwd=folder, env=environment, **streams)
 
 
 def _run(what: str, job: Any, words: "list[str]", folder: Path, environment: "dict[str, str]", seconds: float) -> Done:
@@ -120,9 +129,18 @@ class WarmProcess:
         assert code is not None
         return code
 
-    def kill(self) -> None:
+    def communicate(self, timeout: "float | None" = None) -> "tuple[bytes, bytes]":
+        """What it printed, which must fit into pipes that nobody reads until it has ended."""
+        self.wait(timeout)
+        with self.stdout, self.stderr:
+            return self.stdout.read(), self.stderr.read()
+
+    def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 def warm_worker(command: Sequence[str], env: "dict[str, str]", **options: Any) -> Any:
@@ -134,17 +152,20 @@ def warm_worker(command: Sequence[str], env: "dict[str, str]", **options: Any) -
     return WarmProcess("worker", None, Path.cwd(), env, **{k: options[k] for k in ("stdin", "stdout", "stderr")})
 
 
+def start_warm_process() -> None:
+    """It ends with the process that starts it, and serves all processes that this one starts from now on."""
+    os.environ[WARM] = str(Path(tempfile.mkdtemp(), "socket"))
+    subprocess.Popen([sys.executable, "-m", "tests.processes"], cwd=Path(__file__).parents[1])
+
+
 def _address() -> str:
-    """Where the warm process listens; it is started by whoever needs it first, and ends with that process."""
+    """Where the warm process listens; it is started by whoever needs it first."""
     if WARM not in os.environ:
-        folder = tempfile.mkdtemp()
-        os.environ[WARM] = str(Path(folder, "socket"))
-        server = subprocess.Popen([sys.executable, "-m", "tests.processes"], cwd=Path(__file__).parents[1])
-        deadline = time.monotonic() + 120
-        while not Path(os.environ[WARM]).exists():
-            assert server.poll() is None, "the warm process ended"
-            assert time.monotonic() < deadline, "the warm process does not start"
-            time.sleep(0.02)
+        start_warm_process()
+    deadline = time.monotonic() + 120
+    while not Path(os.environ[WARM]).exists():
+        assert time.monotonic() < deadline, "the warm process does not start"
+        time.sleep(0.02)
     return os.environ[WARM]
 
 
@@ -152,6 +173,9 @@ def serve() -> None:
     """Fork a process for each request, until the process that started this one is gone."""
     for module in PRELOADED:
         __import__(module)
+    for module in PRELOADED_WHERE_INSTALLED:
+        with contextlib.suppress(ImportError):
+            __import__(module)
     sys.modules["ampere.devices.transport"].subprocess = popen_of_warm_workers()  # type: ignore[attr-defined]
     parent, address = os.getppid(), os.environ[WARM]
     listener = socket.socket(socket.AF_UNIX)

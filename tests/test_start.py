@@ -1,6 +1,7 @@
 """start.py installs once, and again only when there is a reason."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -154,6 +155,16 @@ def test_tests_that_were_chosen_replace_all_others(start, monkeypatch):
     ran.clear()
     assert start.main(["test"]) == 0
     assert [command[:4] for command in ran[3:]] == [["pytest", "-rs", "-m", mark] for mark in ("not alone", "alone")]
+
+
+def test_what_is_compiled_is_kept_for_the_next_process(start, monkeypatch):
+    kept = []
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setattr(
+        start, "run", lambda command, folder=None: kept.append(os.environ.get("PYTHONDONTWRITEBYTECODE"))
+    )
+    start.main(["test"])
+    assert set(kept) == {None}
 
 
 def test_arguments_replace_the_first_estimate(start, monkeypatch):

@@ -4,8 +4,6 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -163,8 +161,7 @@ def test_the_tests_of_a_runtime_of_ones_own_run_as_they_stand(tmp_path, monkeypa
     [shown] = blocks(DOCS / "how-to" / "extend.md", "python")
     (tmp_path / "test_tiny.py").write_text(shown)
     chosen = ["-q", "-p", "no:cacheprovider", "-k", "really or linear or yardstick"]
-    command = [sys.executable, "-m", "pytest", *chosen]
-    assert "5 passed" in subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    assert "5 passed" in run_python(f"import pytest\nraise SystemExit(pytest.main({chosen}))", tmp_path)
 
 
 def test_the_search_page_runs_as_it_stands(tmp_path):

@@ -70,7 +70,7 @@ def test_the_summary_has_a_line_a_family(runs):
 
 def test_it_is_drawn(runs, tmp_path):
     before, now = runs
-    png, _ = draw(between(before, Session(now, Tiny())), tmp_path)
+    png, *_ = draw(between(before, Session(now, Tiny())), tmp_path)
     assert png.stat().st_size > 10_000
 
 

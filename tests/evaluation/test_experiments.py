@@ -3,6 +3,7 @@
 import pytest
 
 from ampere.evaluation import running
+from ampere.evaluation.case_study.model import WAYS
 from ampere.evaluation.running import Result, draw
 
 from .conftest import DEVICE
@@ -29,10 +30,11 @@ def test_what_is_stored_is_what_was_returned(evaluated, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_picture_is_drawn_from_what_is_stored(evaluated, name, tmp_path):
     folder, _ = evaluated
-    png, svg = draw(Result.from_json(folder.result(name)), tmp_path)
+    png, svg, pdf = draw(Result.from_json(folder.result(name)), tmp_path)
     assert png.read_bytes()[:4] == b"\x89PNG"
     assert png.stat().st_size > 10_000
     assert "<svg" in svg.read_text()[:2000]
+    assert pdf.read_bytes()[:5] == b"%PDF-"
 
 
 def test_layers_add_up_and_single_ones_cost_more(evaluated):
@@ -74,7 +76,9 @@ def test_a_profile_knows_its_own_family_best(evaluated):
 def test_the_case_study_prunes_to_the_budget_and_trains(evaluated):
     _, results = evaluated
     rows = {r["model"]: r for r in results["pruning"].records if r["seed"] == 0}
-    assert list(rows) == ["original", "ampere", "flops"]
+    assert list(rows) == ["original", *WAYS]
+    assert rows["original"]["images"] == "digits"
+    assert rows["random_flops"]["share"] != rows["random_flops_checked"]["share"], "the check has changed it"
     assert rows["original"]["share"] == 1.0
     assert rows["ampere"]["share"] < 0.6
     assert all(

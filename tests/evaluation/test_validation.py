@@ -7,6 +7,8 @@ import pytest
 import ampere
 from ampere.cli.commands.validate import show
 from ampere.devices import Device, VariantDied
+from ampere.evaluation.jobs import baseline_profiles
+from ampere.evaluation.plan import Plan
 from ampere.evaluation.validation import compare, measure_twice, unseen
 from ampere.models import SPACES
 from ampere.profiling.sources import SpaceSource
@@ -60,3 +62,15 @@ def test_a_network_that_ends_the_worker_is_left_out_by_name(profile, experiments
 def test_where_every_network_is_needed_it_is_an_error(profile, experiments):
     with pytest.raises(VariantDied):
         twice(experiments, profile)
+
+
+def test_methods_of_isolated_layers_get_their_own_number_of_measurements():
+    usual, many = (
+        {job.method: job for job in baseline_profiles(Plan(chosen_devices=(ON,), baseline_samples=n), ON, "har")}
+        for n in (0, 5000)
+    )
+    samples = {method: job.samples for method, job in many.items()}
+    assert samples == {"sequential": 0, "stages": 5000, **({"kernels": 5000} if "kernels" in usual else {})}
+    assert usual["sequential"] == many["sequential"]
+    assert "5000n" in many["stages"].name
+    assert many["stages"].seconds > usual["stages"].seconds

@@ -1,9 +1,11 @@
 """Fuzzing of all that is parsed: accepted input can be used, is finite and cheap; all else is refused in one line.
 
     python tests/faults/fuzz.py --parser profile --inputs 1000000 --seed 1
+    python tests/faults/fuzz.py --parser log --inputs 1000000 --guided       (needs `pip install atheris`)
 
 Valid inputs are mutated: a value of a record is replaced, removed, repeated or exchanged with another; bytes are
-changed, cut, repeated. An input that breaks the property is kept in tests/fixtures/fuzz, where tests read it.
+changed, cut, repeated; guided, by whatever makes lines run that had not run yet. An input that breaks the property is
+kept in tests/fixtures/fuzz, where tests read it.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import argparse
 import base64
 import json
 import math
+import os
 import sys
 import tempfile
 import time
@@ -24,6 +27,10 @@ from typing import Any
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
+    if "--guided" in sys.argv:
+        import atheris  # instruments what is imported below
+
+        atheris.instrument_imports(include=["ampere"]).__enter__()
 
 from ampere.core import Measurement, Network
 from ampere.core.errors import AmpereError, DeviceError, WorkerError
@@ -353,29 +360,70 @@ def _megabytes() -> float:
     return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
+class Run:
+    """Inputs given to a parser, and what became of them."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.began = name, time.monotonic()
+        self.counts = {"accepted": 0, "refused": 0, "problems": 0}
+        self.slowest = 0.0
+
+    @property
+    def done(self) -> int:
+        return sum(self.counts.values())
+
+    def give(self, value: Any) -> None:
+        start = time.process_time()
+        try:
+            self.counts[outcome(PARSERS[self.name], value)] += 1
+        except Exception as error:
+            self.counts["problems"] += 1
+            print(f"{type(error).__name__}: {str(error)[:200]}: kept in {keep(self.name, value)}")
+        self.slowest = max(self.slowest, time.process_time() - start)
+
+    def report(self, how: str) -> int:
+        rate, peak = self.done / max(time.monotonic() - self.began, 1e-9), _megabytes()
+        print(f"{self.name}: {self.done:,} inputs {how}, {rate:,.0f} a second")
+        print(", ".join(f"{number:,} {what}" for what, number in self.counts.items()))
+        print(f"slowest {self.slowest:.3f} s, peak {peak:.0f} MB", flush=True)
+        return 1 if self.counts["problems"] or self.slowest > SECONDS or peak > MEGABYTES else 0
+
+
+def guided(run: Run, inputs: int, seed: int) -> None:
+    """libFuzzer through atheris, which never returns. Records are given as JSON text."""
+    corpus = FOLDER / "corpus"
+    corpus.mkdir()
+    takes_bytes = isinstance(made(run.name, Random(seed)), bytes)
+    for n in range(50):
+        value = made(run.name, Random(seed + n))
+        (corpus / str(n)).write_bytes(value if takes_bytes else json.dumps(value).encode())
+
+    def give(raw: bytes) -> None:
+        try:
+            run.give(raw if takes_bytes else json.loads(raw))
+        except ValueError:  # not JSON: another parser's
+            run.counts["refused"] += 1
+        if run.done >= inputs:
+            os._exit(run.report(f"of seed {seed}, guided"))
+
+    atheris.Setup([sys.argv[0], f"-seed={seed}", "-max_len=20000", "-verbosity=0", str(corpus)], give)
+    atheris.Fuzz()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parser", choices=PARSERS, required=True)
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=math.inf, help="stop after so many")
+    parser.add_argument("--guided", action="store_true", help="by coverage, with atheris")
     options = parser.parse_args()
-    rng, counts, problems = Random(options.seed), {"accepted": 0, "refused": 0}, 0
-    began, slowest, done = time.monotonic(), 0.0, 0
-    while done < options.inputs and time.monotonic() - began < options.seconds and problems < 20:
-        value, start = made(options.parser, rng), time.process_time()
-        try:
-            counts[outcome(PARSERS[options.parser], value)] += 1
-        except Exception as error:
-            problems += 1
-            print(f"{type(error).__name__}: {str(error)[:200]}: kept in {keep(options.parser, value)}")
-        slowest = max(slowest, time.process_time() - start)
-        done += 1
-    rate, peak = done / max(time.monotonic() - began, 1e-9), _megabytes()
-    print(f"{options.parser}: {done:,} inputs of seed {options.seed}, {rate:,.0f} a second")
-    print(f"{counts['accepted']:,} accepted, {counts['refused']:,} refused, {problems} problems")
-    print(f"slowest {slowest:.3f} s, peak {peak:.0f} MB")
-    return 1 if problems or slowest > SECONDS or peak > MEGABYTES else 0
+    run, rng = Run(options.parser), Random(options.seed)
+    if options.guided:
+        guided(run, options.inputs, options.seed)
+    while run.done < options.inputs and time.monotonic() - run.began < options.seconds and run.counts["problems"] < 20:
+        run.give(made(options.parser, rng))
+    return run.report(f"of seed {options.seed}")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """A counter that disappears in the middle of profiling: a saved stop, and the run goes on where it stopped."""
 
 import os
-import subprocess
-import sys
 import time
 
 import pytest
+from tests.processes import start_command
 from tests.sysfs_tree import Machine, add_zone, put
 
 pytestmark = pytest.mark.fault(3)
@@ -20,7 +19,7 @@ def test_what_was_measured_is_kept_and_continued(tmp_path):
 
     journal = tmp_path / "p.json.journal"
     with Machine(show, idle=6.0, busy=0.0):
-        run = subprocess.Popen(**profiling(tmp_path, 60))
+        run = profiling(tmp_path, 60)
         deadline = time.monotonic() + 50
         while lines_in(journal) < 4 and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -29,11 +28,11 @@ def test_what_was_measured_is_kept_and_continued(tmp_path):
         counter.unlink()
         _, said = run.communicate(timeout=90)
         assert run.returncode == 9, said
-        assert "energy_uj cannot be read" in said
+        assert b"energy_uj cannot be read" in said
         kept = journal.read_bytes()
         assert kept.count(b"\n") >= 4
         gone.clear()
-        again = subprocess.Popen(**profiling(tmp_path, 4))
+        again = profiling(tmp_path, 4)
         _, said = again.communicate(timeout=90)
     assert again.returncode == 0, said
     assert journal.read_bytes().startswith(kept)
@@ -46,5 +45,4 @@ def lines_in(path):
 def profiling(folder, seconds):
     words = ("profile", "lenet5", "--meter", "powercap", "--seconds", str(seconds), "--out", str(folder / "p.json"))
     environment = {**os.environ, "AMPERE_SYSFS": str(folder / "sys"), "AMPERE_HOME": str(folder)}
-    command = [sys.executable, "-m", "ampere", *words, "--quiet"]
-    return {"args": command, "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return start_command([*words, "--quiet"], folder, environment)

@@ -1,5 +1,6 @@
 """Lightning's own trainer, ended before its battery is, with joules in its own loggers."""
 
+import importlib.util
 import json
 
 import pytest
@@ -8,27 +9,44 @@ from tests.integrations.jobs import Draining, SimulatedBattery, logged_in
 
 from ampere import Budget
 
-lightning = pytest.importorskip(
-    "lightning", reason="Lightning is not installed: pip install 'ampere-energy[lightning]'"
-)
-from ampere.integrations.lightning import EnergyBudget  # noqa: E402
+# Lightning is imported by the tests: importing it takes four seconds of each process that collects them.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the budget stops the job"),
+    pytest.mark.skipif(
+        not importlib.util.find_spec("lightning"),
+        reason="Lightning is not installed: pip install 'ampere-energy[lightning]'",
+    ),
+]
 
-pytestmark = pytest.mark.filterwarnings("ignore:the budget stops the job")
+
+def module(battery):
+    import lightning
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.net = Draining(battery)
+
+        def training_step(self, batch, index):
+            return self.net(batch).square().mean()
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.01)
+
+    return Module()
 
 
-class Module(lightning.LightningModule):
-    def __init__(self, battery):
-        super().__init__()
-        self.net = Draining(battery)
+def loggers():
+    from lightning.pytorch import loggers
 
-    def training_step(self, batch, index):
-        return self.net(batch).square().mean()
-
-    def configure_optimizers(self):
-        return torch.optim.SGD(self.parameters(), lr=0.01)
+    return loggers
 
 
 def fit(folder, budget, battery, batches=60, logger=False, **options):
+    import lightning
+
+    from ampere.integrations.lightning import EnergyBudget
+
     callback = EnergyBudget(budget)
     trainer = lightning.Trainer(
         default_root_dir=folder,
@@ -41,7 +59,7 @@ def fit(folder, budget, battery, batches=60, logger=False, **options):
         enable_checkpointing=False,
         **{"log_every_n_steps": 1, **options},
     )
-    trainer.fit(Module(battery), torch.utils.data.DataLoader(torch.randn(batches, 4), batch_size=1))
+    trainer.fit(module(battery), torch.utils.data.DataLoader(torch.randn(batches, 4), batch_size=1))
     return trainer
 
 
@@ -60,6 +78,8 @@ def test_a_fit_that_fits_is_left_alone(tmp_path):
 
 
 def test_what_was_spent_is_in_the_checkpoint(tmp_path):
+    from ampere.integrations.lightning import EnergyBudget
+
     battery = SimulatedBattery()
     trainer = fit(tmp_path, Budget(100, meter=battery), battery)
     trainer.save_checkpoint(tmp_path / "last.ckpt")
@@ -72,7 +92,7 @@ def test_what_was_spent_is_in_the_checkpoint(tmp_path):
 def test_joules_of_each_step_are_in_tensorboard(tmp_path):
     pytest.importorskip("tensorboard", reason="TensorBoard is not installed")
     battery = SimulatedBattery()
-    logger = lightning.pytorch.loggers.TensorBoardLogger(tmp_path)
+    logger = loggers().TensorBoardLogger(tmp_path)
     fit(tmp_path, Budget(20, meter=battery), battery, logger=logger)
     assert logged_in(tmp_path) == [(step, 1.0) for step in range(1, 21)]
 
@@ -80,7 +100,7 @@ def test_joules_of_each_step_are_in_tensorboard(tmp_path):
 def test_joules_of_each_step_are_in_weights_and_biases(tmp_path):
     pytest.importorskip("wandb", reason="Weights & Biases is not installed")
     battery = SimulatedBattery()
-    logger = lightning.pytorch.loggers.WandbLogger(project="ampere", save_dir=tmp_path, offline=True)
+    logger = loggers().WandbLogger(project="ampere", save_dir=tmp_path, offline=True)
     fit(tmp_path, Budget(20, meter=battery), battery, logger=logger)
     summary = dict(logger.experiment.summary)
     logger.experiment.finish()
@@ -90,13 +110,13 @@ def test_joules_of_each_step_are_in_weights_and_biases(tmp_path):
 
 def test_a_trainer_that_logs_nothing_is_guarded_all_the_same(tmp_path):
     battery = SimulatedBattery()
-    logger = lightning.pytorch.loggers.CSVLogger(tmp_path)
+    logger = loggers().CSVLogger(tmp_path)
     fit(tmp_path, Budget(20, meter=battery), battery, logger=logger, log_every_n_steps=0)
     assert battery.drained == 20
 
 
 def test_joules_are_logged_once_for_all_batches_that_are_accumulated(tmp_path):
-    class Logger(lightning.pytorch.loggers.CSVLogger):
+    class Logger(loggers().CSVLogger):
         def log_metrics(self, metrics, step=None):
             if "ampere/joules_spent" in metrics:
                 logged.append((step, metrics["ampere/joules_spent"]))

@@ -6,13 +6,17 @@ import pytest
 import torch
 from tests.synthetic import conv, linear
 
+from ampere.api.profiles import baseline_profiles
 from ampere.core import Layer, Network, TrailingOp
 from ampere.core.kinds.kind import product
 from ampere.core.wiring import wire
+from ampere.devices import Device
 from ampere.estimation.kernel_forests import operation_kind
 from ampere.models.loading import find_space
 from ampere.profiling.isolated import alone, can_stand_alone, near, operations, stages_of
+from ampere.profiling.running import make_profile
 from ampere.profiling.sources import SpaceSource
+from ampere.profiling.strategies.strategy import Goal
 from ampere.runtimes.torch_network import build_chain
 
 FAMILIES = ("lenet5", "cnn5", "har", "lstm", "transformer", "resnet")
@@ -79,3 +83,32 @@ def test_neighbours_differ_in_their_channels_only():
             if layer.kind == "nonparametric":
                 shape = (other.config["batch"], *other.config["size"])
                 assert other.trailing[0].values_in == pytest.approx(product(shape))
+
+
+def test_a_run_goes_on_until_it_has_its_samples_and_another_one_adds_to_them(tmp_path):
+    """However few seconds it was given: what learns from isolated layers needs many of them."""
+    with Device("simulated:server") as device:
+        for samples in (40, 60):
+            made = make_profile(
+                lambda: SpaceSource(find_space("lenet5")),
+                device.setup(),
+                Goal(1.0, samples=samples),
+                device,
+                path=tmp_path / "stages.json",
+                method="stages",
+            )
+            assert len(made.profile.observations) == samples
+    assert made.profile.profiling_seconds > 10 * 2
+
+
+def test_stored_samples_are_used_where_they_are_enough(tmp_path, monkeypatch):
+    from ampere import api
+
+    monkeypatch.setenv("AMPERE_HOME", str(tmp_path))
+    options = api.Options(method="stages", seconds=1.0)
+    with Device("simulated:server") as device:
+        subject = api.resolve("lenet5")
+        few, more, same = (
+            baseline_profiles(device, subject, options, ["neuralpower"], samples)[0] for samples in (30, 50, 45)
+        )
+    assert [len(p.observations) for p in (few, more, same)] == [30, 50, 50]

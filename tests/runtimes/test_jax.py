@@ -11,13 +11,12 @@ from ampere.devices import Device
 from ampere.models import FAMILIES
 from ampere.profiling.capabilities import built_by
 from ampere.profiling.sources import SpaceSource
-from ampere.runtimes import description_of, find_runtime
+from ampere.runtimes import description_of, find_runtime, installed
 from ampere.runtimes.conformance import conv
 from ampere.worker import guards as compiling
 from ampere.worker.block import block
 
-for library in description_of("jax").packages:
-    pytest.importorskip(library, reason=description_of("jax").install)
+pytestmark = pytest.mark.skipif("jax" not in installed(), reason=description_of("jax").install)
 JAX = TrainingSetup("jax")
 SMALLEST: dict = {
     "lenet5": {},

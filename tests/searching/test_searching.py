@@ -110,7 +110,8 @@ def test_what_is_chosen_fits_into_memory(estimator):
 def group(joules, capacity, optimizer="sgd", stddev=0.01):
     joules = np.array(joules, dtype=float)
     arguments = [{"row": i, "of": optimizer} for i in range(len(joules))]
-    return ListedGroup(optimizer, 10, joules, stddev * joules, np.array(capacity, dtype=float), arguments)
+    capacity = np.array(capacity, dtype=float)
+    return ListedGroup(optimizer, 10, joules, stddev * joules, capacity, arguments, np.ones(len(joules)))
 
 
 def rows(chosen):

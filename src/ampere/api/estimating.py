@@ -98,6 +98,8 @@ def profile(
     inputs: Any = None,
     *,
     seconds: float | None = None,
+    own_end: bool = False,
+    iterations_per_measurement: int | None = None,
     target: float = 0.0,
     out: Path | str | None = None,
     device: str | Device = LOCAL,
@@ -119,14 +121,17 @@ def profile(
 
     A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the device's own,
     simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out` is the profile's
-    file; by default it is the device's own. A live module is profiled from the layers of its trace.
+    file; by default it is the device's own. A live module is profiled from the layers of its trace. With `own_end`
+    the paper's method (`method="sequential"`) profiles until its own rule ends it. `iterations_per_measurement` are 500
+    in the paper; by default a measurement is as short as it can be.
     """
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
     options = Options(
         device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads, method=method,
         timing=timing, seconds=seconds, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit,
-        allow_other_device=allow_other_device, seed=seed, progress=progress, notice=notice,
+        allow_other_device=allow_other_device, seed=seed, progress=progress, notice=notice, own_end=own_end,
+        iterations_per_measurement=iterations_per_measurement,
     )  # fmt: skip
     subject = resolve(model, inputs)
     if not subject.trainable:
@@ -166,7 +171,7 @@ def measure(
     By its own code where the device can run that. A live module is trained from the description of its layers instead,
     and so is a model on another machine; `own_code` of the result says which. The estimate of a stored profile is
     returned with it, where there is one. `data` names a function (`"file.py:function"`) that returns what a training
-    loop iterates over; with `evaluation` forward passes are timed too.
+    loop iterates over, or a data set (`"mnist:FOLDER"`, `"digits"`); with `evaluation` forward passes are timed too.
     """
     inputs, profile = profile_apart(inputs, profile)
     options = Options(
@@ -201,7 +206,7 @@ def _measured(
     overheads, each = list[Timed](), min(OVERHEADS_AT_MOST, seconds)
     if data:
         options.say(f"timing {data} ...")
-        overheads.append(time_loading(data, each, watts))
+        overheads.append(time_loading(data, subject.network.batch, each, watts))
     if evaluation:
         options.say("timing evaluation ...")
         overheads.append(time_evaluating(subject.name, experiment.workload, setup, each, watts))

@@ -51,6 +51,8 @@ class Options:
     method: str = "additive"  # how measurements are collected, and what is fitted to them
     timing: str = "yardstick"  # how each measurement is timed
     seconds: float | None = None  # of profiling, where that is needed; None: as long as usual
+    own_end: bool = False  # profile until the method's own rule ends it, however long that takes
+    iterations_per_measurement: int | None = None  # None: as many as usual
     meter: str | None = None
     watts_per_core: float | None = None  # where joules are modelled; None: the profile's own, or 5 W
     compile_limit: float | None = None  # seconds
@@ -70,6 +72,10 @@ class Options:
             raise UsageError(f"timing {self.timing!r} is none of {', '.join(TIMINGS)}")
         if self.seconds is not None and not self.seconds > 0:
             raise UsageError(f"seconds is {self.seconds:g}, but must be greater than 0: give a number such as 15")
+        if self.own_end and self.seconds is not None:
+            raise UsageError("own_end profiles however long it takes: leave out seconds, or own_end")
+        if self.iterations_per_measurement is not None and not self.iterations_per_measurement >= 1:
+            raise UsageError("iterations_per_measurement must be a whole number from 1, such as 500")
         if self.watts_per_core is not None and not self.watts_per_core > 0:
             raise UsageError(f"{self.watts_per_core:g} watts per core make no sense: give a positive number")
 
@@ -122,6 +128,8 @@ class DeviceKeywords(TypedDict, total=False):
     method: str
     timing: str
     seconds: float | None
+    own_end: bool
+    iterations_per_measurement: int | None
     meter: str | None
     watts_per_core: float | None
     compile_limit: float | None

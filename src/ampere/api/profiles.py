@@ -9,6 +9,7 @@ stored? --no--> make one -----------------------------+
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from ampere.estimation.normalization import costs_of, reference_of
 from ampere.profiling.attaching import deferred
 from ampere.profiling.meter_windows import steady_power
 from ampere.profiling.running import ProfilingResult, make_profile, usual_seconds
+from ampere.profiling.strategies import find_strategy
 from ampere.profiling.strategies.strategy import Goal
 from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
 from ampere.runtimes import description_of
@@ -227,7 +229,13 @@ def _why_more(known: ProfiledEstimate, name: str) -> str:
 
 
 def run_profiling(
-    device: Device, subject: ResolvedModel, options: Options, *, target: float = 0.0, out: Path | None = None
+    device: Device,
+    subject: ResolvedModel,
+    options: Options,
+    *,
+    target: float = 0.0,
+    samples: int = 0,
+    out: Path | None = None,
 ) -> ProfilingResult:
     """Profiles the model on an open device, with progress; a run that is stopped says what is kept."""
     setup = options.setup_on(device)
@@ -237,13 +245,14 @@ def run_profiling(
     path = out or default_path(device.identity, setup, *_how(options))
 
     def report(p: ProfilingProgress) -> None:
-        options.report(task, p.elapsed, p.seconds, _in_words(p))
+        done, total = (p.elapsed, p.seconds) if p.share is None else (p.share, 1.0)
+        options.report(task, done, total, _in_words(p))
 
     try:
         made = make_profile(
             subject.source,
             setup,
-            Goal(seconds, target),
+            Goal(seconds, target, samples),
             device,
             path=path,
             watts_per_core=options.watts_per_core,
@@ -251,6 +260,7 @@ def run_profiling(
             allow_other_device=options.allow_other_device,
             method=options.method,
             timing=options.timing,
+            iterations=options.iterations_per_measurement,
             on_progress=report,
         )
     except KeyboardInterrupt:
@@ -261,6 +271,8 @@ def run_profiling(
 
 
 def _seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
+    if options.own_end:
+        return math.inf
     if options.seconds is not None:
         return options.seconds
     meter = device.meter
@@ -270,7 +282,8 @@ def _seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
 def _in_words(p: ProfilingProgress) -> str:
     error = "" if p.expected_error is None else f", expected error {percent(p.expected_error)}"
     compiling = f", {p.compile_seconds:.0f} s spent compiling" if p.compile_seconds else ""
-    return f"{max(0.0, p.seconds - p.elapsed):.0f} s left, {p.experiments} measurements{error}{compiling}"
+    left = f"{p.elapsed:.0f} s" if p.share is not None else f"{max(0.0, p.seconds - p.elapsed):.0f} s left"
+    return f"{left}, {p.experiments} measurements{error}{compiling}"
 
 
 def _nothing_measured(made: ProfilingResult, seconds: float) -> AmpereError:
@@ -302,26 +315,32 @@ def profile_options(setup: TrainingSetup, options: Options) -> str:
 
 
 def baseline_profiles(
-    device: Device, subject: ResolvedModel, options: Options, methods: Sequence[str]
+    device: Device, subject: ResolvedModel, options: Options, methods: Sequence[str], samples: int = 0
 ) -> list[Profile]:
-    """Profiles for methods that learn from other measurements than ours: stored ones, or new ones made in as long."""
+    """Profiles for methods that learn from other measurements than ours: stored ones, or new ones made in as long.
+
+    Those of isolated layers have at least `samples` measurements.
+    """
     from ampere.baselines.answers import strategy_of
 
     ways = dict.fromkeys(strategy_of(method) for method in methods)
-    return [_baseline(device, subject, options, *way) for way in ways if way != USUAL_METHOD]
+    return [_baseline(device, subject, options, *way, samples) for way in ways if way != USUAL_METHOD]
 
 
-def _baseline(device: Device, subject: ResolvedModel, options: Options, method: str, timing: str) -> Profile:
+def _baseline(
+    device: Device, subject: ResolvedModel, options: Options, method: str, timing: str, samples: int
+) -> Profile:
+    samples = samples if find_strategy(method, timing).stages else 0
     asked = replace(options, profile=None, method=method, timing=timing, watts_per_core=None)
     stored = _stored(device, profile_path(device, asked), asked)
-    if stored is not None and subject.name in stored.spaces:
+    if stored is not None and subject.name in stored.spaces and len(stored.observations) >= samples:
         return stored
     if not options.extend:
         raise ProfileError(
             f"this device has no profile of {subject.name} made with --method {method} --timing {timing}: "
             "leave out --no-profiling, or fewer --methods"
         )
-    return run_profiling(device, subject, asked).profile
+    return run_profiling(device, subject, asked, samples=samples).profile
 
 
 # The speed of the device at present.

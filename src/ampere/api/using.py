@@ -7,21 +7,23 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from ampere.comparison import Comparison, Ranking, rank
 from ampere.comparison import compare as compare_networks
 from ampere.core import TrainingSetup, units
 from ampere.core.errors import DeviceError, ModelError, UsageError
-from ampere.devices import check_same_meter
+from ampere.devices import Device, check_same_meter
 from ampere.estimation.estimate import Estimator, joules_in
 from ampere.estimation.memory import MemoryEstimate, runtime_bytes_in
 from ampere.evaluation.validation import ROUNDS, Validation, measure_twice, unseen
 from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
 from ampere.models.loading import refuse_flax
-from ampere.profiling.capabilities import built_by, check_builds, check_setup
+from ampere.profiling.capabilities import built_by, check_builds, check_setup, runs_own_code
 from ampere.profiling.running import ProfilingResult
+from ampere.profiling.sources import ModelSource, by_own_code
 from ampere.runtimes.table import refusal
 from ampere.storage.profile import Profile
 
@@ -164,6 +166,7 @@ def prune(
     battery: str | None = None,
     memory: str | float | None = None,
     short_training: Callable[[nn.Module], float] | None = None,
+    calibration: Sequence[Any] = (),
     check: bool | None = None,
     out: Path | str | None = None,
     **options: Unpack[DeviceKeywords],
@@ -172,6 +175,7 @@ def prune(
 
     `budget` is a share (0.5 or "50%"), joules of an iteration ("5mJ"), of a run of `iterations`, or of a battery.
     `short_training` takes a candidate of the random strategy and returns its loss after a few of your own steps.
+    `calibration` are batches of your inputs, on which the energy_aware strategy compares outputs of layers.
     `check` trains original and result on the device for some seconds in turn, to see that the budget holds; by default
     where the device's own profile is used. `memory` is a second budget, such as "4GB": where the result may need more,
     it is pruned further. `out` saves the result as .json or .pt2. The other keywords are those of `estimate`.
@@ -210,6 +214,7 @@ def prune(
             allocator=asked.allocator,
             seed=asked.seed,
             short_training=short_training,
+            calibration=calibration,
             on_progress=lambda done, total, text: asked.report("pruning", done, total, text),
         )
         if limit is not None:
@@ -275,6 +280,8 @@ def search(
     battery: str | None = None,
     memory: str | float | None = None,
     input: str | None = None,
+    mode: str = "capacity",
+    power: float | None = None,
     on_trial: Callable[[Found], None] = lambda found: None,
     **options: Unpack[OptionKeywords],
 ) -> Found:
@@ -282,8 +289,9 @@ def search(
 
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. Each of the `optimizers` has a
     profile of its own, made where it is missing. `train(model, candidate)` returns an accuracy from 0 to 1; `trials=0`
-    trains nothing. `memory` is a second budget ("4GB"). `on_trial` is called after each. The other keywords are those
-    of `estimate`.
+    trains nothing. `on_trial` is called after each. `power` (watts) and `memory` ("4GB") are further limits. With
+    `mode="hyperpower"` what was trained decides what is trained next, and what learns nothing is stopped early. The
+    other keywords are those of `estimate`.
     """
     from ampere.searching.searching import allowed_joules, space_of
     from ampere.searching.searching import search as search_space
@@ -312,6 +320,8 @@ def search(
         allocator=asked.allocator,
         input=input,
         seed=asked.seed,
+        mode=mode,
+        power=power,
         on_progress=lambda done, total, text: asked.report(f"searching {space}", done, total, text),
         on_trial=on_trial,
     )
@@ -355,13 +365,17 @@ def validate(
     networks: int = 60,
     rounds: int = ROUNDS,
     others: Sequence[Profile] | None = None,
+    baseline_samples: int = 0,
     **options: Unpack[OptionKeywords],
 ) -> Validation:
     """Really trains random networks like the model that were not profiled, and compares the estimates of every method.
 
+    Where a user's own code can be run, the networks are the model itself and smaller ones that its own function builds
+    from smaller arguments; else they are built from the description of its layers, with narrower widths.
     `methods` names those to compare; by default all that can learn from the usual profile. `others` are further
     profiles that they learn from; by default those that the named methods need, profiled for as long where they are
-    missing. The allocator is "tuned" unless another one is named. The other keywords are those of `estimate`.
+    missing. Methods that learn from isolated layers get at least `baseline_samples` measurements, however long that
+    takes. The allocator is "tuned" unless another one is named. The other keywords are those of `estimate`.
     """
     inputs, given = profile_apart(inputs, options.get("profile"))
     asked = replace(Options(**options), profile=given, allocator=options.get("allocator", "tuned"))
@@ -369,15 +383,24 @@ def validate(
         raise UsageError(f"{networks} networks cannot be validated on: give 1 or more")
     if rounds < 1:
         raise UsageError(f"{rounds} rounds measure nothing: give 1 or more")
+    if baseline_samples < 0:
+        raise UsageError(f"baseline_samples is {baseline_samples}, but must be 0 or more: give a number such as 2000")
     subject = resolve(model, inputs)
     with asked.opened() as asked, asked.opened_device() as opened:
         profile = _to_validate(subject, asked)
         check_setup(opened, profile.setup)
         check_same_meter(opened, profile.meter)
-        every = baseline_profiles(opened, subject, asked, methods or ()) if others is None else list(others)
+        every = list(others or ())
+        if others is None:
+            every = baseline_profiles(opened, subject, asked, methods or (), baseline_samples)
         source = built_by(opened, profile.setup.runtime, subject.source())
         allocator = opened.allocator(asked.allocator)
-        experiments = [e.under(allocator) for e in unseen(source, (profile, *every), networks, asked.seed)]
+        own_code = _trains_own_code(opened, subject, profile)
+        if own_code:
+            tested = by_own_code(subject.loaded, source.original(), networks, Random(f"validate {asked.seed}"))
+        else:
+            tested = unseen(source, (profile, *every), networks, asked.seed)
+        experiments = [e.under(allocator) for e in tested]
         task, left_out = f"training {len(experiments)} networks", dict[int, str]()
         with opened.fresh(watts_in(profile.meter.scope), asked.seed + 1) as workers:
             pairs = measure_twice(
@@ -393,7 +416,13 @@ def validate(
     if not found.rows:
         reason = next(iter(left_out.values()), "close other programs and try again")
         raise DeviceError(f"no network gave a usable figure: {reason}")
-    return replace(found, left_out=tuple(left_out.values()))
+    return replace(found, left_out=tuple(left_out.values()), own_code=own_code)
+
+
+def _trains_own_code(device: Device, subject: ResolvedModel, profile: Profile) -> bool:
+    """Whether a user's own code is the truth, and not networks that are built from a description of its layers."""
+    users = isinstance(subject.source(), ModelSource) and subject.own_code and not subject.is_flax
+    return users and device.is_real and runs_own_code(device, profile.setup.runtime, flax=False)
 
 
 def _to_validate(subject: ResolvedModel, options: Options) -> Profile:

@@ -5,7 +5,7 @@ from pkgutil import iter_modules
 
 from .method import Estimator, Evidence, Method, evidence_of
 
-SHARED = ("answers", "method")  # files that declare no method
+SHARED = ("answers", "loop_nests", "method")  # files that declare no method
 
 
 def _declared() -> dict[str, Method]:

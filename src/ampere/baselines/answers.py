@@ -38,14 +38,15 @@ class Answers:
     stddevs: Array | None = None
 
 
-def unavailable() -> dict[str, str]:
-    """The methods that cannot run on this machine, each with the reason and what to do."""
-    return {name: reason for name, method in METHODS.items() if (reason := method.unavailable())}
+def unavailable(slow: bool = False) -> dict[str, str]:
+    """The methods that cannot run on this machine, each with the reason and what to do; `slow` ones too if asked."""
+    every = {name: method for name, method in METHODS.items() if slow or not method.slow}
+    return {name: reason for name, method in every.items() if (reason := method.unavailable())}
 
 
 def names(methods: str) -> tuple[str, ...]:
     """The methods named by a list separated by commas, or by `all`: every one that can run here."""
-    missing = unavailable()
+    missing = unavailable(slow=True)
     if methods.strip() == "all":
         return (*(name for name in TITLES if name not in missing), "sequential" + BY_THE_CLOCK)
     found = tuple(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
@@ -73,11 +74,15 @@ def strategy_of(name: str) -> tuple[str, str]:
 
 
 def answers(
-    profile: Profile, networks: Sequence[Network], allocator: str, yardstick_seconds: float
+    profile: Profile,
+    networks: Sequence[Network],
+    allocator: str,
+    yardstick_seconds: float,
+    named: Sequence[str] = (),
 ) -> dict[str, Answers]:
     """The estimates of every method that can learn from a profile, at the speed at which a yardstick costs so much.
 
-    Methods that are `unavailable` here are left out.
+    Methods that are `unavailable` here are left out, and slow ones that are not `named`.
     """
     costs, condition = costs_of(profile), 1.0
     if profile.timing == "yardstick":
@@ -88,11 +93,13 @@ def answers(
         found[profile.method] = _by_layer(profile, networks, allocator, condition)
     in_joules = counted(costs)
     watts = 1.0 if in_joules else watts_of(profile)
+    suffix = "" if profile.timing == "yardstick" else BY_THE_CLOCK
     for name, method in METHODS.items():
+        if method.slow and name + suffix not in named:
+            continue
         evidence = evidence_of(profile, method.learns_from, in_joules)
         if evidence is not None and not method.unavailable():
             found[name] = Answers(condition * watts * method.fit(evidence)(networks))
-    suffix = "" if profile.timing == "yardstick" else BY_THE_CLOCK
     return {name + suffix: answer for name, answer in found.items()}
 
 

@@ -35,7 +35,7 @@ def parameters(networks: Sequence[Network]) -> Array:
 
 def fit_proportional(counts: Counts, evidence: Evidence) -> Estimator:
     relative = counts(evidence.networks) / evidence.costs
-    slope = float(np.sum(relative) / np.sum(relative**2))
+    slope = float(np.sum(relative) / (np.sum(relative**2) or 1.0))  # all counts may be 0
     return lambda networks: slope * counts(networks)
 
 

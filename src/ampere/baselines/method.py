@@ -21,6 +21,7 @@ class Evidence:
     networks: tuple[Network, ...]
     stages: tuple[str, ...]
     costs: Array  # seconds of the guiding clock, or joules where a counter read them
+    in_joules: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Method:
     learns_from: str  # a profiling strategy; or "networks" or "all", for which Ampere's own strategy is enough
     fit: Callable[[Evidence], Estimator]
     unavailable: Callable[[], str] = lambda: ""  # why it cannot run here and what to do; empty where it can
+    slow: bool = False  # takes seconds to estimate, so it takes part only where it is named
 
     @property
     def strategy(self) -> str:
@@ -49,4 +51,4 @@ def evidence_of(profile: Profile, learns_from: str, in_joules: bool = False) -> 
     if not found:
         return None
     data = joules_data_of(found) if in_joules else data_of(found, reference_of(profile))
-    return Evidence(data.networks, tuple(c.stage for c in found), data.costs)
+    return Evidence(data.networks, tuple(c.stage for c in found), data.costs, in_joules)

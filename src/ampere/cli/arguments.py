@@ -149,6 +149,7 @@ QUANTITIES = (
     "--watts-per-core",
     "--compile-limit",
     "--patience",
+    "--power",
     "--memory",
 )
 _NEGATIVE = re.compile(r"-[0-9.]+[a-zA-Zµ]+")

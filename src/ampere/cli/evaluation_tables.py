@@ -15,8 +15,9 @@ from ampere.evaluation.between_runs import DRIFT, drift_of
 from ampere.evaluation.case_study.model import ORIGINAL
 from ampere.evaluation.case_study.verdict import Verdict
 from ampere.evaluation.drawing import by, in_order
+from ampere.evaluation.experiments.pruning import TITLES
 from ampere.evaluation.jobs import Record
-from ampere.evaluation.running import Result, expected_seconds, find
+from ampere.evaluation.running import QUICK, Result, expected_seconds, find
 from ampere.evaluation.session import Session
 from ampere.evaluation.summary import table_of, verdicts_of
 from ampere.reporting.words import method_name
@@ -55,6 +56,7 @@ def show(results: Sequence[Result], files: Sequence[Path]) -> None:
     for device, records in by(table, "device_title").items():
         headline(f"mean error (MAPE) on {device}, networks that were not profiled")
         _show_device(records)
+        _say_how_many(results, records)
         print()
     for drift in (result.records for result in results if result.experiment == DRIFT):
         _show_drift(drift)
@@ -69,7 +71,7 @@ def show(results: Sequence[Result], files: Sequence[Path]) -> None:
 def _show_verdict(verdict: Verdict) -> None:
     rows = [
         (
-            model,
+            TITLES[model],
             units.percent(mean(way.shares)),
             f"{100 * min(way.shares):.1f} - {100 * max(way.shares):.1f} %",
             f"{way.inside} of {len(way.shares)}" if model != ORIGINAL else "",
@@ -93,6 +95,14 @@ def _show_device(records: Sequence[Record]) -> None:
     rows.append(["measured a second time", *(_percent(r["repeatability"]) for r in families.values()), ""])
     rows.append(["in our 90 % interval", *(_percent(r["coverage90"]) for r in families.values()), ""])
     print_table(["", *(f">{family}" for family in families), ">profiling"], rows)
+
+
+def _say_how_many(results: Sequence[Result], records: Sequence[Record]) -> None:
+    """No ranking without the number of networks that it comes from."""
+    networks = sorted({r["networks"] for r in records})
+    several = f"{networks[0]} to {networks[-1]}" if networks[1:] else f"{networks[0]}"
+    quick = f" {QUICK}" if any(result.quick for result in results) else ""
+    print(f"{several} networks per family.{quick}")
 
 
 def _show_drift(records: Sequence[Record]) -> None:

@@ -46,6 +46,10 @@ def seconds(value: float) -> str:
     return f"{three(value / scale)} {unit}"
 
 
+def watts(value: float) -> str:
+    return f"{three(value)} W" if value >= 1 else f"{significant(1e3 * value)} mW"
+
+
 def percent(share: float) -> str:
     value = 100 * share
     return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.1 or value == 0 else f"{value:.2g} %"

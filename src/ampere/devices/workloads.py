@@ -42,7 +42,7 @@ def described(record: Mapping[str, Any]) -> Network:
 @lru_cache(maxsize=4096)
 def _made(workload_as_json: str) -> Network:
     workload = json.loads(workload_as_json)
-    if "inputs" not in workload and not workload["factory"].rpartition(":")[0].endswith(".py"):
+    if "inputs" not in workload and workload["factory"].startswith("ampere."):
         return traced(workload["factory"], workload.get("arguments") or {})
     return _traced_from_users_code(workload)
 

@@ -11,6 +11,13 @@
 
 Everything is linear in Gaussian unknowns, so isolated layers, small variants and whole networks
 train one model through the same few matrix products.
+
+Where every measurement is of one layer alone, nothing has to be split, and the same unknowns are exponents:
+
+    cost(net) = m_net exp(the sum above / m_net - 1)
+
+so that costs may span decades and deviate from physics many times over (docs/decisions/0022). A layer then adds to
+other networks what its lone step costs more than an empty one.
 """
 
 from __future__ import annotations
@@ -37,6 +44,7 @@ PRICE_STDDEV = 0.25  # relative, of a quantity that was measured
 UNMEASURED_STDDEV = 1.0  # relative, of a quantity that was never measured
 CHECK_NOISE = 0.5  # noise variance of a measurement that checks an estimate, relative to one made for a profile
 LEAST_SHARE = 0.1  # a layer never costs less than this share of its physics
+LARGEST_EXPONENT = 7.0  # a cost is at most a thousand times its physics, or a thousandth of it
 
 
 @dataclass(frozen=True)
@@ -91,12 +99,15 @@ class Additive:
 
     def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
         self.data, self.hyper = data, hyper
+        self.logarithmic = data.isolated
         self._median = float(np.median(data.costs)) if len(data) else 0.0
         self.prices = self._fitted_prices() if prices is None else prices
         self.design = DesignMatrix(data.networks, data.system, self.prices, hyper.vector_width)
         self.price_stddev = self._price_stddev()
         self._check_noise = CHECK_NOISE * float(np.median(data.noise)) if len(data) else 0.0
-        self._residual = data.costs - self.design.physics
+        # What noise is relative to. Relative to a reading, what was read too low would seem the most certain.
+        self._sizes = self.design.physics if self.logarithmic else data.costs
+        self._residual = self._residuals()
         self._condition()
         self._posteriors: dict[Layer, Posterior] = {}
         self.step = self._step_posterior()
@@ -108,8 +119,14 @@ class Additive:
         if not data.isolated:
             return prices
         rough = DesignMatrix(data.networks, data.system, prices, width)
-        residuals = covariance(rough, rough, np.zeros(len(STEP)), self.hyper) + np.diag(self._noise())
-        return isolated_prices(rows, data.costs, residuals)
+        residuals = covariance(rough, rough, np.zeros(len(STEP)), self.hyper)
+        relative = residuals / np.outer(rough.physics, rough.physics)
+        noise = data.noise + self.irreducible_variance(rough.physics)
+        return isolated_prices(rows, data.costs, relative + np.diag(noise), self.hyper.prior_prices)
+
+    def _residuals(self) -> Array:
+        physics, costs = self.design.physics, self.data.costs
+        return np.asarray(physics * np.log(costs / physics)) if self.logarithmic else costs - physics
 
     def _price_stddev(self) -> Array:
         measured = np.any(self.design.rows > 0, axis=0)
@@ -122,7 +139,7 @@ class Additive:
         return covariance(self.design, self.design, self.price_stddev, self.hyper) + np.diag(self._noise())
 
     def _noise(self) -> Array:
-        return np.asarray((self.data.noise + self.irreducible_variance(self.data.costs)) * self.data.costs**2)
+        return np.asarray((self.data.noise + self.irreducible_variance(self._sizes)) * self._sizes**2)
 
     def irreducible_variance(self, costs: Any) -> Any:
         """Relative variance that no number of repeats removes; it is larger for short measurements."""
@@ -131,7 +148,10 @@ class Additive:
     @cached_property
     def marginal_likelihood(self) -> MarginalLikelihood:
         """The probability of the measured costs as a function of the hyperparameters."""
-        return MarginalLikelihood(self.design, self.data.costs, self.data.noise, self.price_stddev)
+        noise = self.data.noise * self._sizes**2
+        return MarginalLikelihood(
+            self.design, self._residual, noise, self._sizes**2, self._median * self._sizes, self.price_stddev
+        )
 
     def _condition(self) -> None:
         self._factor = cholesky(self._noisy(), lower=True) if len(self.data) else np.zeros((0, 0))
@@ -149,7 +169,8 @@ class Additive:
         """Each measurement's error and standard deviation (noise included) without that measurement, in seconds."""
         inverse = cho_solve((self._factor, True), np.eye(len(self.data)))
         precision = np.diag(inverse)
-        return (inverse @ self._residual) / precision, 1.0 / np.sqrt(precision)
+        scale = self.data.costs / self._sizes
+        return scale * (inverse @ self._residual) / precision, scale / np.sqrt(precision)
 
     def joint(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
         """Means and posterior covariance of several networks at once, for the planner."""
@@ -157,7 +178,11 @@ class Additive:
         with_data = covariance(self.design, design, self.price_stddev, self.hyper)
         whitened = self.whiten(with_data)
         posterior = covariance(design, design, self.price_stddev, self.hyper) - whitened.T @ whitened
-        return np.maximum(design.physics + with_data.T @ self.solved, LEAST_SHARE * design.physics), posterior
+        if not self.logarithmic:
+            return np.maximum(design.physics + with_data.T @ self.solved, LEAST_SHARE * design.physics), posterior
+        self.posteriors_of([layer for network in networks for layer in network.distinct])
+        means = np.array([self.answer(n, bool(s)).seconds for n, s in zip(networks, system, strict=True)])
+        return means, posterior * np.outer(means / design.physics, means / design.physics)
 
     def posteriors_of(self, layers: Sequence[Layer]) -> list[Posterior]:
         """The posterior of each layer's cost; layers that were not asked for before are computed together."""
@@ -182,18 +207,44 @@ class Additive:
             near = kernel(positions, scale(kind, self.design.positions[kind], hyper), hyper.own)
             relative = near @ self.alpha[kind]
             with_data = with_data + residual**2 * physics * (self.design.weights[kind] @ near.T)
-        means = np.maximum(physics * (1 + relative) + rows @ self.price_shift, LEAST_SHARE * physics)
+        means = self.layer_means(rows, physics, relative)
         variances = np.sum((rows * self.price_stddev) ** 2, axis=1) + (residual * physics) ** 2
         whitened = self.whiten(with_data)
-        stddevs = self._stddev(variances - np.sum(whitened**2, axis=0), means)
+        stddevs = self.stddev(variances - np.sum(whitened**2, axis=0), means, physics)
         return [
             Posterior(float(physics[i]), float(means[i]), whitened[:, i], float(stddevs[i]), positions[i], kind)
             for i in range(len(layers))
         ]
 
+    def layer_means(self, rows: Array, physics: Array, relative: Array) -> Array:
+        """The cost of layers with these physics columns and relative residuals."""
+        means = physics * (1 + relative) + rows @ self.price_shift
+        if self.logarithmic:
+            step = self.step
+            means = self._exponential(physics + step.physics, means - physics + STEP @ self.price_shift) - step.mean
+        return np.asarray(np.maximum(means, LEAST_SHARE * physics))
+
+    def whole_means(self, parts: Any, physics: Any, relative: Any) -> Any:
+        """The cost of networks: the sum of their parts, and their relative deviation from it."""
+        if self.logarithmic:
+            return self._exponential(parts, parts * relative)
+        return np.maximum(parts + physics * relative, LEAST_SHARE * parts)
+
+    def _exponential(self, physics: Any, deviation: Any) -> Any:
+        return physics * np.exp(np.clip(deviation / physics, -LARGEST_EXPONENT, LARGEST_EXPONENT))
+
+    def scale(self, means: Any, physics: Any) -> Any:
+        """Seconds of a cost for each second of its physics that the unknowns move it by."""
+        return means / physics if self.logarithmic else 1.0
+
     def _step_posterior(self) -> Posterior:
         physics = float(STEP @ self.prices)
-        mean = max(float(STEP @ (self.prices + self.price_shift)), LEAST_SHARE * physics)
+        shift = float(STEP @ self.price_shift)
+        mean = (
+            float(self._exponential(physics, shift))
+            if self.logarithmic
+            else max(physics + shift, LEAST_SHARE * physics)
+        )
         whitened = self.whiten((self.design.rows * self.price_stddev**2) @ STEP)
         return Posterior(physics, mean, whitened, 0.0, STEP, "step")
 
@@ -207,10 +258,12 @@ class Additive:
         if posteriors:
             whitened = whitened + features.counts @ np.array([p.whitened for p in posteriors])
         variance += self._joint_variance(features, posteriors) - float(whitened @ whitened)
-        factor = max(1.0 + shift / total, LEAST_SHARE)
+        physics = float(features.row @ self.prices)
+        seconds = float(self.whole_means(total, physics, shift / physics))
+        factor = seconds / total
         return Answer(
-            total * factor,
-            float(self._stddev(variance, total * factor)),
+            seconds,
+            float(self.stddev(variance, seconds, physics)),
             features.layers,
             parts * factor,
             np.array([p.stddev for p in posteriors]) * factor,
@@ -243,6 +296,7 @@ class Additive:
         """Noise variance of a measurement that checks an estimate, in seconds squared."""
         return (self._check_noise + self.irreducible_variance(costs)) * costs**2
 
-    def _stddev(self, variance: Any, mean: Any) -> Any:
+    def stddev(self, variance: Any, mean: Any, physics: Any) -> Any:
         """Standard deviation of a future measurement: uncertainty of the cost, and the noise of measuring it."""
-        return self.hyper.calibration * np.sqrt(np.maximum(variance, 0.0) + self.measurement_variance(mean))
+        known = np.maximum(variance, 0.0) * self.scale(mean, physics) ** 2
+        return self.hyper.calibration * np.sqrt(known + self.measurement_variance(mean))

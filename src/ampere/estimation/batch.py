@@ -12,7 +12,7 @@ import numpy as np
 from ampere.core import Layer, Network
 from ampere.core.kinds import group
 
-from .additive import LEAST_SHARE, Additive
+from .additive import Additive
 from .design_matrix import scale, whole_covariance
 from .features import FLOPS, VALUES, Array, layer_position, layer_row
 from .gaussian_process import kernel
@@ -36,7 +36,7 @@ class BatchTotals:
         mode = np.full(len(networks), float(self._system))
         relative = whole_covariance(places, model.design.places, mode, model.data.system, model.hyper) @ self._pull
         total = sums[:, 0] + model.step.mean
-        return np.maximum(total + (sums[:, 1] + model.step.physics) * relative, LEAST_SHARE * total)
+        return np.asarray(model.whole_means(total, sums[:, 1] + model.step.physics, relative))
 
     def _add(self, layers: dict[Layer, None]) -> None:
         by_kind: dict[str, list[Layer]] = {}
@@ -50,10 +50,9 @@ class BatchTotals:
         """Mean, physics, flops and values of many layers of a kind: `Additive._layer_posteriors`, vectorized."""
         model, width = self._model, self._model.hyper.vector_width
         rows = np.array([layer_row(layer, width) for layer in layers])
-        physics, relative = rows @ model.prices, 0.0
+        physics, relative = rows @ model.prices, np.zeros(len(layers))
         if kind in model.design.positions:
             places = scale(kind, np.array([layer_position(layer, width) for layer in layers]), model.hyper)
             measured = scale(kind, model.design.positions[kind], model.hyper)
             relative = kernel(places, measured, model.hyper.own) @ model.alpha[kind]
-        mean = np.maximum(physics * (1 + relative) + rows @ model.price_shift, LEAST_SHARE * physics)
-        return np.stack([mean, physics, rows @ FLOPS, rows @ VALUES], axis=1)
+        return np.stack([model.layer_means(rows, physics, relative), physics, rows @ FLOPS, rows @ VALUES], axis=1)

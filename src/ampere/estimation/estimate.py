@@ -230,9 +230,8 @@ class Estimator:
         """Names of layers of kinds that were never measured, and of layers far outside the measured sizes."""
         unprofiled, extrapolated = [], []
         if isinstance(self.model, Sequential):
-            profiled = [layer for layer in network.layers if self.model.is_profiled(layer)]
-            far = tuple(layer.name or layer.kind for layer in profiled if not self.model.in_range(layer))
-            return tuple(x.name or x.kind for x in network.layers if not self.model.is_profiled(x)), far
+            found = self.model.unprofiled(network), self.model.extrapolated(network)
+            return tuple(x.name or x.kind for x in found[0]), tuple(x.name or x.kind for x in found[1])
         for layer in network.layers:
             measured = self._ranges.get(_family(layer))
             if measured is None:

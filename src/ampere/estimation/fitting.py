@@ -29,7 +29,7 @@ from .normalization import (
     to_reference,
 )
 from .power import Power
-from .sequential import Sequential
+from .sequential import PAPERS_KERNEL, Sequential
 
 TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # relative, of one round around the median of many
 PRIOR_ROUNDS = 3.0  # rounds that the typical spread counts for, added to a measurement's own
@@ -174,8 +174,8 @@ def fit_additive(data: Data, hyperparameters: dict[str, object]) -> Additive:
 
 
 def fit_sequential(data: Data, hyperparameters: dict[str, object]) -> Sequential:
-    """The paper's surrogate. It has no stored hyperparameters."""
-    return Sequential(data.networks, data.costs)
+    """The paper's surrogate. Only the name of its kernel is stored, where it is not the paper's."""
+    return Sequential(data.networks, data.costs, str(hyperparameters.get("kernel", PAPERS_KERNEL)))
 
 
 # Methods that estimate single layers, by the name of the strategy that they learn from.

@@ -19,6 +19,9 @@ FOLDS = 8
 KNOWN_WIDTH_NATS = 3.0  # prior log odds of the vector width that was assumed before
 NOISY = 0.1  # initial grain among isolated layers: a search that begins with less takes noise for signal
 SEARCHED_ON = 160  # measurements, at most, in the search for hyperparameters: its cost grows with their cube
+ISOLATED_SEARCHED_ON = 300  # of isolated layers, which are one position each
+ISOLATED_EVALUATIONS = 150  # at least, of a search among isolated layers: they have no repeats that tell their noise
+ISOLATED_FREEDOM = 1.4  # factor on the width of the prior of hyperparameters among isolated layers
 JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated on
 REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters too: few measurements are overfitted
 CALIBRATED_FROM = 16  # measurements, below which intervals are not calibrated
@@ -36,7 +39,8 @@ def learn(
     if len(data) < FEWEST:
         return Additive(data, hyper)
     if evaluations:
-        some = _spread_out(data, SEARCHED_ON)
+        some = _spread_out(data, ISOLATED_SEARCHED_ON if data.isolated else SEARCHED_ON)
+        evaluations = max(evaluations, ISOLATED_EVALUATIONS) if data.isolated else evaluations
         if data.isolated and hyper == Hyperparameters():  # nothing is learnt yet
             hyper = replace(hyper, grain=NOISY)
         hyper = _searched(some, _with_most_likely_width(some, hyper), evaluations, seconds)
@@ -58,7 +62,8 @@ def _searched(data: Data, hyper: Hyperparameters, evaluations: int, seconds: flo
     """The most probable hyperparameters, with outliers made noisier first: they must not raise the noise of all."""
     model = Additive(_with_noisier_outliers(data, hyper), hyper)
     coordinates = {kind: positions.shape[1] for kind, positions in model.design.positions.items()}
-    return most_probable(model.marginal_likelihood, coordinates, hyper, evaluations, seconds)
+    freedom = ISOLATED_FREEDOM if data.isolated else 1.0
+    return most_probable(model.marginal_likelihood, coordinates, hyper, evaluations, seconds, freedom)
 
 
 def calibrated(model: Additive, judged: Array) -> Additive:
@@ -95,7 +100,8 @@ def _scores(model: Additive, data: Data) -> Array:
     """Each measurement's distance from the model's mean, in standard deviations."""
     means, posterior = model.joint(data.networks, data.system)
     noise = np.minimum(data.noise, np.median(model.data.noise))  # an outlier's added noise does not excuse it
-    variance = np.diag(posterior) + (noise + model.irreducible_variance(data.costs)) * data.costs**2
+    sizes = means if model.logarithmic else data.costs
+    variance = np.diag(posterior) + (noise + model.irreducible_variance(sizes)) * sizes**2
     return np.abs(data.costs - means) / np.sqrt(np.maximum(variance, 1e-300))
 
 

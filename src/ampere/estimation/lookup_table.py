@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ampere.core import KINDS, Layer, Network
 from ampere.core.kinds import group
 
-from .additive import LEAST_SHARE, Additive
+from .additive import Additive
 from .design_matrix import scale, whole_covariance
 from .features import COLUMNS, FLOPS, STEP, VALUES, Array, layer_columns
 from .gaussian_process import kernel, similarity
@@ -156,8 +156,7 @@ class LookupTable:
             relative = near @ model.alpha[kind]
             together = (model.design.weights[kind] @ near.T).T
             with_data += model.hyper.residual_of(kind) ** 2 * physics[:, None] * together
-        mean = np.maximum(physics * (1 + relative) + rows @ model.price_shift, LEAST_SHARE * physics)
-        sums = np.stack([mean, physics, rows @ FLOPS, rows @ VALUES], axis=1)
+        sums = np.stack([model.layer_means(rows, physics, relative), physics, rows @ FLOPS, rows @ VALUES], axis=1)
         return sums, model.whiten(with_data.T).T, rows * model.price_stddev, positions
 
     def _grid(self) -> None:
@@ -187,7 +186,7 @@ class LookupTable:
         step = self._model.step
         mean, physics = sums[:, 0] + step.mean, sums[:, 1] + step.physics
         place = (np.log2(1e3 + sums[:, 2:]) - self._low) / self._step
-        return np.maximum(mean + physics * self._interpolate(place), LEAST_SHARE * mean)
+        return np.asarray(self._model.whole_means(mean, physics, self._interpolate(place)))
 
     def _interpolate(self, place: Array) -> Array:
         cell = np.clip(place.astype(np.int64), 0, GRID - 2)
@@ -219,7 +218,7 @@ class LookupTable:
         own = whole_covariance(places[:1], places[:1], mode[:1], mode[:1], hyper)[0, 0]
         variance = own * physics**2 + np.sum(deviations**2, axis=1) + self._residual_variance(rows)
         variance -= np.sum(whitened**2, axis=1)
-        return seconds, hyper.calibration * np.sqrt(np.maximum(variance, 0) + model.measurement_variance(seconds))
+        return seconds, model.stddev(variance, seconds, physics)
 
     def _residual_variance(self, rows: list[Widths]) -> Array:
         """Prior variance of the sum of the layers' residuals."""

@@ -35,6 +35,7 @@ LEARNT = ("residual", "octaves", "waste_octaves", "own", "network", "floor", "gr
 TYPICAL = Hyperparameters()
 PRIOR_WIDTH = {"grain": 1.5}  # standard deviation of the logarithm
 USUAL_PRIOR_WIDTH = 0.7  # a factor of two either way is common
+CONVERGED = 2e-5  # relative gain of a step that ends a search
 FARTHEST = 3.0  # distance from typical, in logarithms
 MOST_OWN = 0.9
 
@@ -45,22 +46,22 @@ class MarginalLikelihood:
     Everything that does not depend on hyperparameters is computed once.
     """
 
-    def __init__(self, design: DesignMatrix, costs: Array, noise: Array, price_stddev: Array) -> None:
-        self._design, self._residual = design, costs - design.physics
+    def __init__(
+        self, design: DesignMatrix, residual: Array, noise: Array, floors: Array, grains: Array, price_stddev: Array
+    ) -> None:
+        self._design, self._residual, self._floors, self._grains = design, residual, floors, grains
         sizes, both = np.outer(design.physics, design.physics), np.outer(design.system, design.system)
         places = design.places
         self._network = sizes * kernel(places / NETWORK_OCTAVES, places / NETWORK_OCTAVES)
         self._allocator = sizes * both * kernel(places / ALLOCATOR_OCTAVES, places / ALLOCATOR_OCTAVES)
         deviations = design.rows * price_stddev
-        self._fixed = deviations @ deviations.T + ALLOCATOR_MEAN_STDDEV**2 * sizes * both + np.diag(noise * costs**2)
-        self._squares = costs**2
-        self._grains = float(np.median(costs)) * costs
+        self._fixed = deviations @ deviations.T + ALLOCATOR_MEAN_STDDEV**2 * sizes * both + np.diag(noise)
 
     def __call__(self, hyper: Hyperparameters) -> tuple[float, Slopes]:
         """log p(costs), up to a constant, and its slopes along the logarithms of the hyperparameters."""
         parts = {kind: _Part(self._design, kind, hyper) for kind in self._design.weights}
         whole = self._fixed + hyper.network**2 * self._network + hyper.allocator**2 * self._allocator
-        whole.flat[:: len(whole) + 1] += hyper.floor**2 * self._squares + hyper.grain**2 * self._grains
+        whole.flat[:: len(whole) + 1] += hyper.floor**2 * self._floors + hyper.grain**2 * self._grains
         for part in parts.values():
             whole += part.covariance
         try:
@@ -75,7 +76,7 @@ class MarginalLikelihood:
         slopes = {
             "network": np.array(2 * hyper.network**2 * np.sum(g * self._network)),
             "allocator": np.array(2 * hyper.allocator**2 * np.sum(g * self._allocator)),
-            "floor": np.array(2 * hyper.floor**2 * (np.diag(g) @ self._squares)),
+            "floor": np.array(2 * hyper.floor**2 * (np.diag(g) @ self._floors)),
             "grain": np.array(2 * hyper.grain**2 * (np.diag(g) @ self._grains)),
         }
         return value, slopes | _shared([part.slopes(g) for part in parts.values()])
@@ -133,14 +134,16 @@ def most_probable(
     start: Hyperparameters,
     evaluations: int,
     seconds: float = float("inf"),
+    freedom: float = 1.0,
 ) -> Hyperparameters:
-    """The most probable hyperparameters, searched from `start`.
+    """The most probable hyperparameters, searched from `start`; `freedom` widens their prior.
 
     `coordinates` has the number of coordinates of each measured layer kind; values of other kinds stay as in `start`.
     """
     from scipy.optimize import minimize
 
     layout = _Layout(coordinates)
+    widths = freedom * layout.widths
     best, lowest, began = layout.pack(start), float("inf"), time.perf_counter()
 
     def loss(logs: Array) -> tuple[float, Array]:
@@ -148,15 +151,17 @@ def most_probable(
         if time.perf_counter() - began > seconds and lowest < float("inf"):
             raise OutOfTime
         value, slopes = marginal_likelihood(layout.unpack(logs, start))
-        off = (logs - layout.typical) / layout.widths
+        off = (logs - layout.typical) / widths
         total = 0.5 * float(off @ off) - value
         if total < lowest:
             best, lowest = logs.copy(), total
-        return total, off / layout.widths - layout.flat(slopes)
+        return total, off / widths - layout.flat(slopes)
 
     first, bounds = np.clip(best, layout.low, layout.high), np.stack([layout.low, layout.high], axis=1)
     with suppress(OutOfTime):
-        minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxfun": evaluations, "ftol": 2e-5})
+        minimize(
+            loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxfun": evaluations, "ftol": CONVERGED}
+        )
     return layout.unpack(best, start)
 
 

@@ -6,10 +6,11 @@
 
     beta = argmin_{beta >= 0}  sum_i ((Phi beta - y)_i / (w y_i))^2  +  sum_p ((beta_p - s beta0_p) / (t s beta0_p))^2
 
-From layers measured in isolation prices can be learnt more closely, weighted by the covariance K of the residuals of
-rough prices (deviations from physics, and noise). s_p then has three values: for overheads, for arithmetic, for memory.
+From layers measured in isolation prices can be learnt more closely, on logarithms, because costs of single layers span
+decades: weighted by the covariance K of the log residuals of rough prices (deviations from physics, and noise). s_p
+then has three values, found first in the same way: for overheads, for arithmetic, for memory.
 
-    beta = argmin_{beta >= 0}  (Phi beta - y)^T K^-1 (Phi beta - y)  +  sum_p ((beta_p - s_p beta0_p) / (s_p beta0_p))^2
+    beta_p = s_p beta0_p exp(x_p),   e = log y - log(Phi beta),   x = argmin  e^T K^-1 e  +  sum_p x_p^2 / f^2
 
 Where layers were measured in sums, such prices hide layers from each other (docs/decisions/0012), so they keep the
 rough prices.
@@ -19,15 +20,16 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import nnls
+from scipy.optimize import minimize, nnls
 
 from .features import COLUMNS, PRIOR_PRICES, Array
 
 RELATIVE_ERROR = 0.05  # w: typical relative error of physics alone
 PRICE_FREEDOM = 3.0  # t: how far prices may be from the prior, in multiples of it
-SPEED_FREEDOM = 10.0  # how far the three speeds s_p may be from the one speed s
-LEAST_SPEED = 0.02  # of a speed s_p, relative to s: what seems to cost nothing stays uncertain
-ISOLATED_FREEDOM = 1.0  # how far prices of isolated layers may be from the prior at the three speeds
+SPEED_FREEDOM = 2.0  # f of the three speeds s_p around the one speed s
+SPEED_ERROR = 0.1  # relative error of physics at three speeds
+ISOLATED_FREEDOM = 1.0  # f of prices of isolated layers around the prior at the three speeds
+LARGEST_LOG_FACTOR = 6.0
 
 STARTING, ARITHMETIC, MEMORY = range(3)
 GROUP_OF_QUANTITY = {"step": STARTING, "launches": STARTING, "tensors": STARTING}
@@ -62,16 +64,33 @@ def near_prior(rows: Array, costs: Array, prior: Array, freedom: float) -> Array
     return prices
 
 
-def isolated_prices(rows: Array, costs: Array, residual_covariance: Array) -> Array:
-    """The price of each quantity, from the costs of isolated layers and the covariance K of their residuals."""
-    root = cholesky(residual_covariance, lower=True)
-    whitened = solve_triangular(root, np.column_stack([rows, costs]), lower=True, check_finite=False)
-    return near_prior(whitened[:, :-1], whitened[:, -1], _speeds(rows, costs) * PRIOR_PRICES, ISOLATED_FREEDOM)
-
-
-def _speeds(rows: Array, costs: Array) -> Array:
-    """The speed s_p of every quantity: the three speeds with the least relative error."""
+def isolated_prices(rows: Array, costs: Array, covariance: Array, before: Array = PRIOR_PRICES) -> Array:
+    """The price of each quantity, from the costs of isolated layers and the covariance K of their log residuals."""
+    used = np.flatnonzero(np.any(rows != 0, axis=0) & (before > 0))
     one = device_speed(rows, costs)
-    by_group = (rows * PRIOR_PRICES) @ SPEED_GROUPS * (one / (RELATIVE_ERROR * costs))[:, None]
-    relative = near_prior(by_group, np.full(len(costs), 1 / RELATIVE_ERROR), np.ones(3), SPEED_FREEDOM)
-    return np.asarray(one * (SPEED_GROUPS @ np.maximum(relative, LEAST_SPEED)))
+    groups = one * (rows * before) @ SPEED_GROUPS
+    some, speeds = np.flatnonzero(np.any(groups > 0, axis=0)), np.ones(len(groups.T))
+    speeds[some] = _factors(groups[:, some], costs, SPEED_ERROR**2 * np.eye(len(costs)), SPEED_FREEDOM)
+    prices = one * (SPEED_GROUPS @ speeds) * before
+    prices[used] *= _factors(rows[:, used] * prices[used], costs, covariance, ISOLATED_FREEDOM)
+    return prices
+
+
+def _factors(parts: Array, costs: Array, covariance: Array, freedom: float) -> Array:
+    """The most probable factors on the columns of `parts`, whose rows sum to about the costs."""
+    root = cholesky(covariance, lower=True)
+    logs = np.log(costs)
+
+    def loss(x: Array) -> tuple[float, Array]:
+        scaled = parts * np.exp(x)
+        totals = scaled.sum(axis=1)
+        white = solve_triangular(root, logs - np.log(totals), lower=True, check_finite=False)
+        pull = solve_triangular(root, white, lower=True, trans=1, check_finite=False)
+        value = 0.5 * float(white @ white + x @ x / freedom**2)
+        return value, x / freedom**2 - (scaled / totals[:, None]).T @ pull
+
+    bounds = [(-LARGEST_LOG_FACTOR, LARGEST_LOG_FACTOR)] * parts.shape[1]
+    found = minimize(
+        loss, np.zeros(parts.shape[1]), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 60}
+    )
+    return np.asarray(np.exp(found.x))

@@ -1,18 +1,19 @@
-"""The paper's method: layers by subtraction, one Gaussian process for each layer kind over its channels, and their sum.
+"""The paper's method: units by subtraction, one Gaussian process for each kind over its channels, and their sum.
 
     variant measured            what it exposes
     output                      E_output(C)
-    first + output              E_first(C)      = E - Ê_output                  equation (1)
+    input + output              E_input(C)      = E - Ê_output                  equation (1)
     input + hidden + output     E_hidden(C, C') = E - Ê_input - Ê_output        equation (2)
 
     Ê_model = Ê_input + sum of Ê_hidden + Ê_output                              equation (4)
 
-The fixed cost of a step is part of the output layer, which is never trained without it.
+A unit is a layer with what follows it, or a block of them (`units`). The fixed cost of a step is part of the output
+unit, which is never trained without it. The layers of a unit share its cost as the prior prices say.
 
-A kind's process is a Matern 5/2 process with a constant mean, as the paper fits it:
+A kind's process has a constant mean and a kernel, which in the paper is Matern 5/2, equation (3):
 
     x   channels, each axis scaled to 0..1 between its bounds        y   cost in seconds
-    y = mean + s f(x) + noise,   f ~ GP(0, Matern52(d / l)),   noise variance = r s^2
+    y = mean + s f(x) + noise,   f ~ GP(0, kernel(d / l)),   noise variance = r s^2
 
 Length scale l and noise share r have the largest marginal likelihood on a grid; s follows from them. A grid, because
 an optimiser could end in a poor local optimum, and two to forty points are cheap.
@@ -20,45 +21,59 @@ an optimiser could end in a poor local optimum, and two to forty points are chea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ampere.core import Layer, Network
+from ampere.core.errors import UsageError
 from ampere.core.kinds import USUAL_WIDTH
 
 from .additive import Answer
 from .features import PRIOR_PRICES, Array, layer_row, network_features
-from .gaussian_process import distances, matern52
+from .gaussian_process import distances
 from .prices import device_speed
-
-Kind = tuple[Any, ...]
+from .units import Kind, Ties, Unit, common_ties, units_of, variant_units
 
 LENGTHS = np.geomspace(0.1, 10.0, 13)
 NOISE_SHARES = np.array([1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3])
 MOST_POINTS = 200  # of a kind: the time and memory of a fit grow with their cube and square
 SINGLE_POINT_STDDEV = 0.3  # relative, of a kind with one point, which does not show how the cost changes
 LEAST_SCALE = 1e-3  # of the mean: a kind that costs the same everywhere was still measured with some noise
-EXPOSED = {1: 0, 2: 0, 3: 1}  # number of layers of a variant: index of the layer that it exposes
-UNPROFILED_STDDEV = 1.0  # relative, of a layer whose kind was never measured
-BEYOND = 2.0  # a layer with this many times more or fewer channels than were measured is extrapolated
+UNPROFILED_STDDEV = 1.0  # relative, of a unit whose kind was never measured
+BEYOND = 2.0  # a unit with this many times more or fewer channels than were measured is extrapolated
+
+# Covariance as a function of distance over length scale. The paper's is matern25.
+KERNELS: dict[str, Callable[[Array], Array]] = {
+    "matern25": lambda d: (1 + 5**0.5 * d + 5 / 3 * d**2) * np.exp(-(5**0.5) * d),
+    "matern15": lambda d: (1 + 3**0.5 * d) * np.exp(-(3**0.5) * d),
+    "rbf": lambda d: np.exp(-(d**2) / 2),
+    "rational_quadratic": lambda d: 1 / (1 + d**2 / 2),
+}
+PAPERS_KERNEL = "matern25"
+
+
+def find_kernel(name: str) -> Callable[[Array], Array]:
+    """The kernel of this name."""
+    if name not in KERNELS:
+        raise UsageError(f"there is no kernel {name!r:.40}: choose one of {', '.join(KERNELS)}")
+    return KERNELS[name]
 
 
 class ChannelGP:
-    """One layer kind's cost over its channels."""
+    """One kind's cost over its channels."""
 
-    def __init__(self, channels: Array, costs: Array) -> None:
+    def __init__(self, channels: Array, costs: Array, kernel: str = PAPERS_KERNEL) -> None:
         """`channels` has one row for each point."""
-        self.channels = channels
+        self.channels, self._kernel = channels, find_kernel(kernel)
         self.low, self.high = channels.min(axis=0), channels.max(axis=0)
         self.mean = float(costs.mean())
         self.typical = float(np.mean(np.abs(costs)))
         self._points, residual = self._scaled(channels), costs - self.mean
         self.length, self.noise_share = self._most_likely(residual)
-        covariance = matern52(distances(self._points, self._points) / self.length)
+        covariance = self._kernel(distances(self._points, self._points) / self.length)
         self._factor = cho_factor(covariance + self.noise_share * np.eye(len(costs)), lower=True)
         self._solved = cho_solve(self._factor, residual)
         variance = float(residual @ self._solved) / len(costs)
@@ -68,8 +83,8 @@ class ChannelGP:
     def posterior(self, channels: Array) -> tuple[Array, Array]:
         """Means and covariance of the cost itself, without measurement noise."""
         points = self._scaled(channels)
-        near = matern52(distances(points, self._points) / self.length)
-        own = matern52(distances(points, points) / self.length)
+        near = self._kernel(distances(points, self._points) / self.length)
+        own = self._kernel(distances(points, points) / self.length)
         covariance = own - near @ cho_solve(self._factor, near.T)
         return self.mean + near @ self._solved, self._scale2 * covariance
 
@@ -90,7 +105,7 @@ class ChannelGP:
         count = len(residual)
         apart = distances(self._points, self._points)
         grid = [(length, share) for length in LENGTHS for share in NOISE_SHARES]
-        kernels = matern52(apart[None] / np.array([length for length, _ in grid])[:, None, None])
+        kernels = self._kernel(apart[None] / np.array([length for length, _ in grid])[:, None, None])
         kernels += np.array([share for _, share in grid])[:, None, None] * np.eye(count)
         factors = np.linalg.cholesky(kernels)
         white = np.linalg.solve(factors, np.broadcast_to(residual[:, None], (len(grid), count, 1)))[:, :, 0]
@@ -102,88 +117,109 @@ class ChannelGP:
         return grid[int(np.argmax(log_likelihoods))]
 
 
-@lru_cache(maxsize=65536)
-def kind_of(layer: Layer) -> Kind:
-    """A layer's kind as the paper defines it: type, hyperparameters and trailing operations; all but the channels."""
-    if layer.kind == "opaque":
-        return ("opaque", *(layer.config.get(key) for key in ("class", "flops", "values")))
-    config = dict(layer.config)
-    if layer.kind == "scale":  # its size grows with its channels
-        config["values"] = round(config["values"] / layer.channels_out, 6)
-    tail: Kind = layer.trailing if layer.kind == "nonparametric" else tuple(op.op for op in layer.trailing)
-    return (layer.kind, tuple(sorted(config.items())), tail, layer.trainable, layer.input_grad)
-
-
-def channels_of(layer: Layer) -> tuple[float, float]:
-    """A layer's channels in and out."""
-    return float(layer.channels_in), float(layer.channels_out)
-
-
 class Sequential:
-    """The paper's surrogate, fitted to variants of one, two and three layers; other measurements are ignored."""
+    """The paper's surrogate, fitted to variants of one, two and three units; other measurements are ignored."""
 
-    def __init__(self, networks: Sequence[Network], costs: Array) -> None:
+    def __init__(self, networks: Sequence[Network], costs: Array, kernel: str = PAPERS_KERNEL) -> None:
         self.processes: dict[Kind, ChannelGP] = {}
-        self._exposed: dict[Kind, list[tuple[tuple[float, float], float]]] = {}
-        variants = [(n, float(c)) for n, c in zip(networks, costs, strict=True) if len(n.layers) in EXPOSED]
-        rows = np.array([network_features(n, USUAL_WIDTH).row for n, _ in variants])
-        self._speed = device_speed(rows, np.array([c for _, c in variants])) if variants else 1.0
-        for length in EXPOSED:
-            kinds = {self._expose(n, c) for n, c in variants if len(n.layers) == length}
+        self._kernel = kernel
+        self._exposed: dict[Kind, list[tuple[Unit, float]]] = {}
+        self._ties: dict[Kind, Ties] = {}
+        parsed = [(n, variant_units(n), float(c)) for n, c in zip(networks, costs, strict=True)]
+        variants = [(n, units, c) for n, units, c in parsed if units]
+        rows = np.array([network_features(n, USUAL_WIDTH).row for n, _, _ in variants])
+        self._speed = device_speed(rows, np.array([c for _, _, c in variants])) if variants else 1.0
+        for length in (1, 2, 3):
+            kinds = {self._expose(units, c) for _, units, c in variants if len(units) == length}
             for kind in kinds - {None}:
                 self._fit(kind)
 
     def learn(self, network: Network, cost: float) -> Kind | None:
-        """Adds one variant, refits the process of the layer kind that it exposes, and returns that kind."""
-        kind = self._expose(network, cost) if len(network.layers) in EXPOSED else None
+        """Adds one variant, refits the process of the kind that it exposes, and returns that kind."""
+        units = variant_units(network)
+        kind = self._expose(units, cost) if units else None
         self._fit(kind)
         return kind
 
-    def is_profiled(self, layer: Layer) -> bool:
-        """Whether layers of this kind were measured."""
-        return kind_of(layer) in self.processes
+    def units(self, network: Network) -> list[Unit]:
+        """The network's units; blocks that were not measured are cut into their groups."""
+        return units_of(network, self._is_whole)
 
-    def in_range(self, layer: Layer) -> bool:
-        """Whether layers of this kind were measured with similar channels."""
-        process, channels = self.processes[kind_of(layer)], np.array(channels_of(layer))
+    def is_profiled(self, unit: Unit) -> bool:
+        """Whether units of this kind were measured."""
+        return unit.kind in self.processes
+
+    def in_range(self, unit: Unit) -> bool:
+        """Whether units of this kind were measured with similar channels."""
+        process, channels = self.processes[unit.kind], np.array(unit.channels)
         return bool(np.all(channels >= process.low / BEYOND) and np.all(channels <= process.high * BEYOND))
+
+    def unprofiled(self, network: Network) -> list[Layer]:
+        """The layers whose kind was never measured."""
+        return [layer for unit in self.units(network) if not self.is_profiled(unit) for layer in unit.layers]
+
+    def extrapolated(self, network: Network) -> list[Layer]:
+        """The layers with far more or fewer channels than were measured."""
+        profiled = [unit for unit in self.units(network) if self.is_profiled(unit)]
+        return [layer for unit in profiled if not self.in_range(unit) for layer in unit.layers]
 
     def answer(self, network: Network, system: bool = False) -> Answer:
         """The seconds of one step with the tuned allocator, the only one that is measured: `system` is ignored."""
-        distinct = network.distinct
-        layers, counts = tuple(distinct), np.array(list(distinct.values()), dtype=float)
-        means, deviations, variance = np.zeros(len(layers)), np.zeros(len(layers)), 0.0
-        members: dict[Kind, list[int]] = {}
-        for index, layer in enumerate(layers):
-            members.setdefault(kind_of(layer), []).append(index)
-        for kind, places in members.items():
-            mean, covariance = self._posterior(kind, [layers[i] for i in places])
-            means[places], deviations[places] = mean, np.sqrt(np.maximum(np.diag(covariance), 0.0))
-            variance += max(float(counts[places] @ covariance @ counts[places]), 0.0)
-        return Answer(float(counts @ means), variance**0.5, layers, means, deviations, 0.0)
+        place = {layer: index for index, layer in enumerate(network.distinct)}
+        seconds, deviations, variance = np.zeros(len(place)), np.zeros(len(place)), 0.0
+        members: dict[Kind, Counter[Unit]] = {}
+        for unit in self.units(network):
+            members.setdefault(unit.kind, Counter())[unit] += 1
+        for kind, counted in members.items():
+            units, counts = list(counted), np.array(list(counted.values()), dtype=float)
+            means, covariance = self._posterior(kind, units)
+            variance += max(float(counts @ covariance @ counts), 0.0)
+            stddevs = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+            for unit, count, mean, stddev in zip(units, counts, means, stddevs, strict=True):
+                for layer, share in zip(unit.layers, _shares(unit), strict=True):
+                    seconds[place[layer]] += count * share * mean
+                    deviations[place[layer]] += count * share * stddev
+        counts = np.array(list(network.distinct.values()), dtype=float)
+        return Answer(float(seconds.sum()), variance**0.5, tuple(place), seconds / counts, deviations / counts, 0.0)
 
-    def _posterior(self, kind: Kind, layers: Sequence[Layer]) -> tuple[Array, Array]:
-        """Means and covariance of layers of a kind; by the prior prices where the kind was never measured."""
+    def _is_whole(self, block: Unit) -> bool:
+        return block.kind in self.processes and block.fits(self._ties[block.kind])
+
+    def _posterior(self, kind: Kind, units: Sequence[Unit]) -> tuple[Array, Array]:
+        """Means and covariance of units of a kind; by the prior prices where the kind was never measured."""
         if kind not in self.processes:
-            guesses = self._speed * np.array([layer_row(layer, USUAL_WIDTH) @ PRIOR_PRICES for layer in layers])
+            guesses = self._speed * np.array([_prior(unit).sum() for unit in units])
             return guesses, UNPROFILED_STDDEV**2 * np.outer(guesses, guesses)
-        mean, covariance = self.processes[kind].posterior(np.array([channels_of(layer) for layer in layers]))
+        mean, covariance = self.processes[kind].posterior(np.array([unit.channels for unit in units], dtype=float))
         return np.maximum(mean, 0.0), covariance
 
-    def _expose(self, network: Network, cost: float) -> Kind | None:
-        """Subtracts a variant's other layers and keeps the rest; None where one of them was never measured."""
-        place = EXPOSED[len(network.layers)]
-        others = [layer for index, layer in enumerate(network.layers) if index != place]
+    def _expose(self, units: Sequence[Unit], cost: float) -> Kind | None:
+        """Subtracts a variant's other units and keeps the rest; None where one of them was never measured."""
+        place = 1 if len(units) == 3 else 0
+        others = [unit for index, unit in enumerate(units) if index != place]
         if not all(map(self.is_profiled, others)):
             return None
-        rest = sum(float(self._posterior(kind_of(layer), [layer])[0][0]) for layer in others)
-        kind = kind_of(network.layers[place])
-        point = channels_of(network.layers[place]), max(cost - rest, 0.0)
-        self._exposed.setdefault(kind, []).append(point)
+        rest = sum(float(self._posterior(unit.kind, [unit])[0][0]) for unit in others)
+        kind = units[place].kind
+        self._exposed.setdefault(kind, []).append((units[place], max(cost - rest, 0.0)))
         return kind
 
     def _fit(self, kind: Kind | None) -> None:
         if kind is not None:
             points = self._exposed[kind]
+            self._ties[kind] = common_ties(unit for unit, _ in points)
             points = points[:: -(-len(points) // MOST_POINTS)]
-            self.processes[kind] = ChannelGP(np.array([p for p, _ in points]), np.array([c for _, c in points]))
+            channels = np.array([unit.channels for unit, _ in points], dtype=float)
+            self.processes[kind] = ChannelGP(channels, np.array([c for _, c in points]), self._kernel)
+
+
+def _prior(unit: Unit) -> Array:
+    return np.array([layer_row(layer, USUAL_WIDTH) @ PRIOR_PRICES for layer in unit.layers])
+
+
+def _shares(unit: Unit) -> Array:
+    """How the layers of a unit share its cost."""
+    if len(unit.layers) == 1:
+        return np.ones(1)
+    prices = _prior(unit)
+    return prices / prices.sum() if prices.sum() > 0 else np.full(len(prices), 1 / len(prices))

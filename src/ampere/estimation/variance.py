@@ -41,9 +41,13 @@ def variance_shares(model: Additive, network: Network, system: bool) -> Variance
         layers[layer] = float(count) * (prior - float(posterior.whitened @ total))
     step = float(STEP @ prices) - float(model.step.whitened @ total)
     whole = own - float((whole_and_step - model.step.whitened) @ total)
-    noise = float(model.measurement_variance(model.answer(network, system).seconds))
+    seconds = model.answer(network, system).seconds
+    scale = float(model.scale(seconds, features.row @ model.prices)) ** 2
+    noise = float(model.measurement_variance(seconds)) / scale
     sum_ = sum(layers.values()) + step + whole + noise
-    return VarianceShares(sum_, {k: v / sum_ for k, v in layers.items()}, whole / sum_, step / sum_, noise / sum_)
+    return VarianceShares(
+        sum_ * scale, {k: v / sum_ for k, v in layers.items()}, whole / sum_, step / sum_, noise / sum_
+    )
 
 
 def _residuals(model: Additive, features: NetworkFeatures) -> Array:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import mean
+from math import sqrt
+from statistics import mean, stdev
 from typing import Any
 
 from ampere.baselines.counts import flops
 from ampere.estimation.estimate import Z90
+from ampere.reporting.words import joules_origin
 
-from .jobs import ProfileJob, TrialsJob, baseline_profiles, trials_of
+from .jobs import ProfileJob, TrialsJob, baselines_of, trials_of
 from .plan import title_of
 from .session import Session
 from .validation import Validation, compare, cost_of
@@ -51,11 +53,18 @@ class Comparison:
             "family": self.family,
             "meter": meter.name,
             "meter_measures": meter.measured,
+            "joules_are": joules_origin(meter),
         }
 
     @property
     def mape(self) -> dict[str, float]:
         return self.validation.mape
+
+    @property
+    def mape_stderr(self) -> dict[str, float]:
+        """The standard error of each method's mean error, over the networks."""
+        found = {m: [abs(t.estimates[m] / t.joules - 1) for t in self.trials] for m in self.mape}
+        return {m: stdev(errors) / sqrt(len(errors)) if len(errors) > 1 else 0.0 for m, errors in found.items()}
 
     @property
     def repeatability(self) -> float:
@@ -78,7 +87,8 @@ def compared(session: Session, trials: TrialsJob, others: tuple[ProfileJob, ...]
 
 def with_baselines(session: Session, device: str, family: str) -> Comparison:
     """Random networks of a family, estimated by every method that the plan profiles for."""
-    return compared(session, trials_of(session.plan, device, family), baseline_profiles(session.plan, device, family))
+    trials = trials_of(session.plan, device, family)
+    return compared(session, trials, baselines_of(session.plan, trials.profile))
 
 
 def _compared(session: Session, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Comparison:

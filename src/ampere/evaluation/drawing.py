@@ -5,39 +5,53 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from ampere.core.units import joules_unit
-from ampere.reporting.plotting import BLUE, FAINT, INK, MUTED, ORANGE, label_axes
+from ampere.reporting.plotting import FAINT, INK, MUTED, label_axes
 from ampere.reporting.words import method_name
 
 from .jobs import Record
 
-# Distinguishable for colour-blind readers and in grey: Ampere's is the darkest.
-METHOD_COLOURS = {
-    "additive": BLUE,
-    "sequential": "#2a9d8f",
-    "sequential_wallclock": "#86cfc5",
-    "physics": "#7b5ea7",
-    "kernels": "#b35c8e",
-    "neuralpower": "#c44536",
-    "roofline": "#8a6d3b",
-    "flops_intercept": ORANGE,
-    "flops": "#f2b134",
-    "parameters": "#999999",
-    "layers": "#bbbbbb",
+
+class Look(NamedTuple):
+    """How a method is drawn, the same in every picture."""
+
+    colour: str
+    marker: str
+    hatch: str = ""
+
+
+# Colours that colour-blind readers can tell apart (Okabe and Ito's and darker ones), and shapes for print in grey.
+LOOKS = {
+    "additive": Look("#0072b2", "o"),
+    "sequential": Look("#d55e00", "s", "///"),
+    "sequential_wallclock": Look("#e69f00", "D", "xxx"),
+    "physics": Look("#6a4c93", "P"),
+    "kernels": Look("#8c564b", "p"),
+    "neuralpower": Look("#cc79a7", "X"),
+    "roofline": Look("#b09a00", "<"),
+    "flops_intercept": Look("#009e73", "^", "..."),
+    "flops": Look("#56b4e9", "v"),
+    "parameters": Look("#777777", "d"),
+    "layers": Look("#aaaaaa", ">"),
 }
-LEGEND_INCHES = 2.0
+OTHER = Look(MUTED, "h")
+LEGEND_INCHES = 1.9  # of a name, at least
 SPREAD = 0.5  # of the room between two families, over which a family's dots are spread
 BAND = 1.1  # estimates within a tenth of the measurement
 
 
+def look_of(method: str) -> Look:
+    return LOOKS.get(method, OTHER)
+
+
 def colour_of(method: str) -> str:
-    return METHOD_COLOURS.get(method, MUTED)
+    return look_of(method).colour
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    known = list(METHOD_COLOURS)
+    known = list(LOOKS)
     return sorted(methods, key=lambda m: known.index(m) if m in known else len(known))
 
 
@@ -47,12 +61,17 @@ def unit_for(joules: Iterable[float]) -> tuple[float, str]:
 
 
 def shared_legend(figure: Any) -> None:
-    """One legend at the right of all panels, each name once."""
+    """One legend below all panels, each name once, methods first."""
     found = {
         label: handle for axes in figure.axes for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.set_size_inches(figure.get_size_inches()[0] + LEGEND_INCHES, figure.get_size_inches()[1])
-    figure.legend(found.values(), found.keys(), loc="outside right center")
+    methods = [name for name in map(method_name, LOOKS) if name in found]
+    names = [*methods, *(name for name in found if name not in methods)]
+    inches = max(LEGEND_INCHES, 0.075 * max(map(len, names), default=0) + 0.5)
+    columns = max(1, int(figure.get_size_inches()[0] / inches))
+    rows = math.ceil(len(names) / columns)
+    handles = [found[name] for name in names]
+    figure.legend(handles, names, loc="outside lower center", ncols=math.ceil(len(names) / rows))
 
 
 def by(records: Iterable[Record], key: str) -> dict[Any, list[Record]]:
@@ -66,7 +85,7 @@ def by(records: Iterable[Record], key: str) -> dict[Any, list[Record]]:
 def panels(figure: Any, count: int, columns: int = 3, width: float = 4.4, height: float = 3.6) -> list[Any]:
     columns = min(count, columns)
     rows = math.ceil(count / columns)
-    figure.set_size_inches(max(5.2, width * columns), height * rows + 0.4)
+    figure.set_size_inches(max(5.2, width * columns), height * rows + 0.2)
     return [figure.add_subplot(rows, columns, i + 1) for i in range(count)]
 
 
@@ -102,8 +121,8 @@ def dots(axes: Any, columns: Mapping[str, Mapping[str, float]], y: str, title: s
         axes.plot(
             [x + apart for x, _ in found],
             [value for _, value in found],
-            "o",
-            ms=8 if ours else 5.5,
+            look_of(method).marker,
+            ms=8 if ours else 6,
             color=colour_of(method),
             label=method_name(method),
             zorder=4 if ours else 3,
@@ -112,14 +131,14 @@ def dots(axes: Any, columns: Mapping[str, Mapping[str, float]], y: str, title: s
         axes.axvline(x - 0.5, color=FAINT, lw=0.8, zorder=0)
     axes.set(yscale="log", xlim=(-0.5, len(columns) - 0.5))
     axes.set_xticks(range(len(columns)), list(columns))
-    percents(axes)
+    round_ticks(axes.yaxis)
     label_axes(axes, title, "", y)
 
 
-def percents(axes: Any) -> None:
+def round_ticks(axis: Any) -> None:
     """Writes 1, 2, 5, 10, ... where a logarithmic axis would write powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axes.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=8))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import isinf
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -26,16 +27,18 @@ from ampere.estimation.normalization import (
     usable,
 )
 from ampere.models.loading import find_space, need_torch
+from ampere.models.spaces import Space
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.observing import request
 from ampere.profiling.running import make_profile
 from ampere.profiling.sources import SpaceSource
+from ampere.profiling.strategies import find_strategy
 from ampere.profiling.strategies.strategy import Goal, Guess
 from ampere.storage.checks import YARDSTICK_JOULES, YARDSTICK_SECONDS, check_range, checked
 from ampere.storage.files import read_document, write_document
 from ampere.storage.profile import Observation, Profile
 
-from .plan import OURS, Plan, is_simulated
+from .plan import OURS, Plan, Strategy, is_simulated
 from .validation import Pair, measure_twice, unseen
 
 if TYPE_CHECKING:
@@ -48,7 +51,9 @@ Record = dict[str, Any]  # of an experiment, in plain JSON
 
 FORMAT = 2  # of the files of trials and blocks
 FILE_SECONDS = 0.5  # for the last fit and the file; starting the device is within the budget
+OWN_END_SECONDS = 20.0  # of the paper's method, about
 SIMULATED_SECONDS = 2.0  # of real time, whatever the simulated clock says
+SAMPLE_SECONDS, SIMULATED_SAMPLE_SECONDS = 0.06, 0.01  # of one measurement of an isolated layer
 START_SECONDS = 1.0
 BLOCK_SECONDS = {"lenet5": 0.09, "cnn5": 0.12, "har": 0.12, "lstm": 0.12, "transformer": 0.37, "resnet": 0.25}
 
@@ -87,29 +92,34 @@ class ProfileJob:
     seed: int = 0
     method: str = OURS[0]
     timing: str = OURS[1]
+    samples: int = 0  # that it ends at instead of by its seconds, where not 0
+    space: Space | None = field(default=None, compare=False)  # of an experiment's own, which the family names
 
     @property
     def name(self) -> str:
-        return file_name(
-            "profile", self.device, self.family, self.method, self.timing, f"{self.budget_seconds:g}s", self.seed
-        )
+        size = f"{self.samples}n" if self.samples else f"{self.budget_seconds:g}s"
+        return file_name("profile", self.device, self.family, self.method, self.timing, size, self.seed)
 
     @property
     def seconds(self) -> float:
-        return SIMULATED_SECONDS if is_simulated(self.device) else self.budget_seconds + FILE_SECONDS
+        if self.samples:
+            return self.samples * (SIMULATED_SAMPLE_SECONDS if is_simulated(self.device) else SAMPLE_SECONDS)
+        if is_simulated(self.device):
+            return SIMULATED_SECONDS
+        return OWN_END_SECONDS if isinf(self.budget_seconds) else self.budget_seconds + FILE_SECONDS
 
     def do(self, session: Session, path: Path, report: Report) -> None:
         """Profiles; a stopped run continues from the journal next to the file."""
         need_torch()
-        space, device = find_space(self.family), session.device(self.device)
+        space, device = self.space or find_space(self.family), session.device(self.device)
         make_profile(
             lambda: SpaceSource(space),
             device.setup(),
-            Goal(self.budget_seconds, 0.0),
+            Goal(self.budget_seconds, 0.0, self.samples),
             device,
             path=path,
             seed=self.seed,
-            on_progress=lambda p: report(p.elapsed / p.seconds),
+            on_progress=lambda p: report(p.elapsed / (OWN_END_SECONDS if isinf(p.seconds) else p.seconds)),
             method=self.method,
             timing=self.timing,
         )
@@ -123,10 +133,18 @@ def of_family(plan: Plan, device: str, family: str) -> ProfileJob:
     return ProfileJob(device, family, plan.profile_seconds(device, family), plan.seed)
 
 
-def baseline_profiles(plan: Plan, device: str, family: str) -> tuple[ProfileJob, ...]:
-    """The profiles of methods that need measurements of their own, made in as many seconds as Ampere's."""
-    seconds = plan.profile_seconds(device, family)
-    return tuple(ProfileJob(device, family, seconds, plan.seed, *way) for way in plan.baselines(device, family))
+def baselines_of(plan: Plan, profile: ProfileJob, of: Sequence[Strategy] = ()) -> tuple[ProfileJob, ...]:
+    """The profiles of methods that need measurements of their own, made in as many seconds as Ampere's.
+
+    Those of isolated layers have as many measurements as the plan gives them.
+    """
+    ways = [way for way in plan.baselines(profile.device, profile.family) if not of or way in of]
+    return tuple(
+        replace(
+            profile, method=way[0], timing=way[1], samples=plan.baseline_samples if find_strategy(*way).stages else 0
+        )
+        for way in ways
+    )
 
 
 @dataclass(frozen=True)
@@ -197,13 +215,16 @@ def trials_of(plan: Plan, device: str, family: str, repeat: bool = False) -> Tri
     return TrialsJob(of_family(plan, device, family), subject, build, count, plan.rounds, seconds, plan.seed)
 
 
-def needs(trials: Callable[[Plan], Sequence[TrialsJob]], baselines: bool = False) -> Callable[[Plan], list[Job[Any]]]:
+def needs(
+    trials: Callable[[Plan], Sequence[TrialsJob]],
+    baselines: Callable[[Plan, ProfileJob], Sequence[ProfileJob]] = lambda plan, profile: (),
+) -> Callable[[Plan], list[Job[Any]]]:
     """Trials, each after the profile that its networks must not be in, and the baselines' own profiles if needed."""
 
     def jobs(plan: Plan) -> list[Job[Any]]:
         found: list[Job[Any]] = []
         for trial in trials(plan):
-            found += [trial.profile, trial, *(baseline_profiles(plan, trial.device, trial.family) if baselines else ())]
+            found += [trial.profile, trial, *baselines(plan, trial.profile)]
         return found
 
     return jobs

@@ -35,7 +35,8 @@ class Plan:
     quick: bool = False
     seed: int = 0
     chosen_devices: tuple[str, ...] = ()
-    celeba: str = ""  # a folder of the user's; empty where drawn faces do
+    data: str = ""  # the images of the case study; empty for those that it chooses itself
+    baseline_samples: int = 0  # measurements of isolated layers for the methods that learn from them; 0: by seconds
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -60,7 +61,7 @@ class Plan:
         if self.is_main(device) and (not self.quick or family == "cnn5"):
             missing = {METHODS[name].strategy for name in unavailable()}
             return tuple(strategy for strategy in BASELINES if strategy[0] not in missing)
-        return (PAPERS,) if self.is_main(device) or not self.quick else ()
+        return (PAPERS,)
 
     def is_main(self, device: str) -> bool:
         return device in self.devices

@@ -25,7 +25,8 @@ from .session import Session
 
 HERE = Path(__file__).parent
 VERSION: str = import_module("ampere").__version__
-FORMATS = (".png", ".svg")  # for looking, and for papers
+FORMATS = (".png", ".svg", ".pdf")  # for looking, and for papers
+QUICK = "A quick run: too few networks to say which method is better where they differ by less than a factor."
 
 Progress = Callable[[float, float, str], None]  # seconds of work done, of how many, in words
 
@@ -178,16 +179,12 @@ def draw(result: Result, folder: Path) -> list[Path]:
     )
     paths = [folder / f"{result.experiment}{ending}" for ending in FORMATS]
     title = f"{result.title[:1].upper()}{result.title[1:]}"
-    with picture(
-        paths, f"{title} (the paper's {result.figure})" if result.figure else title, _joules(result)
-    ) as figure:
+    with picture(paths, f"{title} (the paper's {result.figure})" if result.figure else title, _note(result)) as figure:
         module.draw(figure, result.records)
     return paths
 
 
-def _joules(result: Result) -> str:
-    """Where the joules of each device come from; of many devices, each source once."""
-    sources = {d["title"]: f"joules {joules_sentence(Meter(**d['meter']))}" for d in result.devices.values()}
-    if len(sources) > 2:
-        return "   ".join(dict.fromkeys(sources.values()))
-    return "   ".join(f"{device}: {source}" for device, source in sources.items())
+def _note(result: Result) -> str:
+    """Where the joules of each device come from, and how far a quick run may be trusted."""
+    found = [f"{d['title']}: joules {joules_sentence(Meter(**d['meter']))}." for d in result.devices.values()]
+    return "\n".join([*dict.fromkeys(found), *([QUICK] if result.quick else [])])

@@ -4,7 +4,7 @@ FOLDER/
   run.json          with which plan all of this was made
   measured/*.json   jobs: profiles, trials, blocks
   NAME.json         the records of an experiment
-  NAME.png .svg     drawn from them
+  NAME.png .svg .pdf drawn from them
 """
 
 from __future__ import annotations

@@ -52,7 +52,9 @@ class Validation:
     device: str
     seconds: dict[str, float] = field(default_factory=dict)  # of profiling, by method
     left_out: tuple[str, ...] = ()  # networks that could not be trained, each with the reason
+    measurements: dict[str, int] = field(default_factory=dict)  # that each method learnt from
     unavailable: dict[str, str] = field(default_factory=dict)  # methods that cannot run here: why, and what to do
+    own_code: bool = False  # whether the networks are a user's own code, in several sizes
 
     @property
     def method(self) -> str:
@@ -91,11 +93,13 @@ class Validation:
             "coverage90_by_method": self.coverage,
             "profiling_seconds": self.profiling_seconds,
             "profiling_seconds_by_method": self.seconds,
+            "measurements_by_method": self.measurements,
             "meter": self.meter.to_json(),
             "allocator": self.allocator,
             "device": self.device,
             "left_out": list(self.left_out),
             "unavailable": self.unavailable,
+            "own_code": self.own_code,
             "rows": [row.to_json() for row in self.rows],
         }
 
@@ -171,11 +175,12 @@ def compare(
     share = drift_share_in(costs_of(profile), reference).part
     measured = [[to_reference(cost_of(rounds, profile), reference, share) for rounds in pair] for pair in pairs]
     networks = [first[0].network for first, _ in pairs]
-    estimates, seconds = {}, {}
+    estimates, seconds, counts = {}, {}, {}
     for known in (profile, *others):  # a profile made for a method replaces one that merely serves it
-        found = answers(known, networks, allocator, profile.yardstick_seconds)
+        found = answers(known, networks, allocator, profile.yardstick_seconds, methods or ())
         estimates.update(found)
         seconds.update(dict.fromkeys(found, known.profiling_seconds))
+        counts.update(dict.fromkeys(found, len(known.observations)))
     own = next(iter(estimates))
     estimates = {m: answer for m, answer in estimates.items() if methods is None or m in (own, *methods)}
     rows = tuple(
@@ -191,7 +196,16 @@ def compare(
     device = str(profile.device.get("cpu", profile.device["id"]))
     kept = {method: seconds[method] for method in estimates}
     strategies = {known.method for known in (profile, *others)}
-    missing = {m: why for m, why in unavailable().items() if methods is not None or METHODS[m].strategy in strategies}
+    missing = unavailable(slow=methods is not None)
+    missing = {m: why for m, why in missing.items() if methods is not None or METHODS[m].strategy in strategies}
     return Validation(
-        name, rows, profile.profiling_seconds, profile.meter, allocator, device, kept, unavailable=missing
+        name,
+        rows,
+        profile.profiling_seconds,
+        profile.meter,
+        allocator,
+        device,
+        kept,
+        measurements={method: counts[method] for method in estimates},
+        unavailable=missing,
     )

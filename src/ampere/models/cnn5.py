@@ -6,10 +6,12 @@ import torch
 from torch import nn
 
 
-def build(channels: list[int], batch: int) -> tuple[nn.Module, torch.Tensor]:
+def build(
+    channels: list[int], batch: int, channels_in: int = 1, size: int = 28, classes: int = 10
+) -> tuple[nn.Module, torch.Tensor]:
     a, b, c, d = channels
     model = nn.Sequential(
-        nn.Conv2d(1, a, 3, padding=1),
+        nn.Conv2d(channels_in, a, 3, padding=1),
         nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Conv2d(a, b, 3, padding=1),
@@ -20,6 +22,6 @@ def build(channels: list[int], batch: int) -> tuple[nn.Module, torch.Tensor]:
         nn.Conv2d(c, d, 3, padding=1),
         nn.ReLU(),
         nn.Flatten(),
-        nn.Linear(d * 7 * 7, 10),
+        nn.Linear(d * (size // 4) ** 2, classes),
     )
-    return model, torch.randn(batch, 1, 28, 28)
+    return model, torch.randn(batch, channels_in, size, size)

@@ -6,6 +6,7 @@ import difflib
 import importlib
 import importlib.util
 import inspect
+import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -31,6 +32,7 @@ class LoadedModel:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     space: Space | None = None
     optimizer: str | None = None  # that its own configure_optimizers names
+    own_inputs: bool = False  # whether the factory makes the inputs as well
 
 
 def load_model(
@@ -93,9 +95,38 @@ def _built(
     with guarded(f"{name.rpartition(':')[2]} in {source.rpartition(':')[0] or 'Python'}"):
         made = function(**arguments)
     model, inputs = _model_and_inputs(made, source, example)
-    if batch is not None and not passes_batch:
+    rebatched = batch is not None and not passes_batch
+    if batch is not None and rebatched:
         inputs = with_batch(inputs, batch)
-    return LoadedModel(model, inputs, name, factory, arguments, optimizer=own_optimizer(model))
+    own_inputs = example is None and not rebatched
+    return LoadedModel(model, inputs, name, factory, arguments, None, own_optimizer(model), own_inputs)
+
+
+LEAST_SIZE = 8  # an integer argument from which on it may be a width or a length, not a number of blocks
+NO_SIZE = ("batch", "seed")
+
+
+def resized(loaded: LoadedModel, share: Callable[[], float]) -> LoadedModel | None:
+    """The same model from its own factory, with smaller integer arguments; None where the factory has none.
+
+    Each argument becomes about `share()` of what it is, a multiple of what it was a multiple of (up to 8).
+    """
+    if loaded.factory is None:
+        return None
+    source, _, name = loaded.factory.rpartition(":")
+    usual = {p.name: p.default for p in _parameters(find_function(source, name))}
+    now = {**usual, **loaded.arguments}
+    sizes = {n: v for n, v in now.items() if type(v) is int and v >= LEAST_SIZE and n not in NO_SIZE}
+    if not sizes:
+        return None
+    smaller = {n: _smaller(v, share()) for n, v in sizes.items()}
+    inputs = None if loaded.own_inputs else loaded.inputs
+    return load_model(loaded.factory, inputs, arguments={**loaded.arguments, **smaller})
+
+
+def _smaller(size: int, share: float) -> int:
+    unit = math.gcd(size, 8)
+    return max(1, round(size * share / unit)) * unit
 
 
 def _live(model: Any, example: Any, batch: int | None, given: Mapping[str, Any]) -> LoadedModel:

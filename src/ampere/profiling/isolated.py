@@ -86,7 +86,7 @@ def _scaled(channels: int, factor: float) -> int:
 
 
 class Isolated:
-    """A run that measures isolated layers or operations one after the other, until the time is over."""
+    """A run that measures isolated layers or operations until the time is over or there are enough."""
 
     def __init__(self, context: MeasurementContext, task: Task, purpose: str) -> None:
         self.seen: list[Observation] = list(task.known)
@@ -97,7 +97,9 @@ class Isolated:
         self._refused: list[str] = []
 
     def share_used(self) -> float:
-        """The share of the time that is used; the run is over at 1."""
+        """The share of the time that is used, or of the samples that are taken; the run is over at 1."""
+        if self._task.goal.samples:
+            return len(self.seen) / self._task.goal.samples
         return (self._context.clock() - self._task.began) / self._task.goal.seconds
 
     def layers(self) -> Iterator[tuple[Layer, ...]]:

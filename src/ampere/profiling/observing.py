@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ampere.core import TrainingSetup
-from ampere.core.windows import plan_windows
+from ampere.core.windows import plan_steps, plan_windows, settling_after
 from ampere.estimation.normalization import reference_of, usable
 from ampere.storage.profile import Observation, Profile
 
@@ -14,10 +14,13 @@ from .experiment import Experiment
 if TYPE_CHECKING:
     from .strategies.strategy import Trainer
 
-# A quiet block pairs every step with the yardstick; a plain one is a user's ordinary loop in a fresh process.
+# A quiet block pairs every step with the yardstick; a plain one is a user's ordinary loop in a fresh process. A settled
+# one is such a loop, quiet: the yardstick is timed once the network's data has left the caches.
 QUIET = {"pairing": "step", "isolation": "inline"}
+SETTLED = {"pairing": "window", "isolation": "inline"}
 PLAIN = {"pairing": "window", "isolation": "fork"}
 QUIET_SECONDS, PLAIN_SECONDS = 0.04, 0.08
+BLOCK_SECONDS, SLOWEST_STEP = 60.0, 1.0  # when a block is cut short: after so long, or so long for each step
 BUILD_SECONDS = {"tuned": 0.012, "system": 0.06}
 
 
@@ -31,10 +34,11 @@ def iterations_of(allocator: str, step_seconds: float) -> tuple[int, int]:
 def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float, window_seconds: float = 0.0) -> float:
     """How long a block takes. A slow counter needs a window for the network and one for the yardstick."""
     iterations, warmup = iterations_of(allocator, step_seconds)
-    pairs = iterations
     if allocator == "system":
         plan = plan_windows(iterations, step_seconds)
-        pairs = (len(plan.targets) + 1) * (plan.settling + plan.yardsticks)
+    else:
+        plan = plan_steps(iterations, settling_after(step_seconds, yardstick_seconds))
+    pairs = (len(plan.targets) + 1) * (plan.settling + plan.yardsticks)
     target, yardstick = (iterations + warmup) * step_seconds, (pairs + warmup) * yardstick_seconds
     return BUILD_SECONDS[allocator] + max(target, window_seconds) + max(yardstick, window_seconds)
 
@@ -47,14 +51,16 @@ def request(
     timing: str = "yardstick",
     count: bool = True,
     power: bool = False,
+    iterations: int | None = None,
+    settled: bool = False,
 ) -> dict[str, Any]:
-    """The arguments of a worker's `block` for an experiment.
+    """The arguments of a worker's `block` for an experiment; `iterations` are as many as usual where not given.
 
     `thorough` blocks are twice as long; they check estimates. A plain loop trains twice as many steps, which takes
     as long as steps that are paired with the yardstick.
     """
-    iterations, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
-    how: dict[str, Any] = dict(PLAIN if experiment.system else QUIET)
+    usual, warmup = iterations_of(experiment.allocator, step_seconds / 2 if thorough else step_seconds)
+    how: dict[str, Any] = dict(PLAIN if experiment.system else SETTLED if settled else QUIET)
     if experiment.stage != "step":
         how = {**how, "stage": experiment.stage}
     if not count:
@@ -62,8 +68,12 @@ def request(
     if power:
         how = {**how, "power": True}
     if timing == "wallclock":
-        iterations, how = 2 * iterations, {**how, "pairing": "plain"}
-    return {"workload": experiment.workload, "setup": setup, "iterations": iterations, "warmup": warmup, **how}
+        how = {**how, "pairing": "plain"}
+    if timing == "wallclock" or settled:
+        usual = 2 * usual
+    if iterations is not None:
+        usual, how = iterations, {**how, "seconds_limit": max(BLOCK_SECONDS, SLOWEST_STEP * iterations)}
+    return {"workload": experiment.workload, "setup": setup, "iterations": usual, "warmup": warmup, **how}
 
 
 def one_round(

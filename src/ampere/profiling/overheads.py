@@ -41,9 +41,10 @@ class Timed:
         return {**vars(self), "meter": self.meter.to_json()}
 
 
-def time_loading(loader: str, seconds: float, watts_per_core: float) -> Timed:
-    """`file.py:function` that returns what a training loop would iterate over."""
-    return _timed({"what": "data", "loader": loader, "seconds": seconds}, TrainingSetup(), "system", watts_per_core)
+def time_loading(loader: str, batch: int, seconds: float, watts_per_core: float) -> Timed:
+    """`file.py:function` that returns what a training loop would iterate over, or a data set such as `mnist:FOLDER`."""
+    task = {"what": "data", "loader": loader, "batch": batch, "seconds": seconds}
+    return _timed(task, TrainingSetup(), "system", watts_per_core)
 
 
 def time_evaluating(

@@ -12,6 +12,7 @@ from typing import Any
 
 from ampere.core.errors import AmpereError, ModelError
 from ampere.core.network import InputSpec
+from ampere.models.datasets import Epochs, is_dataset
 from ampere.models.user_code import find_function, guarded
 
 Task = dict[str, Any]
@@ -19,6 +20,8 @@ Batches = Generator[Any, None, None]
 
 
 def data(task: Task) -> dict[str, float]:
+    if is_dataset(task["loader"]):
+        return _timed(Epochs(task["loader"], task["batch"]), task["seconds"])
     source, _, name = task["loader"].rpartition(":")
     if not source:
         raise ModelError(f"{task['loader']!r} names no function: write file.py:function")
@@ -27,9 +30,13 @@ def data(task: Task) -> dict[str, float]:
         loader = function()
         if not hasattr(loader, "__iter__"):
             raise ModelError(f"{task['loader']} returned {type(loader).__name__}, which gives no batches")
-        with closing(_again_and_again(loader)) as batches:
-            next(batches)
-        return _counted(lambda: _again_and_again(loader), task["seconds"])
+        return _timed(loader, task["seconds"])
+
+
+def _timed(loader: Any, seconds: float) -> dict[str, float]:
+    with closing(_again_and_again(loader)) as batches:
+        next(batches)
+    return _counted(lambda: _again_and_again(loader), seconds)
 
 
 def evaluation(task: Task) -> dict[str, float]:

@@ -21,7 +21,7 @@ from ampere.devices.replayed import ReplayedWorker
 from ampere.estimation.normalization import yardstick_alone
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.strategies import find_strategy
-from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress, Task, Trainer
+from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress, Strategy, Task, Trainer
 from ampere.storage.journal import Journal
 from ampere.storage.places import default_path, journal_path
 from ampere.storage.profile import Observation, Profile, check_device
@@ -130,6 +130,10 @@ class ProfilingResult:
             "seconds": self.seconds,
             "thinking_seconds": self.thinking_seconds,
             "profiling_seconds": profile.profiling_seconds,
+            "profiling_joules": profile.profiling_joules,
+            "points": len(profile.observations),
+            "ended_by": profile.ended_by or None,
+            "kinds_ended": dict(profile.ended),
             "compile_seconds": self.compile_seconds,
             "measurements": self.measurements,
             "spaces": list(profile.spaces),
@@ -219,14 +223,18 @@ def make_profile(
     allow_other_device: bool = False,
     method: str = "additive",
     timing: str = "yardstick",
+    iterations: int | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
+    strategy: Strategy | None = None,
 ) -> ProfilingResult:
     """Profiles a source of networks on a device, and writes the profile to `path`, or to the device's usual file.
 
-    `source` is called while the first worker starts: torch is imported and the model traced meanwhile.
+    `source` is called while the first worker starts: torch is imported and the model traced meanwhile. `strategy`
+    replaces the method's own by one with other settings.
     """
     began = started = time.monotonic()
-    strategy = find_strategy(method, timing)
+    strategy = strategy or find_strategy(method, timing)
+    _check_asked(strategy, method, goal, iterations)
     runtime = check_setup(device, setup)
     if strategy.stages and not runtime.stages:
         raise UsageError(f"--method {method} needs --runtime torch: {setup.runtime} runs a step as a whole")
@@ -280,11 +288,12 @@ def make_profile(
             runtime.one_by_one,
             lambda experiment: _offers(workers, experiment),
             yardstick_now=lambda: quiet.yardstick(YARDSTICK_SECONDS, *how).joules,
+            iterations=iterations,
         )
         began = max(began, clock() - STARTING_SHARE * left)
         known, fit = earlier.measured, old.fit if old else {}
         collected = strategy.collect(
-            context, Task(Goal(left, goal.target), began, on_progress, known, fit, seed + len(known))
+            context, Task(Goal(left, goal.target, goal.samples), began, on_progress, known, fit, seed + len(known))
         )
         if (typical := at_typical_speed(header, collected.observations)) != header:
             record_header(journal, header := typical)
@@ -299,6 +308,16 @@ def make_profile(
         resumed=earlier.unfinished > 0,
         seconds=time.monotonic() - started,
     )
+
+
+def _check_asked(strategy: Strategy, method: str, goal: Goal, iterations: int | None) -> None:
+    if goal.own_end and not strategy.ends_itself:
+        raise UsageError(f"--method {method} has no end of its own: give --seconds, or choose --method sequential")
+    if iterations is not None and not strategy.any_iterations:
+        raise UsageError(
+            f"--method {method} chooses the iterations of a measurement itself: "
+            "leave out --iterations-per-measurement, or choose --method sequential or networks"
+        )
 
 
 def _offers(workers: Mapping[str, Worker], experiment: Experiment) -> bool:
@@ -338,7 +357,8 @@ def _profile(
         observations=collected.observations,
         profiling_seconds=seconds,
         spaces=spaces,
-        fit=collected.model.hyper.to_json() if collected.model else {},
+        fit=collected.model.hyper.to_json() if collected.model else collected.fit,
         joules_fit=collected.joules_model.hyper.to_json() if collected.joules_model else {},
         runs=runs,
+        ended=collected.ended,
     )

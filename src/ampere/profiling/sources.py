@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 from ampere.core import KINDS, Layer, Network
 from ampere.core.errors import ModelError, ProfileError
-from ampere.core.kinds import FIXED, resized
+from ampere.core.kinds import FIXED
+from ampere.core.kinds import resized as resized_layer
 from ampere.core.network import InputSpec, with_loss
 from ampere.devices.replayed import ReplayedWorker
 from ampere.devices.workloads import traced
-from ampere.models.loading import LoadedModel, is_flax
+from ampere.models.loading import LoadedModel, is_flax, resized
 from ampere.models.spaces import Space
 from ampere.storage.profile import Observation
 
@@ -136,7 +137,7 @@ def _narrowed(layer: Layer, chosen: dict[int, int], before: int, after: int) -> 
             return width // before * after  # flattened: several positions of each channel
         return chosen.get(width, width)
 
-    return resized(layer, new(layer.channels_in), new(layer.channels_out))
+    return resized_layer(layer, new(layer.channels_in), new(layer.channels_out))
 
 
 class FlaxSource(ModelSource):
@@ -203,12 +204,36 @@ def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
         return FlaxSource(loaded, network)
     if not loaded.factory:
         return LiveSource(loaded.name, network)
-    from ampere.runtimes.torch_model import specs_of
+    workload: Workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments)}
+    if not loaded.own_inputs:  # else the model's own code makes them: indices and masks of its own that fit it
+        from ampere.runtimes.torch_model import specs_of
 
-    specs = specs_of(loaded.inputs)
-    inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
-    workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments), "inputs": inputs}
+        specs = specs_of(loaded.inputs)
+        inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
+        workload = {**workload, "inputs": inputs}
     return ModelSource(loaded.name, network, workload)
+
+
+SIZES_FROM = 0.4  # of a model's own arguments
+ATTEMPTS = 4  # for each network: not every size can be built
+
+
+def by_own_code(loaded: LoadedModel, original: Experiment, count: int, rng: Random) -> list[Experiment]:
+    """The model itself and smaller ones that its own factory builds, at most `count`, all trained by their own code."""
+    found = [original]
+    for _ in range(ATTEMPTS * count):
+        if len(found) >= count:
+            break
+        try:
+            smaller = resized(loaded, lambda: rng.uniform(SIZES_FROM, 1.0))
+            if smaller is None:
+                break
+            experiment = source_of(smaller).original()
+        except ModelError:
+            continue
+        if experiment.network.layers not in [known.network.layers for known in found]:
+            found.append(experiment)
+    return found
 
 
 def trace_loaded(loaded: LoadedModel) -> Network:

@@ -26,6 +26,7 @@ from .budget import deviations, joules_allowed
 from .checking import Check, prune_and_check
 from .price import Flops, Joules, Price, Priced, Widths
 from .probing import Progress, Prunable, probe
+from .restoration import Removal, removals, restored, some_batches
 from .result import Pruned, Width
 from .strategies import STRATEGIES
 from .structure import without
@@ -39,6 +40,7 @@ CANDIDATES = 8  # of the random strategy
 NEAR = 0.003  # where arithmetic says at most this much more than the trace costs, it left no budget unused
 WIDTHS_SHOWN = 6
 STEPS, RATE = 20, 0.01  # of a short training
+RESTORING = "energy_aware"  # the strategy that looks at outputs, and restores them
 
 ShortTraining = Callable[["nn.Module"], float]  # a copy of a candidate -> its loss afterwards
 
@@ -58,6 +60,7 @@ def prune(
     seed: int = 0,
     name: str = "",
     short_training: ShortTraining | None = None,
+    calibration: Sequence[Any] = (),
     check: Check | None = None,
     on_progress: Progress = lambda done, total, words: None,
 ) -> Pruned:
@@ -65,10 +68,11 @@ def prune(
 
     `inputs` are the model's: a tensor, a tuple of them or a dict; None means those of a loaded model.
     `short_training` judges the candidates of the random strategy; without one, they are trained on the inputs.
+    `calibration` are batches of inputs that the energy_aware strategy compares outputs on; without, some are made up.
     `check` says where original and result are trained to measure what they cost; None relies on the estimate.
     """
     original = _loaded(model, inputs, name)
-    pruner = Pruner(original, strategy, keep, seed, short_training, on_progress)
+    pruner = Pruner(original, strategy, keep, seed, short_training, on_progress, calibration)
     joules = Joules(estimator, allocator, 0.0 if check else deviations(confidence), pruner.network)
     allowed = partial(joules_allowed, budget, iterations=iterations, battery_joules=battery_joules)
     by_estimate = allowed(joules.estimate(pruner.network).joules)
@@ -81,11 +85,16 @@ def prune(
 def _loaded(model: nn.Module | LoadedModel, inputs: Any, name: str) -> LoadedModel:
     if isinstance(model, LoadedModel) and inputs is None:
         return model
-    one = not isinstance(inputs, (dict, list, tuple))
-    plain = inputs if isinstance(inputs, dict) else (inputs,) if one else tuple(inputs)
+    plain = _as_inputs(inputs)
     if isinstance(model, LoadedModel):
         return LoadedModel(model.model, plain, name or model.name, model.factory, model.arguments, model.space)
     return LoadedModel(model, plain, name, None)
+
+
+def _as_inputs(inputs: Any) -> Any:
+    """Arguments of a model: a dict, or a tuple of them."""
+    one = not isinstance(inputs, (dict, list, tuple))
+    return inputs if isinstance(inputs, dict) else (inputs,) if one else tuple(inputs)
 
 
 class Candidate(NamedTuple):
@@ -105,11 +114,15 @@ class Pruner:
         seed: int = 0,
         short_training: ShortTraining | None = None,
         on_progress: Progress = lambda done, total, words: None,
+        calibration: Sequence[Any] = (),
+        by_flops: bool = False,
     ) -> None:
+        """`by_flops` counts FLOPs in place of joules, to compare with."""
         check_strategy(strategy)
+        self._by_flops = by_flops or strategy == "flops"
         self.original, self.strategy, self.progress = original, strategy, on_progress
         self.network = trace(original.model, original.inputs, name=original.name)
-        self._keep, self._seed = keep, seed
+        self._keep, self._seed, self._calibration = keep, seed, [_as_inputs(batch) for batch in calibration]
         self._short_training = short_training or on_inputs(original.inputs)
 
     @cached_property
@@ -119,13 +132,13 @@ class Pruner:
     def pruned(self, joules: Joules, allowed: float, confidence: float) -> Pruned:
         """The model inside the joules allowed, as they are priced; FLOPs are held to the same share of themselves."""
         before = joules.estimate(self.network)
-        price: Price = Flops(self.network, before.joules) if self.strategy == "flops" else joules
+        price: Price = Flops(self.network, before.joules) if self._by_flops else joules
         cost = Priced(self.prunable.response, price)
         _refuse_impossible(self.prunable, cost, allowed, before.joules)
         found = self._best(cost, allowed) if self.strategy == "random" else self._within(cost, allowed, self._seed)
         left = zip(self.prunable.groups, self._left(found.chosen), strict=True)
         return Pruned(
-            found.model,
+            self._restored(found),
             self.strategy,
             allowed,
             confidence,
@@ -138,6 +151,25 @@ class Pruner:
             self.original,
         )
 
+    @cached_property
+    def _removals(self) -> Sequence[Removal]:
+        """What the outputs of layers lose, where the strategy looks at them."""
+        if self.strategy != RESTORING:
+            return ()
+        self.progress(0, 1, "comparing outputs of layers")
+        return removals(self.prunable.model, self.prunable.groups, self._batches)
+
+    @cached_property
+    def _batches(self) -> Sequence[Any]:
+        return self._calibration or some_batches(self.original.inputs, self._seed)
+
+    def _restored(self, found: Candidate) -> nn.Module:
+        if self.strategy != RESTORING:
+            return found.model
+        groups = self.prunable.groups
+        removed = {group.name: found.chosen[i] for i, group in enumerate(groups)}
+        return restored(self.prunable.model, found.model, groups, removed, self._batches)
+
     def _best(self, cost: Priced, allowed: float) -> Candidate:
         candidates = [self._within(cost, allowed, f"{self._seed} {number}") for number in range(CANDIDATES)]
         self.progress(0, 1, f"training {CANDIDATES} candidates for a moment")
@@ -149,7 +181,8 @@ class Pruner:
         found: Candidate | None = None
         for done in range(TRIES):
             self.progress(done, TRIES, "choosing widths")
-            problem = Problem([g.importance for g in groups], cost, aim, random.Random(seed), cost.many)
+            importance = [g.importance for g in groups]
+            problem = Problem(importance, cost, aim, random.Random(seed), cost.many, self._removals)
             chosen = STRATEGIES[self.strategy](problem)
             if chosen is None:
                 break

@@ -1,9 +1,10 @@
 """Ways to choose widths, by name. Each takes a problem and returns the units to remove.
 
-energy      the channels that lose the least importance for each joule saved (Ampere's own)
-flops       the same with FLOPs instead of joules, to compare with
-magnitude   the least important channels of the whole model, whatever they cost
-random      random widths that meet the budget, and random channels, as in the paper
+energy        the channels that lose the least importance for each joule saved (Ampere's own)
+flops         the same with FLOPs instead of joules, to compare with
+magnitude     the least important channels of the whole model, whatever they cost
+random        random widths that meet the budget, and random channels, as in the paper
+energy_aware  layer by layer, the most expensive first, what changes outputs least (Yang et al.); then weights restored
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from ampere.estimation.features import Array
 
 from .price import Widths
+from .restoration import by_importance
 from .widths import Chosen, Problem, Strategy, changed, cheapest, first_that_fits, narrower, wider
 
 # energy: the channels go that lose the least importance for each joule saved.
@@ -232,9 +234,37 @@ def _at_power(problem: Problem, shares: list[float], power: int) -> Widths:
     return tuple(max(1, math.floor(full * share)) for full, share in zip(problem.full, powers, strict=True))
 
 
+# energy_aware: layer by layer, the most expensive first, as many channels as a tolerance of the layers' outputs allows.
+# The least tolerance that meets the budget is taken; layers after the one that meets it stay as they are.
+
+TOLERANCES = 1024  # steps from none to all of the output; finer where it is small
+
+
+def layer_by_layer(problem: Problem) -> Chosen | None:
+    removals = problem.removals or [by_importance(values) for values in problem.importance]
+    now = problem.cost(problem.full)
+    alone = problem.costs([changed(problem.full, group, 1) for group, _ in enumerate(problem.full)])
+    expensive_first = sorted(range(len(problem.full)), key=lambda group: alone[group] - now)
+
+    def widths(step: int) -> Widths:
+        found = problem.full
+        for group in expensive_first:
+            removed = removals[group].within((step / TOLERANCES) ** 2)
+            if not problem.fits(found):
+                found = changed(found, group, problem.full[group] - removed)
+        return found
+
+    tolerance = first_that_fits(TOLERANCES, lambda step: problem.fits(widths(step)))
+    if tolerance is None:
+        return None
+    left = zip(problem.full, widths(tolerance), strict=True)
+    return {group: sorted(removals[group].order[: full - kept]) for group, (full, kept) in enumerate(left)}
+
+
 STRATEGIES: dict[str, Strategy] = {
     "energy": per_joule,
     "magnitude": by_magnitude,
     "random": at_random,
     "flops": per_joule,  # the same search, with FLOPs for joules
+    "energy_aware": layer_by_layer,
 }

@@ -14,6 +14,7 @@ import numpy as np
 from ampere.estimation.features import Array
 
 from .price import Widths
+from .restoration import Removal
 
 Chosen = dict[int, list[int]]  # removed units by the group's index
 
@@ -25,6 +26,7 @@ class Problem:
     budget: float
     rng: Random
     many: Callable[[Sequence[Widths]], Sequence[float]] | None = None  # the same cost, of many at once
+    removals: Sequence[Removal] = ()  # of each group, for strategies that look at outputs
 
     @property
     def full(self) -> Widths:

@@ -32,8 +32,9 @@ STYLE: dict[Any, Any] = {
     "axes.titlelocation": "left",
     "axes.titlesize": 10,
     "font.size": 9,
-    "legend.fontsize": 8,
+    "legend.fontsize": 8.5,
     "legend.frameon": False,
+    "pdf.fonttype": 42,  # letters that can be searched and edited, as journals ask for
     "savefig.dpi": 150,
     "text.color": INK,
     "text.parse_math": False,  # a model's name may hold a dollar sign
@@ -41,6 +42,7 @@ STYLE: dict[Any, Any] = {
     "ytick.color": INK,
 }
 TITLE_CHARACTERS, NOTE_CHARACTERS = 12, 18  # that fit into an inch
+NOTE_INCHES = 0.13  # of a line
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D"}
 FULL, HALF = 8.6, 4.8  # inches
 BAR_INCHES = 0.26
@@ -69,9 +71,24 @@ def picture(paths: Sequence[Path], title: str, note: str, size: tuple[float, flo
         yield figure
         width = figure.get_size_inches()[0]
         figure.suptitle(_wrapped(title, TITLE_CHARACTERS * width), x=0.01, ha="left", fontsize=11)
-        figure.supxlabel(_wrapped(note, NOTE_CHARACTERS * width), x=0.99, ha="right", color=MUTED, fontsize=7)
+        _add_note(figure, _wrapped(note, NOTE_CHARACTERS * width))
         for path in paths:
             save_figure(figure, path)
+
+
+def _add_note(figure: Any, note: str) -> None:
+    """A note below everything else; legends of the whole figure stand between it and the panels."""
+    width, height = figure.get_size_inches()
+    below = NOTE_INCHES * (1 + note.count("\n")) + 0.06
+    extents = [legend.get_window_extent(figure.canvas.get_renderer()) for legend in figure.legends]
+    between = max((extent.height / figure.dpi for extent in extents), default=0.0)
+    total = height + below + between
+    figure.set_size_inches(width, total)
+    figure.get_layout_engine().set(rect=(0, (below + between) / total, 1, height / total))
+    for legend in figure.legends:
+        legend.set_in_layout(False)
+        legend.set_bbox_to_anchor((0, below / total, 1, height / total), transform=figure.transFigure)
+    figure.text(0.01, 0.03 / total, note, va="bottom", color=MUTED, fontsize=7).set_in_layout(False)
 
 
 def save_figure(figure: Any, path: Path, **settings: Any) -> None:
@@ -83,7 +100,8 @@ def save_figure(figure: Any, path: Path, **settings: Any) -> None:
 
 
 def _wrapped(words: str, characters: float) -> str:
-    return "\n".join(textwrap.wrap(words, max(20, int(characters))))
+    lines = [textwrap.wrap(line, max(20, int(characters))) for line in words.splitlines()]
+    return "\n".join(part for line in lines for part in line)
 
 
 def label_axes(axes: Any, title: str = "", x: str = "", y: str = "") -> None:

@@ -1,6 +1,7 @@
 """What candidates cost, a million at once where widths are open and one by one elsewhere, and which to train.
 
 joules       of as many examples as an iteration of the original has, so that batches can be compared
+watts        joules over seconds of an iteration
 capacity     sum over trainable layers of log2(1 + channels): doubling any layer counts the same, so that of two
              networks that cost the same the one without a bottleneck is preferred
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 from ampere.core import Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.lookup_table import LookupTable, Template, template
 from ampere.models.spaces import Arguments
 
@@ -46,11 +48,15 @@ class Group(Protocol):
 
     def stddevs(self, rows: Rows) -> Array: ...
 
+    def watts(self) -> Array:
+        """Of every candidate."""
+
     def capacity(self, rows: Rows) -> Array: ...
 
     def arguments(self, row: int) -> Arguments: ...
 
-    def kept(self, rows: Rows) -> Group: ...
+    def kept(self, rows: Rows) -> Group:
+        """The same with only these candidates."""
 
 
 class OpenGroup:
@@ -65,8 +71,14 @@ class OpenGroup:
         uncertainty: float,
         optimizer: str,
         drawn: Rows,
+        seconds: Callable[[Rows], Array],
     ) -> None:
-        """`price` is joules of a second, `uncertainty` that of the device's present condition, relative."""
+        """`price` is joules of a second, `uncertainty` that of the device's present condition, relative.
+
+        `seconds` are those of some widths, for as many examples as `joules` are.
+        """
+        self._again = (shape, table, form, price, uncertainty, optimizer)
+        self._seconds = seconds
         self.optimizer, self.batch, self._uncertainty = optimizer, form.batch, uncertainty
         self._shape, self._table, self._form, self._price, self.widths = shape, table, form, price, drawn
         self.joules = table.seconds(drawn) * price
@@ -74,6 +86,9 @@ class OpenGroup:
     def stddevs(self, rows: Rows) -> Array:
         seconds, stddevs = self._table.seconds_and_stddevs(self.widths[rows])
         return np.hypot(stddevs, self._uncertainty * seconds) * self._price
+
+    def watts(self) -> Array:
+        return np.asarray(self.joules / self._seconds(self.widths))
 
     def capacity(self, rows: Rows) -> Array:
         widths, total = self.widths[rows].astype(float), np.zeros(len(rows))
@@ -86,9 +101,7 @@ class OpenGroup:
         return self._shape.arguments([int(w) for w in self.widths[row]])
 
     def kept(self, rows: Rows) -> OpenGroup:
-        return OpenGroup(
-            *(self._shape, self._table, self._form, self._price, self._uncertainty, self.optimizer, self.widths[rows])
-        )
+        return OpenGroup(*self._again, self.widths[rows], self._seconds)
 
 
 @dataclass
@@ -101,9 +114,13 @@ class ListedGroup:
     _stddevs: Array
     _capacity: Array
     _arguments: Sequence[Arguments]
+    _watts: Array
 
     def stddevs(self, rows: Rows) -> Array:
         return self._stddevs[rows]
+
+    def watts(self) -> Array:
+        return self._watts
 
     def capacity(self, rows: Rows) -> Array:
         return self._capacity[rows]
@@ -112,10 +129,9 @@ class ListedGroup:
         return self._arguments[row]
 
     def kept(self, rows: Rows) -> ListedGroup:
-        own = [self._arguments[row] for row in rows]
-        return ListedGroup(
-            self.optimizer, self.batch, self.joules[rows], self._stddevs[rows], self._capacity[rows], own
-        )
+        arguments = [self._arguments[row] for row in rows]
+        costs = (self.joules[rows], self._stddevs[rows], self._capacity[rows])
+        return ListedGroup(self.optimizer, self.batch, *costs, arguments, self._watts[rows])
 
 
 class Prices:
@@ -125,11 +141,11 @@ class Prices:
         self.estimator, self.allocator, self._examples = estimator, allocator, examples
         self.optimizer = estimator.profile.setup.optimizer
 
-    def of(self, network: Network) -> tuple[float, float]:
-        """Joules and their standard deviation."""
+    def of(self, network: Network) -> tuple[float, float, float]:
+        """Joules, their standard deviation, and watts."""
         estimate = self.estimator.estimate(network, self.allocator)
         scale = self._examples / network.batch
-        return estimate.joules * scale, estimate.stddev * scale
+        return estimate.joules * scale, estimate.stddev * scale, estimate.joules / estimate.seconds
 
     def opened(self, shape: Shape, space: SearchSpace, drawn: Rows) -> OpenGroup | None:
         """A shape with tables of costs; None where more than widths decide the layers, or the method has no tables."""
@@ -144,10 +160,25 @@ class Prices:
         uncertainty = float(np.hypot(self.estimator.condition_uncertainty, self.estimator.condition.stddev))
         price *= some.condition * self._examples / form.batch
         table = LookupTable(model, form, some.allocator == "system")
-        group = OpenGroup(shape, table, form, price, uncertainty, self.optimizer, drawn)
+        seconds = self._seconds(model, form, table, some)
+        group = OpenGroup(shape, table, form, price, uncertainty, self.optimizer, drawn, lambda w: seconds(w) * price)
         rows = np.linspace(0, len(drawn) - 1, CHECKED).astype(np.int64)
         alone = [self.of(space.network(group.arguments(int(row))))[0] for row in rows]
         return group if np.allclose(group.joules[rows], alone, rtol=AGREE) else None
+
+    def _seconds(self, model: Additive, form: Template, table: LookupTable, some: Estimate) -> Callable[[Rows], Array]:
+        """Seconds of widths over the price of a second; the table of a counter's joules has none, so one is made."""
+        watts, timed = some.joules / some.seconds, self.estimator.model
+        if model is timed or not isinstance(timed, Additive):
+            return lambda widths: table.seconds(widths) / watts
+        full = np.array([form.largest])
+
+        @cache
+        def made() -> tuple[LookupTable, float]:
+            found = LookupTable(timed, form, some.allocator == "system")
+            return found, float(table.seconds(full)[0] / found.seconds(full)[0]) / watts
+
+        return lambda widths: np.asarray(made()[0].seconds(widths) * made()[1])
 
     def listed(self, arguments: Sequence[Arguments], space: SearchSpace, report: Progress) -> list[ListedGroup]:
         """Networks estimated one by one, grouped by batch."""
@@ -161,12 +192,43 @@ class Prices:
             costs = np.array([self.of(networks[i]) for i in own])
             capacity = np.array([capacity_of(networks[i]) for i in own])
             chosen = [arguments[i] for i in own]
-            groups.append(ListedGroup(self.optimizer, batch, costs[:, 0], costs[:, 1], capacity, chosen))
+            groups.append(ListedGroup(self.optimizer, batch, costs[:, 0], costs[:, 1], capacity, chosen, costs[:, 2]))
         return groups
 
 
 def capacity_of(network: Network) -> float:
     return float(sum(np.log2(1.0 + layer.channels_out) for layer in network.layers if layer.trainable))
+
+
+def within_power(groups: Sequence[Group], limit_watts: float) -> list[Group]:
+    """Only the candidates that draw no more."""
+    watts = [group.watts() for group in groups]
+    least = min(float(each.min()) for each in watts)
+    if least > limit_watts:
+        raise UsageError(
+            f"the limit of {units.watts(limit_watts)} of power cannot be met: the least that was found is "
+            f"{units.watts(least)}; give more than that"
+        )
+    kept = zip(groups, (np.flatnonzero(each <= limit_watts) for each in watts), strict=True)
+    return [group.kept(rows) for group, rows in kept if len(rows)]
+
+
+def screened_inside(
+    groups: Sequence[Group], allowed: float, deviations: float, count: int, rng: np.random.Generator
+) -> list[Candidate]:
+    """Candidates inside the budget with this confidence, at random, in random order."""
+    fitting = [np.flatnonzero(group.joules <= allowed) for group in groups]
+    owner = np.repeat(np.arange(len(groups)), [len(rows) for rows in fitting])
+    rows = np.concatenate(fitting)
+    drawn = rng.permutation(len(rows))[: 4 * count]
+    found = []
+    for index, group in enumerate(groups):
+        own = rows[drawn[owner[drawn] == index]]
+        for row, stddev in zip(own, group.stddevs(own) if len(own) else (), strict=True):
+            joules = float(group.joules[row])
+            if joules + deviations * stddev <= allowed:
+                found.append(Candidate(group.arguments(int(row)), group.optimizer, group.batch, joules, float(stddev)))
+    return [found[i] for i in rng.permutation(len(found))[:count]]
 
 
 SPAN = 16.0  # the cheapest rung begins at most this many times below the budget
@@ -177,8 +239,7 @@ Key = tuple[int, int]  # group, row
 
 def choose(groups: Sequence[Group], allowed: float, deviations: float, count: int) -> list[Candidate]:
     """The candidates to train, the most expensive first."""
-    least = min(float(g.joules.min()) for g in groups)
-    _refuse_impossible(groups, least, allowed)
+    least = refuse_impossible(groups, allowed)
     most = max(float(g.joules.max()) for g in groups)
     limit = max(least, min(most, _limit(groups, allowed, deviations)))
     edges = np.geomspace(max(least, limit / SPAN), limit, count + 1)
@@ -242,9 +303,11 @@ def _best(
     return best[1:] if best else None
 
 
-def _refuse_impossible(groups: Sequence[Group], least: float, allowed: float) -> None:
+def refuse_impossible(groups: Sequence[Group], allowed: float) -> float:
+    """The least joules there are. Raises UsageError where that is more than allowed."""
+    least = min(float(g.joules.min()) for g in groups)
     if least <= allowed:
-        return
+        return least
     group = min(groups, key=lambda g: float(g.joules.min()))
     cheapest = group.arguments(int(np.argmin(group.joules)))
     raise UsageError(

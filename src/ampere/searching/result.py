@@ -35,12 +35,14 @@ class Trial:
     seconds: float
     failure: str = ""
     at_chance: bool = False  # no more accurate than guessing, within the noise of its test
+    stopped_early: bool = False  # because it was at chance level after a part of its training
 
     def to_json(self) -> dict[str, Any]:
         return {
             **self.candidate.to_json(),
             "accuracy": self.accuracy,
             "at_chance": self.at_chance,
+            "stopped_early": self.stopped_early,
             "training_seconds": self.seconds,
             "failure": self.failure,
         }
@@ -67,6 +69,8 @@ class Found:
     trials: tuple[Trial, ...] = ()
     varied: tuple[str, ...] = ()  # arguments that differ between networks of the space
     chance: float | None = None  # accuracy of guessing; None where it is not known
+    mode: str = "capacity"  # how candidates were chosen
+    power_watts: float | None = None  # limits of a candidate, where there are
     memory_bytes: float | None = None  # what training may take; None where nobody said
 
     @property
@@ -110,6 +114,9 @@ class Found:
             "meter": self.meter.to_json(),
             "budget_joules": self.budget_joules,
             "confidence": self.confidence,
+            "mode": self.mode,
+            "power_watts": self.power_watts,
+            "memory_bytes": self.memory_bytes,
             "original_joules": self.original_joules,
             "joules_are_of_examples": self.examples,
             "batches": list(self.batches),

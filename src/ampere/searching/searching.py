@@ -1,7 +1,8 @@
 """A space, a budget and profiles -> the front of accuracy against joules.
 
 screen   every candidate's joules, in bulk                    candidates
-choose   the most promising inside the budget                 candidates
+choose   the most promising inside the budget                 candidates: all at once, the largest at each cost
+                                                              hyperpower: one after the other, by what was trained
 train    these for a short time, keep what no other beats     training, result
 """
 
@@ -23,15 +24,17 @@ from ampere.models.spaces import Arguments
 from ampere.pruning.budget import deviations, joules_allowed
 from ampere.storage.profile import Profile
 
-from .candidates import Group, Prices, Progress, Rows, choose
+from .candidates import Group, Prices, Progress, Rows, choose, refuse_impossible, within_power
+from .hyperpower import HyperPower
 from .memory import fitting, upper_bytes, within_memory
-from .result import Found
+from .result import Candidate, Found
 from .spaces import SearchSpace, Shape, Values, of_function, of_space
 from .training import Chance, Train, chance_of, name_of, of_user, on_made_task, refuse_if_none_trained, tried
 
 TRIALS, STEPS, CONFIDENCE = 12, 300, 0.9
 IN_BULK, ONE_BY_ONE = 1_000_000, 300  # candidates by default
 BARS = 60
+MODES = ("capacity", "hyperpower")
 
 
 def search(
@@ -51,6 +54,8 @@ def search(
     allocator: str = "system",
     input: str | None = None,
     seed: int = 0,
+    mode: str = MODES[0],
+    power: float | None = None,
     on_progress: Progress = lambda done, total, words: None,
     on_trial: Callable[[Found], None] = lambda found: None,
 ) -> Found:
@@ -58,16 +63,18 @@ def search(
 
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. The profiles are of one device,
     each with another optimizer. `train(model, candidate)` returns an accuracy from 0 to 1, or (accuracy, number of test
-    examples); `trials=0` trains nothing.
-    Candidates whose training may need more than `memory_bytes` are left out. `on_trial` is called with the result so
-    far after each trial.
+    examples); `trials=0` trains nothing. One that yields accuracies while it trains can be stopped early.
+    Candidates that draw more than `power` (watts), or whose training may need more than `memory_bytes`, are left out.
+    `mode` "hyperpower" chooses the next candidate by what was trained, and stops those at chance level after a part of
+    their training. `on_trial` is called with the result so far after each trial.
     """
-    _check(trials, steps, candidates, allocator)
+    _check(trials, steps, candidates, allocator, mode, power)
     if not profiles:
         raise UsageError("a search needs a profile: make one with `ampere profile MODEL` or ampere.profile(...)")
     need_torch()
     searched = space_of(space, vary or {}, batches, input, seed)
-    run, chance = _training(train, searched, trials, steps, seed)
+    hyperpower = mode == "hyperpower"
+    run, chance = _training(train, searched, trials, steps, seed, hyperpower)
     estimators = [profile if isinstance(profile, Estimator) else Estimator(profile) for profile in profiles]
     original = searched.network(searched.original)
     prices = [Prices(estimator, allocator, original.batch) for estimator in estimators]
@@ -75,13 +82,18 @@ def search(
     allowed = allowed_joules(budget, now, iterations, joules_in(battery) if battery else None)
     began = time.perf_counter()
     groups = screen(searched, prices, candidates, seed, lambda done, total, words: on_progress(0, 1, words))
-    screened = sum(len(g.joules) for g in groups)
+    screened, inside = sum(len(g.joules) for g in groups), sum(int(np.sum(g.joules <= allowed)) for g in groups)
+    spread = _spread(groups)
+    if power is not None:
+        groups = within_power(groups, power)
     if memory_bytes is not None:
         at = upper_bytes(searched, [e.profile for e in estimators], allocator == "tuned")
         groups = within_memory(groups, at, memory_bytes)
-    chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
-    if memory_bytes is not None:
-        chosen = fitting(chosen, at, memory_bytes)
+    chosen: list[Candidate] = []
+    if not hyperpower:
+        chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
+        if memory_bytes is not None:
+            chosen = fitting(chosen, at, memory_bytes)
     device = estimators[0].profile.device
     found = Found(
         space=space,
@@ -93,33 +105,43 @@ def search(
         examples=original.batch,
         batches=tuple(dict.fromkeys(g.batch for g in groups)),
         screened=screened,
-        inside=sum(int(np.sum(g.joules <= allowed)) for g in groups),
+        inside=inside,
         screening_seconds=time.perf_counter() - began,
-        spread=_spread(groups),
+        spread=spread,
         chosen=tuple(chosen),
         trained_with=name_of(train),
         varied=searched.varied,
         chance=chance.accuracy if chance else None,
+        mode=mode,
+        power_watts=power,
         memory_bytes=memory_bytes,
     )
     if run is None:
         return found
-    for done, candidate in enumerate(found.chosen):
-        on_progress(done, len(found.chosen), f"training {done + 1} of {len(found.chosen)}")
-        found = replace(found, trials=(*found.trials, tried(run, searched, candidate, seed, chance)))
+    count, chooser = len(chosen), None
+    if hyperpower:
+        refuse_impossible(groups, allowed)
+        chooser = HyperPower(groups, allowed, deviations(confidence), searched.varied, seed)
+        count = min(trials, chooser.size)
+    for done in range(count):
+        on_progress(done, count, f"training {done + 1} of {count}")
+        if chooser:
+            chosen.append(chooser.next(found.trials))
+        trial = tried(run, searched, chosen[done], seed, chance, stop_at_chance=hyperpower)
+        found = replace(found, chosen=tuple(chosen), trials=(*found.trials, trial))
         on_trial(found)
     refuse_if_none_trained(list(found.trials))
     return found
 
 
 def _training(
-    train: str | Train | None, space: SearchSpace, trials: int, steps: int, seed: int
+    train: str | Train | None, space: SearchSpace, trials: int, steps: int, seed: int, early: bool
 ) -> tuple[Train | None, Chance | None]:
     """How candidates are trained, and what guessing would score; None where nothing is trained."""
     if not trials:
         return None, None
     if train is None:
-        return on_made_task(space, steps, seed)
+        return on_made_task(space, steps, seed, early)
     return of_user(train) if isinstance(train, str) else train, chance_of(space)
 
 
@@ -145,7 +167,13 @@ def allowed_joules(budget: str | float, now: float, iterations: int | None, batt
     return joules_allowed(budget, now, iterations, battery)
 
 
-def _check(trials: int, steps: int, candidates: int | None, allocator: str) -> None:
+def _check(trials: int, steps: int, candidates: int | None, allocator: str, mode: str, power: float | None) -> None:
+    if mode not in MODES:
+        raise UsageError(f"there is no mode {mode!r}: choose one of {', '.join(MODES)}")
+    if mode == "hyperpower" and trials == 0:
+        raise UsageError("hyperpower chooses by what was trained: leave out --no-training, or choose --mode capacity")
+    if power is not None and not power > 0:
+        raise UsageError(f"power is {power:g}, but must be greater than 0")
     if trials < 0:
         raise UsageError(f"trials must be 0 or more, not {trials}")
     if steps < 1:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from math import sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -94,6 +94,7 @@ def _texts(torch: Any, length: tuple[int, ...], labels: Tensor, classes: int, wo
 Train = Callable[["nn.Module", Candidate], Any]
 
 TESTED_AT_ONCE = 250
+EARLY = 0.25  # of a training, after which one at chance level may be stopped
 CLIPPED_AT = 1.0  # so that one rate serves narrow and wide networks
 DEVIATIONS = 3.0  # of binomial noise, within which an accuracy is at chance level
 MADE_TASK = "a short training on a data set that Ampere makes"
@@ -120,14 +121,17 @@ def of_user(spec: str) -> Train:
     return train
 
 
-def on_made_task(space: SearchSpace, steps: int, seed: int) -> tuple[Train, Chance]:
-    """A training on the same examples for every candidate, `steps` steps of the original's batch, and its chance."""
+def on_made_task(space: SearchSpace, steps: int, seed: int, early: bool = False) -> tuple[Train, Chance]:
+    """A training on the same examples for every candidate, `steps` steps of the original's batch, and its chance.
+
+    With `early` its accuracy is also tested after a part of these steps.
+    """
     original = space.build(space.original)
     task = _task(original, space.name, seed)
     examples = steps * space.network(space.original).batch
     labels = task.test[1]
     chance = Chance(float(labels.bincount().max()) / len(labels), len(labels))
-    return lambda model, candidate: _trained(model, task, candidate, examples, seed), chance
+    return lambda model, candidate: _trained(model, task, candidate, examples, seed, early), chance
 
 
 def _task(original: LoadedModel, name: str, seed: int) -> Task:
@@ -176,7 +180,10 @@ def chance_of(space: SearchSpace) -> Chance | None:
     return Chance(1 / classes) if classes else None
 
 
-def _trained(model: nn.Module, task: Task, candidate: Candidate, examples: int, seed: int) -> float:
+def _trained(
+    model: nn.Module, task: Task, candidate: Candidate, examples: int, seed: int, early: bool
+) -> Generator[float, None, float]:
+    """The accuracy at the end of a training; after a part of it too, where that is wanted."""
     import torch
 
     chosen = OPTIMIZERS[candidate.optimizer]
@@ -184,7 +191,11 @@ def _trained(model: nn.Module, task: Task, candidate: Candidate, examples: int, 
     generator = torch.Generator().manual_seed(seed)
     inputs, labels = task.train
     model.train()
-    for _ in range(max(1, round(examples / candidate.batch))):
+    steps = max(1, round(examples / candidate.batch))
+    for step in range(steps):
+        if early and step == round(EARLY * steps) > 0:
+            yield _tested(model, task)
+            model.train()
         batch = torch.randint(len(labels), (candidate.batch,), generator=generator)
         loss = torch.nn.functional.cross_entropy(model(inputs[batch]), labels[batch])
         if not torch.isfinite(loss):
@@ -193,6 +204,12 @@ def _trained(model: nn.Module, task: Task, candidate: Candidate, examples: int, 
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIPPED_AT)
         optimizer.step()
+    return _tested(model, task)
+
+
+def _tested(model: nn.Module, task: Task) -> float:
+    import torch
+
     model.eval()
     with torch.no_grad():
         inputs, labels = task.test
@@ -201,14 +218,27 @@ def _trained(model: nn.Module, task: Task, candidate: Candidate, examples: int, 
     return float(torch.cat(right).float().mean())
 
 
-def tried(train: Train, space: SearchSpace, candidate: Candidate, seed: int, chance: Chance | None = None) -> Trial:
-    """The trial of a candidate. One that cannot be trained is a failed trial, and the search goes on."""
+def tried(
+    train: Train,
+    space: SearchSpace,
+    candidate: Candidate,
+    seed: int,
+    chance: Chance | None = None,
+    stop_at_chance: bool = False,
+) -> Trial:
+    """The trial of a candidate. One that cannot be trained is a failed trial, and the search goes on.
+
+    A training that yields accuracies on its way ends, with `stop_at_chance`, at the first that guessing explains.
+    """
     import torch
 
     torch.manual_seed(seed)
     began = time.perf_counter()
+    stopped = False
     try:
         score = train(space.build(candidate.arguments).model, candidate)
+        if isinstance(score, Generator):
+            score, stopped = _followed(score, name_of(train), chance if stop_at_chance else None)
     except Exception as error:
         failure = str(error) if isinstance(error, (AmpereError, Diverged)) else explain(error)
         return Trial(candidate, None, time.perf_counter() - began, failure)
@@ -216,7 +246,25 @@ def tried(train: Train, space: SearchSpace, candidate: Candidate, seed: int, cha
     accuracy = _accuracy(score, name_of(train))
     if math.isnan(accuracy):
         return Trial(candidate, None, seconds, f"its accuracy is {accuracy}")
-    return Trial(candidate, accuracy, seconds, at_chance=chance is not None and chance.explains(accuracy, examples))
+    at_chance = chance is not None and chance.explains(accuracy, examples)
+    return Trial(candidate, accuracy, seconds, at_chance=at_chance, stopped_early=stopped)
+
+
+def _followed(scores: Generator[Any, None, Any], name: str, chance: Chance | None) -> tuple[Any, bool]:
+    """The score at the end of a training, or the first on its way that is at chance level and so stops it."""
+    last: Any = None
+    while True:
+        try:
+            last = next(scores)
+        except StopIteration as end:
+            last = last if end.value is None else end.value
+            if last is None:
+                raise ModelError(f"{name} yielded no accuracy: yield it while training, and return the last") from None
+            return last, False
+        accuracy, examples = _with_examples(last)
+        if chance and chance.explains(_accuracy(accuracy, name), examples):
+            scores.close()
+            return last, True
 
 
 def _with_examples(score: Any) -> tuple[Any, int | None]:

@@ -185,6 +185,7 @@ class Observation:
 
 KIND = "profile"
 FORMAT = 2
+ENDS = {"time": "time", "limit": "limit of points", "rule": "own rule"}
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
 
 __all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version", "same_device"]
@@ -210,12 +211,27 @@ class Profile:
     watts_idle: float | None = None  # what the counter read at rest
     common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
     common_yardstick_joules: float | None = None
+    ended: Mapping[str, int] = field(default_factory=dict)  # kinds that ended by each of ENDS; of the paper's method
 
     def __post_init__(self) -> None:
         with checked("a profile"):
             check_header(self)
+            if not {*self.ended} <= {*ENDS} or any(not 0 <= n <= MOST_KNOWN for n in self.ended.values()):
+                raise ValueError("how many kinds ended by " + ", ".join(ENDS) + " is malformed")
             check_range("profiling seconds", self.profiling_seconds, PROFILING_SECONDS)
             check_texts("spaces of a profile", self.spaces)
+
+    @property
+    def ended_by(self) -> str:
+        """What ended profiling by the paper's method: time, the limit of points or its own rule; "" for others."""
+        return next((words for end, words in ENDS.items() if self.ended.get(end)), "")
+
+    @property
+    def profiling_joules(self) -> float | None:
+        """Joules of everything that was measured, with the yardstick; without warming up. None where none were read."""
+        windows = [w for o in self.observations for w in (*o.measurement.target, *o.measurement.yardstick)]
+        read = [window.joules for window in windows if window.joules is not None]
+        return sum(read) if read else None
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
@@ -248,6 +264,7 @@ class Profile:
             "layers": table.to_json(),
             "observations": rows,
             **({"runs": runs} if runs else {}),
+            **({"ended": dict(self.ended)} if self.ended else {}),
         }
 
     @classmethod
@@ -266,6 +283,7 @@ class Profile:
             timing=record.get("timing", "yardstick"),
             joules_fit=dict(record.get("joules_fit", {})),
             runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
+            ended={str(end): int(kinds) for end, kinds in record.get("ended", {}).items()},
             **optional_numbers(record),
         )
 

@@ -10,7 +10,7 @@ from ampere.models.cnn5 import build
 def trained(seed, iterations=120):
     torch.manual_seed(seed)
     model, _ = build([4, 8, 8, 16], batch=10)
-    return train(model, task("", 0, 600, 200), iterations, 10, seed, lambda share: None)
+    return train(model, task("faces", 0, 600, 200), iterations, 10, seed, lambda share: None)
 
 
 def test_faces_can_be_learnt():
@@ -37,4 +37,4 @@ def test_a_loss_that_is_no_number_is_named():
     with torch.no_grad():
         next(model.parameters()).fill_(float("nan"))
     with pytest.raises(ModelError, match="loss on the test images became nan"):
-        train(model, task("", 0, 600, 200), 20, 10, 0, lambda share: None)
+        train(model, task("faces", 0, 600, 200), 20, 10, 0, lambda share: None)

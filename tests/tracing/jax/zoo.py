@@ -1,5 +1,6 @@
-"""The same models twice: in flax, channels last, and in PyTorch, channels first."""
+"""The same models twice: in flax, channels last, and in PyTorch, channels first. At the end, some in flax only."""
 
+import jax
 import jax.numpy as jnp
 import torch
 from flax import nnx
@@ -134,3 +135,81 @@ PAIRS = {
         (TorchTransformer(), torch.zeros(3, 12, dtype=torch.long)),
     ),
 }
+
+
+class Named(nnx.Module):
+    """All that it calls, it calls by the names of their arguments."""
+
+    def __init__(self):
+        self.norm, self.rnn = nnx.LayerNorm(6, rngs=rngs()), nnx.RNN(nnx.GRUCell(6, 4, rngs=rngs()), rngs=rngs())
+
+    def __call__(self, x):
+        return self.rnn(inputs=self.norm(x=x))
+
+
+class Looping(nnx.Module):
+    """A recurrent layer by hand."""
+
+    def __init__(self, rngs):
+        self.gate = nnx.Linear(6, 6, rngs=rngs)
+        self.head = nnx.Linear(6, 3, rngs=rngs)
+
+    def __call__(self, x):
+        kernel = self.gate.kernel[...]
+        state, _ = jax.lax.scan(lambda h, row: (jnp.tanh(h @ kernel + row), None), x[:, 0], jnp.swapaxes(x, 0, 1))
+        return self.head(state)
+
+
+class Odd(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(8, 8, rngs=rngs)
+
+    def __call__(self, x):
+        y = self.first(x)
+        return jnp.linalg.cholesky(y @ y.T + 10 * jnp.eye(len(y))).sum(axis=1, keepdims=True)
+
+
+class Twice(nnx.Module):
+    def __init__(self, rngs):
+        self.same = nnx.Linear(8, 8, rngs=rngs)
+
+    def __call__(self, x):
+        return self.same(nnx.relu(self.same(x)))
+
+
+class Strided(nnx.Module):
+    def __init__(self, rngs):
+        self.down = nnx.Conv(3, 8, (3, 3), strides=2, use_bias=False, rngs=rngs)
+        self.norm = nnx.BatchNorm(8, rngs=rngs)
+        self.deep = nnx.Conv(8, 8, (3, 3), feature_group_count=8, rngs=rngs)
+        self.group = nnx.GroupNorm(8, 2, rngs=rngs)
+
+    def __call__(self, x):
+        return self.group(self.deep(nnx.relu(self.norm(self.down(x)))))
+
+
+class Flagged(nnx.Module):
+    """Called with a flag, a constant that nobody trains, and a product of its own."""
+
+    def __init__(self, rngs):
+        self.kernel = nnx.Param(jnp.ones((8, 4)))
+
+    def __call__(self, x, *, wide):
+        mask = jnp.triu(jnp.ones((8, 4))) if wide else 1.0
+        return x @ (self.kernel[...] * mask)
+
+
+class Untrainable(nnx.Module):
+    def __init__(self, rngs):
+        pass
+
+    def __call__(self, x):
+        return x
+
+
+class Broken(nnx.Module):
+    def __init__(self, rngs):
+        self.first = nnx.Linear(8, 8, rngs=rngs)
+
+    def __call__(self, x):
+        return self.first(x[:, :3])

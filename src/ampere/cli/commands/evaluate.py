@@ -41,10 +41,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FOLDER", help="where to keep everything (default evaluation[-quick])")
     parser.add_argument("--against", metavar="FOLDER", help="an earlier run: show the drift since, network by network")
     parser.add_argument(
-        "--celeba",
-        metavar="FOLDER",
+        "--data",
+        metavar="DATA",
         default="",
-        help="train `pruning` on your CelebA instead of on faces drawn by Ampere",
+        help="images of `pruning`: digits (default, scikit-learn's), mnist:FOLDER, cifar10:FOLDER, celeba:FOLDER, or "
+        "faces drawn by Ampere",
+    )
+    parser.add_argument(
+        "--baseline-samples",
+        metavar="N",
+        type=arguments.count,
+        default=0,
+        help="give methods that learn from isolated layers (NeuralPower, nn-Meter) this many measurements each, "
+        "however long that takes (default: as many as fit into the seconds of Ampere's own profile)",
     )
     parser.add_argument("--list", action="store_true", help="show the experiments and how long they take, run nothing")
     parser.add_argument("--draw-only", action="store_true", help="measure nothing; draw what is stored in the folder")
@@ -60,7 +69,8 @@ def run(options: Namespace) -> None:
     from ampere.evaluation.session import Folder, Session
 
     names = chosen(options.experiments)
-    plan = Plan(options.quick, options.seed, tuple(dict.fromkeys(options.device)), options.celeba)
+    devices = tuple(dict.fromkeys(options.device))
+    plan = Plan(options.quick, options.seed, devices, options.data, options.baseline_samples)
     folder = Folder(Path(options.out or ("evaluation-quick" if options.quick else "evaluation")))
     with Session(folder, plan) as session:
         if options.list:

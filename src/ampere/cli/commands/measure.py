@@ -43,7 +43,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_device(parser)
     arguments.add_allocator(parser, "system")
     overheads = parser.add_argument_group("outside the training step")
-    overheads.add_argument("--data", metavar="FILE.py:FUNCTION", help="time what this function returns, batch by batch")
+    overheads.add_argument(
+        "--data",
+        metavar="FILE.py:FUNCTION",
+        help="time what this function returns, batch by batch; or a data set: digits, mnist:FOLDER, cifar10:FOLDER, "
+        "har:FOLDER, celeba:FOLDER",
+    )
     overheads.add_argument("--evaluation", action="store_true", help="time forward passes without gradients")
     compared = parser.add_argument_group("estimate to compare with")
     compared.add_argument("--profile", metavar="FILE", help="default: this device's own, where there is one")
@@ -92,8 +97,9 @@ def _facts(measured: MeasuredStep) -> Iterator[tuple[str, str]]:
     from ampere.estimation.estimate import COVERS
 
     yield "setup", setup_line(measured.setup, measured.batch)
-    spread = "one round only" if measured.spread is None else f"rounds differ by {units.percent(measured.spread)}"
-    yield "trained", f"{measured.iterations:,} iterations in {measured.rounds} rounds; {spread}"
+    yield "trained", f"{measured.iterations:,} iterations in {measured.rounds} fresh processes"
+    if measured.spread is not None:
+        yield "spread", f"{units.percent(measured.spread)} between the processes (standard deviation)"
     if not measured.own_code:
         yield "built", "from the description of its layers, not by its own code"
     for flag in measured.flags:

@@ -36,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
         "ampere profile cnn5 --device simulated:xavier  a simulated device",
+        "ampere profile cnn5 --method sequential --own-end   the paper's method to its own end",
         "ampere profile cnn5 --meter log:deferred --out c.json    then: ampere attach",
     )
     arguments.add_model(parser, optional=True)
@@ -45,6 +46,18 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="S",
         type=arguments.seconds,
         help="time to profile (default 15; a runtime that compiles: 120; a slow counter: more)",
+    )
+    parser.add_argument(
+        "--own-end",
+        action="store_true",
+        help="with --method sequential: profile until the paper's own rule ends it, however long that takes",
+    )
+    parser.add_argument(
+        "--iterations-per-measurement",
+        metavar="N",
+        type=arguments.count,
+        help="train so many iterations for each measurement, as the paper's 500 "
+        "(default: as few as are needed; with --method sequential or networks)",
     )
     parser.add_argument(
         "--target",
@@ -71,6 +84,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     from ampere.api import profile
 
+    if options.own_end and options.seconds is not None:
+        raise UsageError("--own-end profiles however long it takes: leave out --seconds, or --own-end")
     if bool(options.model) == bool(options.space):
         raise UsageError(f"name either a model or --space with one of {', '.join(SPACES)} (see ampere profile --help)")
     model = arguments.trainable_model(options.model or options.space, options)
@@ -78,6 +93,8 @@ def run(options: Namespace) -> None:
         result = profile(
             model,
             seconds=options.seconds,
+            own_end=options.own_end,
+            iterations_per_measurement=options.iterations_per_measurement,
             target=options.target,
             out=options.out,
             device=device,
@@ -106,6 +123,7 @@ def show(result: ProfilingResult, options: Namespace) -> None:
 
 def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, str]]:
     from ampere.cli.wording import meter_line, setup_line
+    from ampere.storage.profile import ENDS
 
     profile = result.profile
     yield "setup", setup_line(profile.setup)
@@ -114,6 +132,11 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
     most_first = sorted(result.measurements.items(), key=lambda item: -item[1])
     measured = ", ".join(f"{n} {PLURALS.get(purpose, purpose)}" for purpose, n in most_first)
     yield "measured", f"{measured}; in all {simulated}{units.seconds(profile.profiling_seconds)}"
+    if profile.ended_by:
+        kinds = ", ".join(f"{n} by {ENDS[end]}" for end, n in profile.ended.items() if n)
+        yield "ended", f"by {profile.ended_by} (of {sum(profile.ended.values())} kinds {kinds})"
+    if (spent := profile.profiling_joules) is not None:
+        yield "spent", f"{simulated}{units.joules(spent)} on what was measured"
     yield "for", ", ".join(profile.spaces)
     if compiled := result.compile_seconds:
         yield "compiling", f"{units.seconds(compiled)} of that; it is in no figure of training"

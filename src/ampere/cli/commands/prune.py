@@ -13,7 +13,7 @@ from ampere.core import units
 if TYPE_CHECKING:
     from ampere.pruning.result import Measured, Pruned
 
-STRATEGIES = ("energy", "magnitude", "random", "flops")
+STRATEGIES = ("energy", "magnitude", "random", "flops", "energy_aware")
 FIXED_SHOWN = 4
 
 
@@ -36,7 +36,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         choices=STRATEGIES,
         default="energy",
         help="energy (default): least importance lost per joule saved; magnitude: smallest weights first; random: any "
-        "widths that fit; flops: as energy, with FLOPs in place of joules, for comparison",
+        "widths that fit; flops: as energy, with FLOPs in place of joules, for comparison; energy_aware: layer by "
+        "layer, the most expensive first, with outputs restored by least squares (Yang et al. 2017), for comparison",
     )
     parser.add_argument(
         "--keep", metavar="LAYER", action="append", default=[], help="leave this layer as it is; may be repeated"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ampere.searching.result import Found, Trial
 
 BAR = 10
+MODES = ("capacity", "hyperpower")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -31,6 +32,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     spaces = "a family (lenet5 cnn5 har lstm transformer resnet), a general space (cnn transformers recurrent)"
     parser.add_argument("space", metavar="SPACE", help=f"{spaces}, or file.py:function with --vary")
     arguments.add_budget(parser, "the original's joules", 0.9, "a candidate must be inside")
+    words = "limit of a candidate's mean power while it trains, such as 8W"
+    parser.add_argument("--power", metavar="WATTS", type=arguments.watts, help=words)
     arguments.add_memory(parser, "leave out candidates whose training may take more memory")
     _add_what_varies(parser)
     _add_training(parser)
@@ -68,6 +71,11 @@ def _add_training(parser: ArgumentParser) -> None:
     group.add_argument("--trials", metavar="N", type=arguments.count, default=12, help="how many to train (default 12)")
     words = "of the default training, at the original's batch size (default 300)"
     group.add_argument("--steps", metavar="N", type=arguments.count, default=300, help=words)
+    words = (
+        "capacity (default): the largest candidate at each cost, chosen at once; hyperpower: one after the other, by "
+        "what was trained (Bayesian optimization), and what learns nothing is stopped early, for comparison"
+    )
+    group.add_argument("--mode", choices=MODES, default=MODES[0], help=words)
     group.add_argument("--no-training", action="store_true", help="only estimate and choose")
 
 
@@ -98,6 +106,8 @@ def run(options: Namespace) -> None:
             battery=options.battery,
             memory=options.memory,
             input=options.input,
+            mode=options.mode,
+            power=options.power,
             on_trial=lambda found: _save(found, out),
             **vars(arguments.api_options(options, device, display, profile=None)),
         )
@@ -169,7 +179,8 @@ def _trials(found: Found, scale: float) -> Iterator[tuple[str, ...]]:
 def _accuracy(trial: Trial) -> str:
     if trial.accuracy is None:
         return "failed"
-    return f"{100 * trial.accuracy:.1f} %{' (chance)' if _at_chance(trial) else ''}"
+    chance = " (stopped)" if trial.stopped_early else " (chance)" if _at_chance(trial) else ""
+    return f"{100 * trial.accuracy:.1f} %{chance}"
 
 
 def _cost(candidate: Any, found: Found, scale: float) -> tuple[str, str, str, str]:
@@ -229,6 +240,8 @@ def _facts(found: Found, written: Sequence[Path]) -> Iterator[tuple[str, str]]:
         "budget",
         f"{units.joules(found.budget_joules)} of {of}; each candidate is inside with {probability} probability",
     )
+    if found.power_watts is not None:
+        yield "power", f"candidates above {units.watts(found.power_watts)} are left out"
     if found.memory_bytes is not None:
         yield "memory", f"each candidate fits into {units.bytes(found.memory_bytes)} with its whole 90 % interval"
     if len(found.batches) > 1:
@@ -241,6 +254,10 @@ def _facts(found: Found, written: Sequence[Path]) -> Iterator[tuple[str, str]]:
         yield "*", "on the front: no other one that was trained is both cheaper and more accurate"
         if any(map(_at_chance, found.trials)):
             yield "chance", "no more accurate than guessing: such a candidate learnt nothing in so short a training"
+    if stopped := sum(trial.stopped_early for trial in found.trials):
+        yield "stopped", f"{stopped} of {len(found.trials)} early, at chance level after a part of their training"
+    if found.mode == "hyperpower":
+        yield "mode", "hyperpower: Bayesian optimization inside the limits, as in HyperPower (2018), for comparison"
     for trial in found.trials:
         if trial.failure:
             yield "failed", f"{_words(_differing(trial.candidate, found))}: {trial.failure}"

@@ -49,6 +49,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="compare these, separated by commas, or all; where a method needs measurements of its own, it is profiled "
         "for as long (default: all that can learn from the usual profile)",
     )
+    parser.add_argument(
+        "--baseline-samples",
+        metavar="N",
+        type=arguments.count,
+        default=0,
+        help="give methods that learn from isolated layers (neuralpower, kernels) this many measurements, however long "
+        "that takes (default: as many as fit into the seconds)",
+    )
     arguments.add_allocator(parser, "tuned")
     arguments.add_device(parser)
     arguments.add_profile_choice(parser)
@@ -67,7 +75,14 @@ def run(options: Namespace) -> None:
     plot = plot_path(options.plot, options.no_plot, f"validate-{name}.png", options.quiet)
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         asked = arguments.api_options(options, device, display)
-        validation = validate(model, methods=methods, networks=options.networks, rounds=options.rounds, **vars(asked))
+        validation = validate(
+            model,
+            methods=methods,
+            networks=options.networks,
+            rounds=options.rounds,
+            baseline_samples=options.baseline_samples,
+            **vars(asked),
+        )
     if options.json:
         print_json(validation.to_json())
     else:
@@ -106,6 +121,8 @@ def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
 
     low, high = min(r.actual for r in validation.rows), max(r.actual for r in validation.rows)
     yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
+    if validation.own_code:
+        yield "trained", "by the model's own code, in the sizes that its function builds"
     for reason in dict.fromkeys(validation.left_out):
         yield "left out", f"{validation.left_out.count(reason)} more: {reason}"
     for method, reason in validation.unavailable.items():
@@ -113,6 +130,8 @@ def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
     yield "coverage", f"{units.percent(validation.coverage90)} of them lie in the estimate's 90 % interval"
     simulated = "simulated " if validation.meter.simulated else ""
     yield "profiling", f"{simulated}{units.seconds(validation.profiling_seconds)}"
+    if own := {m: n for m, n in validation.measurements.items() if n != validation.measurements[validation.method]}:
+        yield "measurements", ", ".join(f"{method} {count:,}" for method, count in own.items())
     yield "device", validation.device
     yield "joules", meter_line(validation.meter)
     yield "assumes", ALLOCATORS[validation.allocator]

@@ -87,6 +87,7 @@ class Kind:
     torch: Mapping[str, TorchRecogniser] = field(default_factory=dict)  # aten operations that begin such a layer
     jax: Mapping[str, JaxRecogniser] = field(default_factory=dict)  # equations that do
     parametric: bool = True
+    grouped: bool = False  # has parameters, but goes with the layer before it, as a norm does
     described: bool = True  # can be built from its description, without the user's code
     widths: str = FREE  # which channels may be changed: both, the output's, both in their ratio (TIED), or none (FIXED)
     has_surface: bool = True  # its cost is a function of its channels

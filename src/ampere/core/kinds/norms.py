@@ -60,6 +60,7 @@ NORM_BATCH = Kind(
         _batch_norm,
     ),
     widths=TIED,
+    grouped=True,
 )
 
 
@@ -102,6 +103,7 @@ NORM_LAYER = Kind(
     tuple(Layer("norm_layer", {"lead": (3, 5), **each}, 6, 6) for each in ({}, {"bias": False}, {"groups": 2})),
     torch={"native_layer_norm": _layer_norm, "_fused_rms_norm": _rms_norm, "native_group_norm": _group_norm},
     widths=TIED,
+    grouped=True,
 )
 
 
@@ -129,6 +131,7 @@ SCALE = Kind(
     ("torch", "jax", "mnn"),
     tuple(Layer("scale", {"values": values}, 6, 6) for values in (24, 25, 4)),
     widths=FIXED,
+    grouped=True,
 )
 
 KINDS = (NORM_BATCH, NORM_LAYER, SCALE)

@@ -1,72 +1,78 @@
-"""Grey images of two classes: faces drawn by Ampere that smile or do not, or the user's own copy of CelebA.
+"""The images of the case study: scikit-learn's digits, the user's own data sets, or faces drawn by Ampere.
 
 Drawn heads differ in place, size, tilt, shape and light; brows, noses and eyes are their own; something may cover a
 part; pixels are noisy. The smile is the curve of a thin mouth, from broad to hardly there: some cannot be recognised.
-
-CelebA is a folder with `img_align_celeba/` and `list_attr_celeba.txt`, as it is distributed.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
-from pathlib import Path
-from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ampere.core.errors import RuntimeMissingError, UsageError
+from ampere.core.errors import UsageError
+from ampere.models.datasets import DIGITS, Dataset, Examples, has_digits, load
 
-SIZE = 28  # pixels a side, as the 5-layer CNN takes them
-TRAINED, TESTED = 12_000, 2_000  # images
+SIZE = 28  # pixels a side of a drawn face
+TRAINED, TESTED = 12_000, 2_000  # images at most
 NOISE = 0.1
 FAINTEST, BROADEST = 0.05, 0.6  # how far the corners of the mouth are above or below its middle
 MIDDLE, SPREAD = 0.4, 0.25  # of all pixels, about
 CHUNK = 2000
-ATTRIBUTE = "Male"  # the paper's
-PHOTOGRAPHS, TABLE = "img_align_celeba", "list_attr_celeba.txt"
+FACES = "faces"
 
-Pixels = NDArray[np.float32]  # (images, SIZE, SIZE)
-Labels = NDArray[np.int64]  # 0 or 1
 Field = NDArray[np.float32]
 Vary = Callable[[float, float], Field]  # a number for each face, between two
 
 
-class Images(NamedTuple):
-    pixels: Pixels
-    labels: Labels
+class Kind(NamedTuple):
+    """What a network must take and give to classify such images."""
 
-    def tensors(self) -> tuple[Any, Any]:
-        import torch
-
-        return torch.from_numpy(self.pixels[:, None]), torch.from_numpy(self.labels)
+    channels: int
+    size: int
+    classes: int
 
 
-class Task(NamedTuple):
-    """What is learnt, and what it is tested on."""
-
-    trained: Images
-    tested: Images
-
-
-def task(celeba: str, seed: int, trained: int = TRAINED, tested: int = TESTED) -> Task:
-    """The task: gender in a folder of CelebA as in the paper; without one, whether a drawn face smiles."""
-    if celeba:
-        return Task(*load_celeba(Path(celeba), trained, tested))
-    return Task(draw_faces(trained, 2 * seed), draw_faces(tested, 2 * seed + 1))
+KINDS = {
+    DIGITS: Kind(1, 28, 10),
+    "mnist": Kind(1, 28, 10),
+    "cifar10": Kind(3, 32, 10),
+    "celeba": Kind(3, 64, 2),
+    FACES: Kind(1, SIZE, 10),  # two of the ten are used
+}
 
 
-def name_of(celeba: str) -> str:
-    return "celeba" if celeba else "faces"
+def chosen(data: str) -> str:
+    """What the user asked for; else digits, which are real, or drawn faces where scikit-learn is not installed."""
+    return data or (DIGITS if has_digits() else FACES)
 
 
-def draw_faces(count: int, seed: int) -> Images:
+def name_of(data: str) -> str:
+    return chosen(data).partition(":")[0]
+
+
+def kind_of(data: str) -> Kind:
+    name = name_of(data)
+    if name not in KINDS:
+        raise UsageError(f"{data}: the case study classifies images: choose {', '.join(KINDS)}")
+    return KINDS[name]
+
+
+def task(data: str, seed: int, trained: int = TRAINED, tested: int = TESTED) -> Dataset:
+    """What is learnt and tested on, at most so many images; gender in CelebA as in the paper, smiles in drawn faces."""
+    kind = kind_of(data)
+    if name_of(data) == FACES:
+        return Dataset(draw_faces(trained, 2 * seed), draw_faces(tested, 2 * seed + 1), kind.classes)
+    return load(chosen(data), trained, tested, seed)
+
+
+def draw_faces(count: int, seed: int) -> Examples:
     rng = np.random.default_rng([seed, 28])
     labels = rng.integers(0, 2, count)
     parts = [_faces(rng, labels[i : i + CHUNK]) for i in range(0, count, CHUNK)]
-    return Images(np.concatenate(parts).astype(np.float32), labels.astype(np.int64))
+    return Examples(np.concatenate(parts).astype(np.float32)[:, None], labels.astype(np.int64))
 
 
 def _faces(rng: np.random.Generator, smiles: NDArray[np.int64]) -> Field:
@@ -118,43 +124,3 @@ def _inside(distance: NDArray[Any], edge: float) -> Field:
     """1 where a distance is negative, 0 where it is positive, soft between."""
     soft = 1 / (1 + np.exp(np.clip(distance / (edge / 4), -30, 30)))
     return soft.astype(np.float32)
-
-
-def load_celeba(folder: Path, trained: int, tested: int, attribute: str = ATTRIBUTE) -> tuple[Images, Images]:
-    """The first photographs to learn from and the last to be tested on, as CelebA itself divides them."""
-    if importlib.util.find_spec("PIL") is None:
-        raise RuntimeMissingError("photographs need Pillow: pip install 'ampere-energy[plot]'")
-    rows = labels_in(folder, attribute)
-    if len(rows) < trained + tested:
-        raise UsageError(
-            f"{folder} lists {len(rows)} photographs, but {trained + tested} are needed: get all of CelebA"
-        )
-    return _read(folder, Random(0).sample(rows[:-tested], trained)), _read(folder, rows[-tested:])
-
-
-def labels_in(folder: Path, attribute: str) -> list[tuple[str, int]]:
-    """Each photograph's name, and whether it has the attribute."""
-    try:
-        _, names, *lines = (folder / TABLE).read_text().splitlines()
-        column = names.split().index(attribute) + 1
-        return [(cells[0], int(cells[column] == "1")) for cells in map(str.split, lines) if cells]
-    except OSError as error:
-        raise UsageError(
-            f"{folder} has no readable {TABLE} ({error.strerror}): give the folder that holds it and {PHOTOGRAPHS}/"
-        ) from None
-    except (ValueError, IndexError):
-        raise UsageError(f"{folder / TABLE} is no table of CelebA's with a column {attribute}: get it again") from None
-
-
-def _read(folder: Path, rows: list[tuple[str, int]]) -> Images:
-    from PIL import Image
-
-    pixels = np.empty((len(rows), SIZE, SIZE), dtype=np.float32)
-    for i, (name, _) in enumerate(rows):
-        path = folder / PHOTOGRAPHS / name
-        try:
-            with Image.open(path) as photograph:
-                pixels[i] = np.asarray(photograph.convert("L").resize((SIZE, SIZE)), dtype=np.float32) / 128 - 1
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read ({error}): get CelebA's {PHOTOGRAPHS} again") from None
-    return Images(pixels, np.array([label for _, label in rows], dtype=np.int64))

@@ -1,70 +1,148 @@
-"""The model of the case study: the paper's 5-layer CNN with two classes, how it is pruned and how it is trained."""
+"""The model of the case study: the paper's 5-layer CNN, the ways in which it is pruned, and how it is trained."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from random import Random
 from typing import TYPE_CHECKING, Any
 
-from ampere.core.errors import ModelError
+from ampere.core.errors import AmpereError, ModelError
 from ampere.devices import Worker
 from ampere.estimation.estimate import Estimator
-from ampere.models.loading import find_space
-from ampere.models.spaces import CNN5
+from ampere.models.datasets import Dataset, Examples
+from ampere.models.loading import LoadedModel, find_space
+from ampere.models.spaces import CNN5, Arguments, Space, widths_up_to
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
 
-from .images import Images, Task
+from .images import KINDS, Kind
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from ampere.pruning.checking import Check
     from ampere.pruning.result import Pruned
 
 
 FAMILY = "cnn5"
 SHARE = 0.5  # of the original's energy that may be spent
-CONFIDENCE = 0.98  # with which ours must stay inside
-ORIGINAL, OURS, FLOPS = "original", "ampere", "flops"
-MODELS = (ORIGINAL, OURS, FLOPS)
+CONFIDENCE = 0.98  # with which our closed loop must stay inside
 CHANNELS = [16, 32, 64, 128]  # half of the paper's: a few milliseconds per iteration
 BATCH = int(CNN5["batch"])
 RATE = 0.1  # of learning
 LOOKS, LOOKED_AT = 20, 200  # tests while training, and of how many images; the last one is of all
 AT_ONCE = 250  # images of a test
+CHECKS_AT_MOST = 8
+NEAR = 0.02  # a checked result is good if it is below the budget by no more than this share of it
 
 
-def arguments(channels: list[int]) -> dict[str, Any]:
-    return {**CNN5, "channels": channels}
+@dataclass(frozen=True)
+class Way:
+    """How a model is pruned to the budget."""
+
+    title: str
+    by_flops: bool = False
+    checked: bool = False  # measured, and pruned again with another aim until it is inside the budget
+    closed_loop: bool = False  # `ampere prune`: our own search, which learns from its measurements
 
 
-def experiment(channels: list[int]) -> Experiment:
-    return SpaceSource(find_space(FAMILY)).of(arguments(channels))
+ORIGINAL, OURS, FLOPS = "original", "random_ampere", "random_flops"
+CHECKED = {OURS: "random_ampere_checked", FLOPS: "random_flops_checked"}
+CLOSED_LOOP = "ampere"
+WAYS = {
+    OURS: Way("random, by Ampere"),
+    FLOPS: Way("random, by FLOPs", by_flops=True),
+    CHECKED[OURS]: Way("random, by Ampere, checked", checked=True),
+    CHECKED[FLOPS]: Way("random, by FLOPs, checked", by_flops=True, checked=True),
+    CLOSED_LOOP: Way("ampere prune", closed_loop=True),
+}
+MODELS = (ORIGINAL, *WAYS)
 
 
-def built(seed: int) -> tuple[nn.Module, Any]:
-    """The original with the weights of a seed."""
+def space_of(kind: Kind) -> Space:
+    """Networks for such images: the family itself, or one like it for other sizes."""
+    if kind == KINDS["mnist"]:
+        return find_space(FAMILY)
+    original = {**CNN5, "channels_in": kind.channels, "size": kind.size, "classes": kind.classes}
+
+    def sample(rng: Random) -> Arguments:
+        return {**original, "channels": widths_up_to(rng, CNN5["channels"])}
+
+    name, title = (
+        f"{FAMILY}-{kind.channels}x{kind.size}-{kind.classes}",
+        f"5-layer CNN on {kind.size}x{kind.size} images",
+    )
+    return Space(name, title, find_space(FAMILY).factory, original, sample)
+
+
+def arguments(kind: Kind, channels: list[int]) -> dict[str, Any]:
+    return {**space_of(kind).default, "channels": channels}
+
+
+def experiment(kind: Kind, channels: list[int]) -> Experiment:
+    return SpaceSource(space_of(kind)).of(arguments(kind, channels))
+
+
+def built(kind: Kind, channels: list[int], seed: int) -> tuple[nn.Module, Any]:
+    """A network with the first weights of a seed."""
     import torch
 
     from ampere.models.cnn5 import build
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return build(**arguments(CHANNELS))
+        return build(**arguments(kind, channels))
 
 
-def pruned(seed: int, way: str, estimator: Estimator, device: Worker) -> Pruned:
-    """The model pruned to half its energy, measured and corrected until it is inside the budget, or half its FLOPs."""
+def pruned(kind: Kind, seed: int, way: Way, estimator: Estimator, device: Worker) -> Pruned:
+    """The model pruned to half its energy, or to half its FLOPs, in one of the ways."""
     from ampere.pruning.checking import Check
-    from ampere.pruning.pruning import prune
+    from ampere.pruning.price import Joules
+    from ampere.pruning.pruning import Pruner, prune
 
-    model, inputs = built(seed)
-    if way == FLOPS:
-        return prune(model, inputs, SHARE, estimator, "flops", allocator="tuned", seed=seed)
-    check = Check(device, experiment(CHANNELS), lambda found: experiment(channels_of(found)), device.clock)
-    return prune(model, inputs, SHARE, estimator, confidence=CONFIDENCE, allocator="tuned", seed=seed, check=check)
+    model, inputs = built(kind, CHANNELS, seed)
+    check = Check(device, experiment(kind, CHANNELS), lambda found: experiment(kind, channels_of(found)), device.clock)
+    if way.closed_loop:
+        return prune(model, inputs, SHARE, estimator, confidence=CONFIDENCE, allocator="tuned", seed=seed, check=check)
+    original = LoadedModel(model, (inputs,), FAMILY, None)
+    pruner = Pruner(original, "random", seed=seed, short_training=_any_candidate, by_flops=way.by_flops)
+    joules = Joules(estimator, "tuned", 0.0, pruner.network)
+    whole = joules.estimate(pruner.network).joules
+
+    def to_share(aim: float) -> Pruned:
+        return pruner.pruned(joules, aim * whole, 0.5)
+
+    return _checked(to_share, check, estimator) if way.checked else to_share(SHARE)
+
+
+def _any_candidate(_: nn.Module) -> float:
+    """Random candidates are not compared: energy is what this is about, and aims that change must meet the same one."""
+    return 0.0
+
+
+def _checked(to_share: Callable[[float], Pruned], check: Check, estimator: Estimator) -> Pruned:
+    """The same check for every guide: measure, and aim as much lower or higher as the measurement was off."""
+    from ampere.pruning.checking import Rounds
+
+    rounds, aim = Rounds(check, estimator), SHARE
+    found: list[tuple[float, Pruned]] = []
+    for number in range(CHECKS_AT_MOST):
+        try:
+            candidate = to_share(aim)
+        except AmpereError:
+            if not found:
+                raise
+            break  # no widths meet a lower aim
+        measured = rounds.measured(candidate, Random(f"check {number}"))
+        found.append((measured.share, replace(candidate, measured=measured)))
+        if (1 - NEAR) * SHARE <= measured.share <= SHARE:
+            break
+        aim *= (1 - NEAR / 2) * SHARE / measured.share
+    inside = [each for each in found if each[0] <= SHARE]
+    return max(inside, key=lambda each: each[0])[1] if inside else min(found, key=lambda each: each[0])[1]
 
 
 def channels_of(found: Pruned) -> list[int]:
@@ -84,7 +162,7 @@ class Trained:
 
 
 def train(
-    model: nn.Module, task: Task, iterations: int, batch: int, seed: int, report: Callable[[float], None]
+    model: nn.Module, task: Dataset, iterations: int, batch: int, seed: int, report: Callable[[float], None]
 ) -> Trained:
     """Plain gradient descent on one thread, in the order that the seed gives."""
     import torch
@@ -98,7 +176,7 @@ def train(
 
 
 def _train(
-    model: nn.Module, task: Task, iterations: int, batch: int, seed: int, report: Callable[[float], None]
+    model: nn.Module, task: Dataset, iterations: int, batch: int, seed: int, report: Callable[[float], None]
 ) -> Trained:
     import torch
     from torch.nn.functional import cross_entropy
@@ -121,7 +199,7 @@ def _train(
     return Trained(tuple(curve), *tested(model, task.tested, len(task.tested.labels)), spent)
 
 
-def tested(model: nn.Module, images: Images, count: int) -> tuple[float, float]:
+def tested(model: nn.Module, images: Examples, count: int) -> tuple[float, float]:
     """Mean loss and accuracy on the first so many images."""
     import torch
     from torch.nn.functional import cross_entropy

@@ -7,7 +7,7 @@ from typing import Any
 
 from ampere.evaluation.comparing import with_baselines
 from ampere.evaluation.drawing import device_panels, dots, shared_legend
-from ampere.evaluation.jobs import Record, needs, trials_of
+from ampere.evaluation.jobs import Record, baselines_of, needs, trials_of
 from ampere.evaluation.session import Session
 from ampere.reporting.plotting import INK, MUTED
 
@@ -16,7 +16,7 @@ FIGURE = ""
 
 jobs = needs(
     lambda plan: [trials_of(plan, device, family) for device in plan.devices for family in plan.families(device)],
-    baselines=True,
+    baselines_of,
 )
 
 

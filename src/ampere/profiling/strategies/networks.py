@@ -28,4 +28,4 @@ def collect(context: MeasurementContext, task: Task) -> Collected:
     return Collected(tuple(seen), refused=tuple(refused))
 
 
-STRATEGY = Strategy(collect)
+STRATEGY = Strategy(collect, any_iterations=True)

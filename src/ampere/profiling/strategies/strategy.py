@@ -7,6 +7,7 @@ Task                 the goal, the start time, and earlier observations
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -49,8 +50,14 @@ class Trainer(Protocol):
 class Goal:
     """When a profiling run ends."""
 
-    seconds: float = 15.0
+    seconds: float = 15.0  # infinite for a strategy that ends by a rule of its own
     target: float = 0.0  # mean relative error to stop at; 0 uses all the time
+    samples: int = 0  # measurements of isolated layers to end at, however long they take; 0 ends by the seconds
+
+    @property
+    def own_end(self) -> bool:
+        """Whether the strategy's own rule ends the run, however long that takes."""
+        return math.isinf(self.seconds)
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,7 @@ class Progress:
     expected_error: float | None
     doing: str
     compile_seconds: float = 0.0  # part of the elapsed seconds
+    share: float | None = None  # of the work, where time does not say it
 
 
 class FittingSizes:
@@ -103,6 +111,7 @@ class MeasurementContext:
     compiles: bool = False  # whether the runtime compiles every new shape
     one_by_one: bool = False  # whether the runtime computes channels beyond the last full vector one by one
     offers: Callable[[Experiment], bool] = lambda _: True  # whether the device can train it: a replayed one may not
+    iterations: int | None = None  # of each block; None for as many as usual
     count: bool = True  # whether joules are read; else blocks are only timed, without waiting for a slow counter
     yardstick_now: Callable[[], float | None] = lambda: None  # reads the joules of a yardstick step with a gauge
     memory: FittingSizes = field(default_factory=FittingSizes)
@@ -122,15 +131,21 @@ class MeasurementContext:
         """The shortest window that a block needs for its joules; 0 where blocks are only timed."""
         return self.meter.window_seconds if self.count else 0.0
 
-    def observe(self, experiment: Experiment, step_seconds: float) -> Observation | None:
+    def observe(self, experiment: Experiment, step_seconds: float, settled: bool = False) -> Observation | None:
         """Trains and records one block; None where the measurement is unusable. Raises VariantDied, VariantFailed.
 
         It also returns None, and trains nothing, where a network of that size ran out of memory before.
-        `step_seconds` is a guess.
+        `step_seconds` is a guess. `settled` times a loop of steps instead of each step next to the yardstick.
         """
         if not self.memory.fits(experiment.network):
             return None
-        arguments = request(experiment, self.setup, step_seconds, timing=self.timing, count=self.count)
+        how: dict[str, Any] = {
+            "timing": self.timing,
+            "count": self.count,
+            "iterations": self.iterations,
+            "settled": settled,
+        }
+        arguments = request(experiment, self.setup, step_seconds, **how)
         return self._recorded(experiment, self._trained(experiment, arguments))
 
     def read_power(self, experiment: Experiment, step_seconds: float) -> Observation | None:
@@ -180,6 +195,8 @@ class Collected:
     refused: tuple[str, ...] = ()  # experiments that could not be trained, each with the reason
     model: Additive | None = None  # fitted to seconds, by strategies that fit while they measure
     joules_model: Additive | None = None  # where a counter read joules
+    fit: Mapping[str, Any] = field(default_factory=dict)  # what a method without such a model is fitted with
+    ended: Mapping[str, int] = field(default_factory=dict)  # how many kinds ended by rule, limit of points and time
 
 
 @dataclass(frozen=True)
@@ -190,6 +207,8 @@ class Strategy:
     allocators: tuple[str, ...] = ("tuned",)  # one worker is started for each
     timings: tuple[str, ...] = TIMINGS  # ways of timing that it supports
     stages: bool = False  # whether it times the stages of a step separately
+    ends_itself: bool = False  # whether it has a rule of its own that ends it
+    any_iterations: bool = False  # whether a measurement may have as many iterations as the user says
 
 
 class Guess:

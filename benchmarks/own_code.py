@@ -1,0 +1,322 @@
+"""Estimates against users' own code: models that Ampere was not made for, trained by a script that knows nothing of it.
+
+    python benchmarks/own_code.py --half development            14 models of benchmarks/street; `once` has 14 others
+    python benchmarks/own_code.py --models FILE.py[:name] ...   any functions that return a model and its inputs
+    python benchmarks/own_code.py --half development --show     what the records say so far, without measuring
+
+    truth      benchmarks/street/train.py in fresh processes with default settings, in turn over all models
+    yardstick  the reference step, read by a worker of Ampere before and after each of these processes
+    device     an estimate from a profile of the device, in which none of these models was trained
+    model      an estimate from a profile of the model itself, 15 s, made from nothing
+    touch      the device's profile, and a few seconds of the model's own code
+    measure    `ampere measure`
+
+FLOPs and others are fitted to the truth of all other models (leave one out). Every record is kept as soon as it is
+there, in a folder of its own; the same command goes on from there. Delete the folder to begin again.
+"""
+
+import argparse
+import ast
+import inspect
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from random import Random
+from statistics import mean, median, stdev
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
+
+import numpy as np
+
+import ampere
+from ampere.api.models import resolve
+from ampere.baselines import METHODS
+from ampere.baselines.method import Evidence
+from ampere.devices import Device
+from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.fitting import drift_share_in
+from ampere.estimation.normalization import costs_of, reference_of
+from ampere.meters import watts_in
+from ampere.storage.profile import Profile
+
+HERE = Path(__file__).parent
+HALVES = {half: HERE / "street" / f"{half}.py" for half in ("development", "once")}
+GENERAL = ("cnn", "transformers", "recurrent")  # the spaces that a profile of the device is made of
+OURS = ("device", "model", "touch", "measure")
+RIVALS = {
+    "flops": "FLOPs",
+    "flops_intercept": "FLOPs and a constant",
+    "physics": "least squares",
+    "roofline": "roofline",
+}
+FEWEST_TO_FIT = 6  # models, for the rivals
+YARDSTICK_SECONDS = 0.3
+NEAR = 0.15
+
+Row = dict[str, Any]
+
+
+def main() -> None:
+    options = _options()
+    models = list(_models(options))
+    folder = options.records
+    folder.mkdir(parents=True, exist_ok=True)
+    records = Records(folder / "records.jsonl")
+    if not options.show:
+        measure(models, records, folder, options)
+    rows = summarize(models, records, options.threads)
+    print_table(rows)
+    (folder / "summary.json").write_text(json.dumps(rows, indent=1))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--half", choices=HALVES)
+    what.add_argument("--models", nargs="+", metavar="FILE.py[:name]")
+    parser.add_argument("--processes", type=int, default=4, help="of each model (default 4)")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of training in each process (default 3)")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--methods", default=",".join(OURS), help=f"some of {', '.join(OURS)}; empty for the truth alone"
+    )
+    parser.add_argument("--device-seconds", type=float, default=120.0, help="of the device's profile (default 120)")
+    parser.add_argument("--device-profile", type=Path, help="one that is there already")
+    parser.add_argument("--model-seconds", type=float, default=15.0, help="of each model's own profile (default 15)")
+    parser.add_argument("--touch-seconds", type=float, default=5.0)
+    parser.add_argument("--records", type=Path, help="folder; default benchmarks/results/own_code-HALF")
+    parser.add_argument("--show", action="store_true")
+    options = parser.parse_args()
+    options.records = options.records or HERE / "results" / f"own_code-{options.half or 'models'}"
+    return options
+
+
+def _models(options: argparse.Namespace) -> Iterator[str]:
+    for given in options.models or [str(HALVES[options.half])]:
+        path, colon, name = given.partition(".py:")
+        file = Path(path + ".py" if colon else given).resolve()
+        yield from (f"{file}:{each}" for each in ([name] if name else factories(file)))
+
+
+def factories(file: Path) -> list[str]:
+    """The public functions of a file that can be called without arguments,."""
+    functions = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef)]
+    return [
+        f.name
+        for f in functions
+        if not f.name.startswith("_") and len(f.args.args) == len(f.args.defaults) and not any(f.args.kw_defaults)
+    ]
+
+
+class Records:
+    """One JSON line for each process and estimate, on disk before the next one begins."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.rows: list[Row] = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def ensure(self, key: Row, make: Callable[[], Row]) -> None:
+        if any(all(row.get(name) == value for name, value in key.items()) for row in self.rows):
+            return
+        row = {**key, **make()}
+        with self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        self.rows.append(row)
+        print(
+            "  ".join(f"{v:.5g}" if isinstance(v, float) else str(v) for k, v in row.items() if k != "why"), flush=True
+        )
+
+    def of(self, what: str, model: str) -> list[Row]:
+        return [row for row in self.rows if row["what"] == what and row["model"] == label(model)]
+
+
+def label(model: str) -> str:
+    file, _, name = model.rpartition(":")
+    return f"{Path(file).stem}:{name}"
+
+
+# Measuring.
+
+
+def measure(models: list[str], records: Records, folder: Path, options: argparse.Namespace) -> None:
+    methods = [method for method in options.methods.split(",") if method]
+    device = options.device_profile or folder / "device.json"
+    if set(methods) - {"model"} and not device.exists():
+        for space in GENERAL:
+            ampere.profile(space, seconds=options.device_seconds / len(GENERAL), out=device, threads=options.threads)
+    estimate = Methods(device, folder, options)
+    with Device("local") as local:
+        worker = local.worker("tuned")
+
+        def yardstick() -> float:
+            return worker.yardstick(YARDSTICK_SECONDS, options.threads, "torch", count=False).busy_seconds
+
+        for process in range(options.processes):
+            order = models[:]
+            Random(process).shuffle(order)
+            for model in order:
+                key = {"what": "truth", "model": label(model), "process": process}
+                records.ensure(key, lambda model=model: trained(model, yardstick, options))  # type: ignore[misc]
+                if process == 0:
+                    for method in methods:
+                        key = {"what": method, "model": label(model)}
+                        records.ensure(key, lambda method=method, model=model: estimate(method, model))  # type: ignore[misc]
+
+
+def trained(model: str, yardstick: Callable[[], float], options: argparse.Namespace) -> Row:
+    """One process of the plain script, between two readings of the yardstick."""
+    file, _, name = model.rpartition(":")
+    command = [sys.executable, str(HERE / "street" / "train.py"), file, name, str(options.seconds)]
+    before = yardstick()
+    done = subprocess.run([*command, str(options.threads)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1]}
+    return {**json.loads(done.stdout.splitlines()[-1]), "yardstick_seconds": (before + yardstick()) / 2}
+
+
+class Methods:
+    """Ampere's ways to know what a step costs, each as a record; what fails is a record as well."""
+
+    def __init__(self, device: Path, folder: Path, options: argparse.Namespace) -> None:
+        self._place, self._folder, self._options = device, folder, options
+
+    def __call__(self, method: str, model: str) -> Row:
+        ways = {"device": self._device, "model": self._model, "touch": self._touch, "measure": self._measure}
+        try:
+            return ways[method](model)
+        except ampere.AmpereError as error:
+            return {"failed": str(error)}
+
+    @cached_property
+    def _known(self) -> Estimator:
+        return Estimator(Profile.load(self._place))
+
+    def _device(self, model: str) -> Row:
+        return _row(self._known.estimate(resolve(model).network), self._known.profile)
+
+    def _model(self, model: str) -> Row:
+        path = self._folder / f"{label(model).replace(':', '-')}.json"
+        made = ampere.profile(model, seconds=self._options.model_seconds, out=path, threads=self._options.threads)
+        return _row(Estimator(made.profile).estimate(resolve(model).network), made.profile)
+
+    def _touch(self, model: str) -> Row:
+        if "touch" not in inspect.signature(ampere.estimate).parameters:
+            return {"failed": "there is no touch yet"}
+        touched = ampere.estimate(model, profile=self._known.profile, touch=self._options.touch_seconds)  # type: ignore[call-arg]
+        return _row(touched, self._known.profile)
+
+    def _measure(self, model: str) -> Row:
+        found = ampere.measure(model, profile=self._known, threads=self._options.threads)
+        seconds = found.busy_seconds if self._options.threads == 1 else found.seconds
+        return {"seconds": seconds, "spread": found.spread, **_condition(self._known.profile)}
+
+
+def _row(estimate: Estimate, profile: Profile) -> Row:
+    """An estimate in seconds: of CPU time where joules are modelled from it, else of wall time."""
+    watts = watts_in(profile.meter.scope) if profile.setup.threads == 1 else None
+    unit = 1 / watts if watts else estimate.seconds / estimate.joules
+    low, high = estimate.interval
+    found = {"seconds": estimate.joules * unit, "low": low * unit, "high": high * unit, **_condition(profile)}
+    return {**found, "unprofiled": len(estimate.unprofiled), "extrapolated": len(estimate.extrapolated)}
+
+
+def _condition(profile: Profile) -> Row:
+    share = drift_share_in(costs_of(profile), reference_of(profile)).part
+    return {"yardstick_seconds": profile.yardstick_seconds, "drift_share": share}
+
+
+# What the records say.
+
+
+def summarize(models: list[str], records: Records, threads: int) -> list[Row]:
+    """For each model the truth in seconds, its spread between processes, and every method's relative error."""
+    readings = [row["yardstick_seconds"] for row in records.rows if row["what"] == "truth" and "failed" not in row]
+    rows = []
+    for model in models:
+        processes = [row for row in records.of("truth", model) if "failed" not in row]
+        if not processes:
+            continue
+        share = next((r["drift_share"] for m in OURS for r in records.of(m, model) if "drift_share" in r), 1.0)
+        costs = _truth(processes, median(readings), share, threads)
+        row: Row = {"name": label(model), "reference": model, "seconds": mean(costs), "processes": len(costs)}
+        row["spread"] = stdev(costs) / mean(costs) if len(costs) > 1 else None
+        for method in OURS:
+            for found in records.of(method, model):
+                if "failed" in found:
+                    row[method] = {"failed": found["failed"]}
+                    continue
+                actual = _truth(processes, found["yardstick_seconds"], found["drift_share"], threads)
+                raw = _truth(processes, found["yardstick_seconds"], 0.0, threads)
+                row[method] = {
+                    "error": found["seconds"] / mean(actual) - 1,
+                    "uncorrected": found["seconds"] / mean(raw) - 1,
+                    "within": found["low"] <= mean(actual) <= found["high"] if "low" in found else None,
+                }
+        rows.append(row)
+    _add_rivals(rows)
+    return rows
+
+
+def _truth(processes: list[Row], yardstick_seconds: float, share: float, threads: int) -> list[float]:
+    """Seconds of each process, as they were where the yardstick costs so much."""
+    clock = "busy_seconds" if threads == 1 else "wall_seconds"
+    return [row[clock] * (yardstick_seconds / row["yardstick_seconds"]) ** share for row in processes]
+
+
+def _add_rivals(rows: list[Row]) -> None:
+    if len(rows) < FEWEST_TO_FIT:
+        return
+    networks = [resolve(row["reference"]).network for row in rows]
+    costs = np.array([row["seconds"] for row in rows])
+    for place, row in enumerate(rows):
+        others = [i for i in range(len(rows)) if i != place]
+        evidence = Evidence(tuple(networks[i] for i in others), ("step",) * len(others), costs[others])
+        for name in RIVALS:
+            estimated = float(METHODS[name].fit(evidence)([networks[place]])[0])
+            row[name] = {"error": estimated / row["seconds"] - 1, "within": None}
+
+
+def print_table(rows: list[Row]) -> None:
+    methods = [m for m in (*OURS, *RIVALS) if any("error" in row.get(m, {}) for row in rows)]
+    width = max([len(row["name"]) for row in rows], default=5)
+    _print(width, "model", ["step", "spread", *(RIVALS.get(m, m) for m in methods)])
+    for row in rows:
+        spread = "" if row["spread"] is None else f"{row['spread']:.1%}"
+        _print(
+            width, row["name"], [f"{row['seconds'] * 1e3:.1f} ms", spread, *(_cell(row.get(m, {})) for m in methods)]
+        )
+    known = {m: [row[m] for row in rows if "error" in row.get(m, {})] for m in methods}
+    sizes = {m: [abs(cell["error"]) for cell in cells] for m, cells in known.items()}
+    spreads = [row["spread"] for row in rows if row["spread"] is not None]
+    repeat = f"{mean(spreads):.1%}" if spreads else ""
+    _print(width, "mean", ["", repeat, *(f"{mean(sizes[m]):.1%}" for m in methods)])
+    _print(width, "median", ["", "", *(f"{median(sizes[m]):.1%}" for m in methods)])
+    _print(width, "worst", ["", "", *(f"{max(sizes[m]):.1%}" for m in methods)])
+    _print(
+        width,
+        f"within {NEAR:.0%}",
+        ["", "", *(f"{sum(s <= NEAR for s in sizes[m])} of {len(sizes[m])}" for m in methods)],
+    )
+    within = {m: [cell["within"] for cell in cells if cell["within"] is not None] for m, cells in known.items()}
+    _print(width, "in 90 %", ["", "", *(f"{sum(w)} of {len(w)}" if (w := within[m]) else "" for m in methods)])
+    for row in rows:
+        for method in OURS:
+            if "failed" in row.get(method, {}):
+                print(f"{row['name']}: no {method}: {row[method]['failed']}")
+
+
+def _cell(found: Row) -> str:
+    return f"{found['error']:+.1%}{'' if found.get('within') is not False else ' !'}" if "error" in found else ""
+
+
+def _print(width: int, first: str, cells: list[str]) -> None:
+    print(f"{first:{width}}", "  ".join(f"{cell:>20}" if len(cell) > 10 else f"{cell:>10}" for cell in cells))
+
+
+if __name__ == "__main__":
+    main()

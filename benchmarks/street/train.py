@@ -1,0 +1,76 @@
+"""Trains a model as a plain script does, and prints what a step took. It knows nothing of Ampere.
+
+    python benchmarks/street/train.py FILE.py NAME SECONDS [THREADS]
+
+The function NAME of the file returns a model and its inputs. The loss is the model's own, cross entropy of class
+scores, or the mean of squares. The figures are medians over steps of this one process.
+"""
+
+import importlib.util
+import json
+import sys
+import time
+from statistics import mean, median
+
+import torch
+import torch.nn.functional as F
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None
+
+WARMUP, FEWEST_STEPS = 3, 3
+
+
+def build(path, name):
+    spec = importlib.util.spec_from_file_location("model_file", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)()
+
+
+def loss_of(output):
+    loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if loss is not None:
+        return loss
+    if output.dim() == 2 and output.shape[1] > 1:
+        return F.cross_entropy(output, torch.arange(len(output)) % output.shape[1])
+    return output.square().mean()
+
+
+def main():
+    path, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    if len(sys.argv) > 4:
+        torch.set_num_threads(int(sys.argv[4]))
+    model, inputs = build(path, name)
+    model.train()
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=1e-4)
+
+    def step():
+        if isinstance(inputs, dict):
+            output = model(**inputs)
+        else:
+            output = model(*inputs) if isinstance(inputs, tuple) else model(inputs)
+        loss_of(output).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    for _ in range(WARMUP):
+        step()
+    busy, wall, faults, began = [], [], page_faults(), time.perf_counter()
+    while time.perf_counter() - began < seconds or len(wall) < FEWEST_STEPS:
+        cpu, now = time.process_time(), time.perf_counter()
+        step()
+        busy.append(time.process_time() - cpu)
+        wall.append(time.perf_counter() - now)
+    record = {"busy_seconds": median(busy), "wall_seconds": median(wall), "mean_busy_seconds": mean(busy)}
+    print(json.dumps({**record, "steps": len(busy), "page_faults": (page_faults() - faults) / len(busy)}))
+
+
+def page_faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if resource else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""A process that trains a model as a user's script does, and answers with one line of JSON.
+
+The system's allocator returns memory more or less often depending on what else a process has allocated before: a
+yardstick or a meter in it changes what a step costs, by up to a fifth for small models. So nothing but the training
+library and the model is here; the yardstick is read by another process, before and after.
+"""
+
+import json
+import sys
+import time
+from typing import Any, Dict, List
+
+from ampere.core import TrainingSetup
+
+from .torch_runtime import TorchRuntime
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+WARMUP = 4
+WINDOW_SECONDS = 0.1
+FEWEST_WINDOWS = 3
+
+
+def main() -> None:
+    task = json.loads(sys.argv[1])
+    try:
+        answer = train(task["workload"], TrainingSetup.from_json(task["setup"]), task["seconds"])
+    except Exception as problem:
+        answer = {"error": f"{type(problem).__name__}: {problem}"}
+    print("\n" + json.dumps(answer), flush=True)
+
+
+def train(workload: Dict[str, Any], setup: TrainingSetup, seconds: float) -> Dict[str, Any]:
+    """Windows of plain training steps, as rows of a measurement, and the first and the last loss."""
+    runtime = TorchRuntime()
+    runtime.prepare(setup.threads)
+    training = runtime.build(workload, setup)
+    training.step()
+    first = training.last_loss()
+    for _ in range(WARMUP):
+        began = time.perf_counter()
+        training.step()
+        step_seconds = time.perf_counter() - began
+    steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
+    windows: List[List[Any]] = []
+    ends = time.perf_counter() + seconds
+    while len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends:
+        faults, began, busy = page_faults(), time.perf_counter(), time.process_time()
+        for _ in range(steps):
+            training.step()
+        busy, wall = time.process_time() - busy, time.perf_counter() - began
+        windows.append([steps, wall, busy, None, page_faults() - faults])
+    return {"windows": windows, "loss": [first, training.last_loss()], "parameters": training.parameters}
+
+
+def page_faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if resource else 0

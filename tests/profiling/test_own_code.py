@@ -1,0 +1,128 @@
+"""A user's own code as the truth: its own inputs, its own sizes, plain processes."""
+
+import importlib.util
+import json
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from ampere.core import TrainingSetup
+from ampere.devices import VariantFailed
+from ampere.models.loading import load_model
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.measuring import _plain_process
+from ampere.profiling.sources import by_own_code, source_of
+from ampere.runtimes.plain_loop import main, train
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+MODEL = """
+import torch
+from torch import nn
+
+class Table(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.tables = nn.ModuleList([nn.Embedding(100, width), nn.Embedding(3, width)])
+        self.head = nn.Linear(2 * width, 4)
+
+    def forward(self, categories):  # the second column may not exceed 2, though the first has larger indices
+        return self.head(torch.cat([table(categories[:, i]) for i, table in enumerate(self.tables)], 1))
+
+def build(width=32, heads=4):
+    if width % 16 == 8:
+        raise ValueError("no such width")
+    return Table(width), torch.tensor([[90, 2], [99, 0]])
+
+def fixed():
+    return build()
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    (tmp_path / "table.py").write_text(MODEL)
+    return str(tmp_path / "table.py")
+
+
+def test_the_models_own_inputs_are_trained_with(model):
+    workload = source_of(load_model(f"{model}:build")).original().workload
+    assert "inputs" not in workload
+    found = train(dict(workload), TrainingSetup(), 0.0)  # indices drawn below 100 would not fit the second table
+    assert len(found["windows"]) == 3
+    assert all(wall > 0 and busy > 0 and joules is None for _, wall, busy, joules, _ in found["windows"])
+
+
+def test_inputs_that_are_given_travel_as_shapes(model):
+    assert source_of(load_model(f"{model}:build", batch=6)).original().workload["inputs"] == [
+        {"shape": [6, 2], "dtype": "int64", "high": 100}
+    ]
+
+
+def test_sizes_are_those_that_the_own_function_can_build(model):
+    loaded = load_model(f"{model}:build")
+    found = by_own_code(loaded, source_of(loaded).original(), 3, Random(1))
+    assert [e.workload["arguments"].get("width", 32) for e in found] == [32, 16]  # 24 fails, and there is no other
+    assert all("factory" in e.workload for e in found)
+
+
+def test_a_function_without_sizes_is_tested_as_it_is(model):
+    loaded = load_model(f"{model}:fixed")
+    original = source_of(loaded).original()
+    assert by_own_code(loaded, original, 5, Random(1)) == [original]
+
+
+def test_a_plain_process_answers_with_the_reason_of_a_failure(monkeypatch, capsys):
+    task = {"workload": {"factory": "nowhere:build"}, "setup": TrainingSetup().to_json(), "seconds": 0.1}
+    monkeypatch.setattr("sys.argv", ["plain_loop", json.dumps(task)])
+    main()
+    assert "nowhere" in json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
+
+
+def test_a_model_that_ends_its_process_is_named(model, monkeypatch):
+    monkeypatch.setattr("ampere.profiling.measuring.python_program", lambda module: ["false"])
+    experiment: Any = Experiment(load(model), {"factory": f"{model}:build"}, "network", "system")
+    with pytest.raises(VariantFailed, match="exit code 1"):
+        _plain_process(experiment, TrainingSetup())
+
+
+def load(model: str) -> Any:
+    return source_of(load_model(f"{model}:build")).original().network
+
+
+@pytest.fixture(scope="module")
+def benchmark_code() -> Any:
+    spec = importlib.util.spec_from_file_location("own_code", BENCHMARKS / "own_code.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_half_has_fourteen_models_that_differ(benchmark_code):
+    halves = [benchmark_code.factories(place) for place in benchmark_code.HALVES.values()]
+    assert [len(half) for half in halves] == [14, 14]
+    assert not set(halves[0]) & set(halves[1])
+
+
+@pytest.mark.parametrize("name", ["tabular_mlp", "graphsage"])
+def test_models_of_users_are_traced(name):
+    loaded = load_model(f"{BENCHMARKS / 'street' / 'development.py'}:{name}")
+    assert source_of(loaded).original().network.layers
+
+
+def test_errors_are_relative_to_the_truth_at_the_profiles_speed(benchmark_code, tmp_path):
+    records = benchmark_code.Records(tmp_path / "records.jsonl")
+    for process, (seconds, yardstick) in enumerate([(0.010, 0.002), (0.020, 0.004)]):  # the machine halved its speed
+        row = {"busy_seconds": seconds, "yardstick_seconds": yardstick}
+        records.ensure({"what": "truth", "model": "m:build", "process": process}, lambda row=row: row)
+    estimated = {"seconds": 0.011, "low": 0.0105, "high": 0.012, "yardstick_seconds": 0.002, "drift_share": 1.0}
+    records.ensure({"what": "device", "model": "m:build"}, lambda: estimated)
+    again = benchmark_code.Records(tmp_path / "records.jsonl")  # nothing is measured twice
+    again.ensure({"what": "device", "model": "m:build"}, pytest.fail)
+    (row,) = benchmark_code.summarize(["/m.py:build"], again, threads=1)
+    assert row["device"]["error"] == pytest.approx(0.1)
+    assert row["spread"] == pytest.approx(0.0, abs=1e-9)
+    assert row["device"]["within"] is False
