@@ -220,14 +220,17 @@ def found(**changed):
 
     def trial(accuracy, joules, at_chance, **settings):
         candidate = SimpleNamespace(arguments=settings, optimizer="sgd", batch=10, joules=joules, stddev=0.1 * joules)
-        return SimpleNamespace(candidate=candidate, accuracy=accuracy, failure="", at_chance=at_chance)
+        return SimpleNamespace(
+            candidate=candidate, accuracy=accuracy, failure="", at_chance=at_chance, stopped_early=False
+        )
 
     trials = (trial(0.1, 0.002, True, kernel=3, width=8), trial(0.8, 0.004, False, kernel=3, width=30))
     record = {
         "space": "net", "meter": Meter("cpu-time", False, "5 W per busy core"), "budget_joules": 0.005,
         "confidence": 0.9, "original_joules": 0.01, "examples": 10, "batches": (10,), "screened": 100, "inside": 40,
         "screening_seconds": 0.1, "chosen": [t.candidate for t in trials], "trained_with": "made-up data",
-        "trials": trials, "front": trials[1:], "varied": ("kernel", "width"), **changed,
+        "trials": trials, "front": trials[1:], "varied": ("kernel", "width"), "mode": "capacity", "power_watts": None,
+        "memory_bytes": None, **changed,
     }  # fmt: skip
     search.show(SimpleNamespace(**record), [])
 
