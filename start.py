@@ -34,7 +34,8 @@ CHECKS = (
     ("lint", ["ruff", "check", "."]),
     ("types", ["mypy"]),
 )
-SEVERAL_AT_A_TIME = "-n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations=10"
+# One process more than there are cores: most of them wait for a worker or a command now and then.
+SEVERAL_AT_A_TIME = f"-n {min(os.cpu_count() or 1, 3) + 1} --dist loadfile --no-loadscope-reorder --durations=10"
 TESTS = (
     ("tests", ["pytest", "-rs", "-m", "not alone", *SEVERAL_AT_A_TIME.split()]),
     ("tests of time and power, one at a time", ["pytest", "-rs", "-m", "alone"]),

@@ -27,6 +27,7 @@ RUN_BELOW = {
     "docs/tutorial/python.md",
     "docs/how-to/compare.md",
     "docs/how-to/extend.md",
+    "docs/how-to/memory.md",
     "docs/how-to/prune.md",
     "docs/how-to/running-jobs.md",
     "docs/how-to/search.md",
@@ -125,6 +126,11 @@ def test_the_pruning_page_runs_as_it_stands(tmp_path):
     loading, pruning = blocks(page, "python")
     assert "trained" in run_python(loading, tmp_path)
     assert "of the joules are left" in run_python(pruning, tmp_path)
+
+
+def test_the_memory_page_runs_as_it_stands(tmp_path):
+    [code] = blocks(DOCS / "how-to" / "memory.md", "python")
+    assert "fits" in run_python(code, tmp_path)
 
 
 def test_the_comparison_of_two_devices_runs_as_it_stands(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import ampere
 from ampere.cli.commands.validate import show
 from ampere.devices import Device, VariantDied
-from ampere.evaluation.jobs import baseline_profiles
+from ampere.evaluation.jobs import baselines_of, of_family
 from ampere.evaluation.plan import Plan
 from ampere.evaluation.validation import compare, measure_twice, unseen
 from ampere.models import SPACES
@@ -65,10 +65,8 @@ def test_where_every_network_is_needed_it_is_an_error(profile, experiments):
 
 
 def test_methods_of_isolated_layers_get_their_own_number_of_measurements():
-    usual, many = (
-        {job.method: job for job in baseline_profiles(Plan(chosen_devices=(ON,), baseline_samples=n), ON, "har")}
-        for n in (0, 5000)
-    )
+    plans = [Plan(chosen_devices=(ON,), baseline_samples=n) for n in (0, 5000)]
+    usual, many = ({job.method: job for job in baselines_of(plan, of_family(plan, ON, "har"))} for plan in plans)
     samples = {method: job.samples for method, job in many.items()}
     assert samples == {"sequential": 0, "stages": 5000, **({"kernels": 5000} if "kernels" in usual else {})}
     assert usual["sequential"] == many["sequential"]

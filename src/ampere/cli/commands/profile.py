@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
         "ampere profile cnn5 --device simulated:xavier  a simulated device",
-        "ampere profile cnn5 --method sequential --own-end   the paper's method to its own end",
+        "ampere profile cnn5 --method sequential --own-end   as the paper does",
         "ampere profile cnn5 --meter log:deferred --out c.json    then: ampere attach",
     )
     arguments.add_model(parser, optional=True)
