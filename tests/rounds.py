@@ -15,11 +15,11 @@ def median_off(bar: float, measured: "Callable[[], float]", rounds: int = 7) -> 
     return abs(median(errors))
 
 
-def least(bar: float, seconds: "Callable[[], float]", rounds: int = 4) -> float:
-    """The shortest of all rounds, once it is within the bar: neighbours make a wait longer, never shorter."""
-    shortest = seconds()
+def least(bar: float, measured: "Callable[[], float]", rounds: int = 4) -> float:
+    """The least of all rounds, once it is within the bar: neighbours add to a wait, never take from it."""
+    found = measured()
     for _ in range(rounds - 1):
-        if shortest < bar:
+        if found < bar:
             break
-        shortest = min(shortest, seconds())
-    return shortest
+        found = min(found, measured())
+    return found
