@@ -4,10 +4,10 @@ import threading
 import time
 
 import pytest
-from tests.rounds import least, median_off
 from tests.synthetic import chain
 
 from ampere.core.errors import MeterError
+from ampere.core.measurement import joules_per_iteration, seconds_per_iteration
 from ampere.devices import LocalWorker
 from ampere.devices.external_meters.bench import _opened
 from ampere.devices.process_worker import WorkerOptions
@@ -71,27 +71,14 @@ def test_joules_are_those_of_the_block_until_the_recording_ends(device, bench, m
     meter = device.hello()["meter"]
     assert meter["measured"] is True
     assert meter["window_seconds"] == pytest.approx(60 * 0.02 * 1.005, rel=0.15)
-    blocks = []
-
-    def off(*read):
-        drawn = sum(BUSY * r.busy_seconds + IDLE * r.wall_seconds for r in read)  # however busy the machine is
-        return sum(r.joules for r in read) / drawn - 1
-
-    def off_in_a_block():
-        blocks.append(device.block(LAYERS, iterations=3, warmup=2))
-        return off(blocks[-1])
-
-    def off_in_its_yardstick():
-        return off(*(blocks.pop() if blocks else device.block(LAYERS, iterations=3, warmup=2)).yardstick)
-
-    def watts_at_rest():
-        device.block(LAYERS, iterations=3, warmup=2)  # the recording's clock is compared with the device's
-        return device.yardstick(0.2).watts_idle
-
-    assert median_off(0.1, off_in_a_block) <= 0.1
-    assert median_off(0.2, off_in_its_yardstick) <= 0.2
-    assert median_off(0.15, lambda: off(device.yardstick(0.2))) <= 0.15
-    assert least(1.3 * IDLE, watts_at_rest) == pytest.approx(IDLE, rel=0.3)  # others only add to rest
+    block = device.block(LAYERS, iterations=3, warmup=2)
+    expected = BUSY * block.busy_seconds + IDLE * block.wall_seconds
+    assert block.joules == pytest.approx(expected, rel=0.1)
+    yardstick = joules_per_iteration(block.yardstick), seconds_per_iteration(block.yardstick)
+    assert yardstick[0] == pytest.approx((BUSY + IDLE) * yardstick[1], rel=0.2)
+    alone = device.yardstick(0.2)
+    assert alone.joules == pytest.approx(BUSY * alone.busy_seconds + IDLE * alone.wall_seconds, rel=0.15)
+    assert alone.watts_idle == pytest.approx(IDLE, rel=0.3)
     bench.done.set()
     monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.3)
     with pytest.raises(MeterError, match="stopped growing"):
