@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.measurement import Window, ratios, robust_spread
-from ampere.core.windows import plan_steps, plan_windows, settling_after
+from ampere.core.windows import plan_steps, plan_windows
 from ampere.meters import choose_meter
 from ampere.worker.block import _flags as flags_of
 from ampere.worker.measuring import Target, measure, measure_plain
@@ -115,8 +115,3 @@ def test_a_measurement_comes_back_from_json_as_it_was(rows):
     windows = [Window(n, s, s, j) for n, s, j in rows]
     found = measured(windows, [*windows, windows[0]])
     assert Measurement.from_json(found.to_json()) == found
-
-
-def test_yardsticks_settle_longer_after_longer_steps():
-    settling = [settling_after(seconds, 0.002) for seconds in (0.0, 0.0005, 0.002, 0.01, 0.05, 3.0)]
-    assert settling == [0, 0, 1, 2, 3, 3]

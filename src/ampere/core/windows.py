@@ -8,7 +8,6 @@ LEAST_IN_WINDOW = 4
 PAIRS_FOR_COUNTER = 3
 YARDSTICKS_IN_WINDOW = 5
 SETTLING = 3  # yardstick steps before those of a window
-SETTLING_BELOW = ((0.5, 0), (3.0, 1), (8.0, 2))  # and after a single step that is shorter than so many yardstick steps
 SETTLING_UPDATES = 2
 SAMPLES = 5
 LEAST_SECONDS = 1.5  # a fast gauge is watched for longer than its samples take: other programs come and go
@@ -25,15 +24,6 @@ class Plan(NamedTuple):
 def plan_steps(iterations: int, settling: int = 0) -> Plan:
     """A window for every iteration."""
     return Plan((1,) * iterations, 1, settling)
-
-
-def settling_after(step_seconds: float, yardstick_seconds: float) -> int:
-    """Yardstick steps that do not count after a step of this length, which pushed their data out of the caches.
-
-    After a step of 25 ms and more the first yardstick step costs a third more than usual, the second a tenth more.
-    """
-    longer = step_seconds / max(yardstick_seconds, 1e-9)
-    return next((settling for below, settling in SETTLING_BELOW if longer < below), SETTLING)
 
 
 def plan_windows(iterations: int, seconds_per_iteration: float) -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ampere.core import TrainingSetup
-from ampere.core.windows import plan_steps, plan_windows, settling_after
+from ampere.core.windows import plan_windows
 from ampere.estimation.normalization import reference_of, usable
 from ampere.storage.profile import Observation, Profile
 
@@ -34,11 +34,10 @@ def iterations_of(allocator: str, step_seconds: float) -> tuple[int, int]:
 def block_seconds(allocator: str, step_seconds: float, yardstick_seconds: float, window_seconds: float = 0.0) -> float:
     """How long a block takes. A slow counter needs a window for the network and one for the yardstick."""
     iterations, warmup = iterations_of(allocator, step_seconds)
+    pairs = iterations
     if allocator == "system":
         plan = plan_windows(iterations, step_seconds)
-    else:
-        plan = plan_steps(iterations, settling_after(step_seconds, yardstick_seconds))
-    pairs = (len(plan.targets) + 1) * (plan.settling + plan.yardsticks)
+        pairs = (len(plan.targets) + 1) * (plan.settling + plan.yardsticks)
     target, yardstick = (iterations + warmup) * step_seconds, (pairs + warmup) * yardstick_seconds
     return BUILD_SECONDS[allocator] + max(target, window_seconds) + max(yardstick, window_seconds)
 

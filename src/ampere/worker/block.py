@@ -18,15 +18,7 @@ from ampere.core.measurement import (
     robust_spread,
     seconds_per_iteration,
 )
-from ampere.core.windows import (
-    Plan,
-    Reading,
-    plan_for_counter,
-    plan_steps,
-    plan_windows,
-    reading_by,
-    settling_after,
-)
+from ampere.core.windows import Plan, Reading, plan_for_counter, plan_steps, plan_windows, reading_by
 from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
 from ampere.runtimes import Runtime, Training, description_of, find_runtime
@@ -208,7 +200,7 @@ def _plan(
         return plan_for_counter(request.iterations, step_seconds, yardstick_seconds, counter_seconds)
     if request.pairing == "window":
         return plan_windows(request.iterations, step_seconds)
-    return plan_steps(request.iterations, max(settling, settling_after(step_seconds, yardstick_seconds)))
+    return plan_steps(request.iterations, settling)
 
 
 def _refuse_zero_joules(meter: Meter, *kinds: List[Window]) -> None:

@@ -1,7 +1,7 @@
 """Windows of training, interleaved with windows of the yardstick (the reference step).
 
     pairing "step"     y T y T y T y          every iteration between two yardstick steps
-    with settling      ..y T ..y T ..y        the same, after steps longer than the yardstick's
+    with settling      ..y T ..y T ..y        the same, where a runtime says so
     pairing "window"   ...yyyyy TTTT ...yyyyy TTTT ...yyyyy    a plain training loop, as a user would write it
     a stage            y f[B]u y f[B]u y      only the stage is timed, the rest of the step runs all the same
     with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
