@@ -76,7 +76,7 @@ def install(extras: str) -> None:
 
 
 def settings_for_uv() -> list[str]:
-    """Where pip is told to look for packages: uv does not read pip's files and variables."""
+    """Where pip is set to look for packages: uv does not read pip's files and variables."""
     flags = {"index-url": "--default-index", "extra-index-url": "--index", "find-links": "--find-links"}
     arguments = ["--index-strategy", "unsafe-best-match"]  # all places alike, as pip has it
     for name, value in pip_settings():

@@ -338,11 +338,11 @@ def _origins(known: ProfiledEstimate, current_speed: bool) -> Iterator[tuple[str
 
 def _variation(estimate: Estimate) -> str:
     parts = {
-        "of the model's cost, which the interval is for": estimate.uncertainty["model"],
-        "between processes that train it": estimate.process_spread,
-        "of the device's speed while it was profiled": estimate.machine_spread,
+        "the estimate by {}, which its interval shows": estimate.uncertainty["model"],
+        "one training process from the next by {}": estimate.process_spread,
+        "the device's speed by {} while it was profiled": estimate.machine_spread,
     }
-    return "; ".join(f"{units.percent(part)} {what}" for what, part in parts.items() if part is not None)
+    return "; ".join(what.format(units.percent(part)) for what, part in parts.items() if part is not None)
 
 
 def _condition(estimate: Estimate, current_speed: bool, runs: int) -> str:
