@@ -64,6 +64,17 @@ def test_what_cannot_be_drift_is_another_clock():
     assert clocks.latest is None
 
 
+def test_the_rate_is_learnt_soon_and_then_followed():
+    clocks, asked, now = Clocks(), [], 0.0
+    while now < 600.0:
+        if clocks.due(now, 180.0, soon_seconds=12.0):
+            asked.append(now)
+            clocks.add(now, 1.005 * now)
+        now += 1.0
+    assert asked == [0.0, 12.0, 24.0, 48.0, 96.0, 192.0, 372.0, 552.0]
+    assert clocks.rate == pytest.approx(1.005)
+
+
 @pytest.mark.parametrize("load", [0.0, 0.02])
 def test_a_load_that_is_not_in_the_log_is_not_found(load):
     for seed in range(20):

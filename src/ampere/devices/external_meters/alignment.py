@@ -104,11 +104,18 @@ class Clocks:
     def __init__(self) -> None:
         self._pairs: list[tuple[float, float]] = []
 
-    def due(self, device_seconds: float, every_seconds: float) -> bool:
-        """Whether to align the clocks again. A device whose clock went back was restarted: its pairs are dropped."""
+    def due(self, device_seconds: float, every_seconds: float, soon_seconds: float = math.inf) -> bool:
+        """Whether to align the clocks again. A device whose clock went back was restarted: its pairs are dropped.
+
+        One pair says nothing about the rate: where `soon_seconds` are given, the second follows after them, and each
+        later one after as long as all before it, up to `every_seconds`.
+        """
         if self._pairs and device_seconds < self._pairs[-1][0]:
             self._pairs.clear()
-        return not self._pairs or device_seconds - self._pairs[-1][0] >= every_seconds
+        if not self._pairs:
+            return True
+        latest = self._pairs[-1][0]
+        return device_seconds - latest >= min(every_seconds, max(soon_seconds, latest - self._pairs[0][0]))
 
     def add(self, device_seconds: float, log_seconds: float) -> None:
         """Add a pair. If it differs by more than drift, a clock was changed, and earlier pairs are dropped."""

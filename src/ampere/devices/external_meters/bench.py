@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 SAMPLES_IN_WINDOW = 60
 LEAST_WINDOW_SECONDS = 0.1
 ROWS_IN_PART, LEAST_PART_SECONDS = 4, 0.2  # of the pattern
-ALIGNED_FOR_SECONDS = 180.0
+PATTERNS_UNTIL_SECOND, ALIGNED_FOR_SECONDS = 4.0, 180.0  # lengths of a pattern until the rate of the clocks is learnt
+REST_MARGIN = 0.15  # of a span at rest, at each end: clocks may be off by as much before their rate is known
 PATIENCE_SECONDS = 20.0  # for rows that a meter buffers before it writes them
 PATIENT_ROWS = 5
 LOOK_SECONDS = 0.05
@@ -123,10 +124,11 @@ class LoggedMeter:
 
         self._clocks = self._clocks or Clocks()
         now = ask({"do": "load", "pattern": [0], "seconds": 1e-3})["ends"][-1]
-        if not self._clocks.due(now, ALIGNED_FOR_SECONDS):
-            return
         part = part_seconds(self.interval)
-        row = max(0, self._log.advance() - len(PATTERN) * ROWS_IN_PART)
+        if not self._clocks.due(now, ALIGNED_FOR_SECONDS, PATTERNS_UNTIL_SECOND * len(PATTERN) * part):
+            return
+        rows = self._log.advance()
+        row = max(0, rows - len(PATTERN) * ROWS_IN_PART)
         done = ask({"do": "load", "pattern": list(PATTERN), "seconds": part})
         until, likeness = time.monotonic() + PATIENCE_SECONDS + len(PATTERN) * part, 0.0
         while time.monotonic() < until:
@@ -137,6 +139,8 @@ class LoggedMeter:
                 return
             likeness = place.likeness if place else 0.0
             time.sleep(max(LOOK_SECONDS, part))
+        if self._log.advance() == rows:
+            raise self._stopped()
         raise MeterError(
             f"the load of the device does not show in {self._log.spec.path} (correlation {likeness:.2f}): check that "
             "the meter powers this device, that its recording is written at once, and that the device is otherwise idle"
@@ -153,18 +157,21 @@ class LoggedMeter:
 
     def _watts_at_rest(self, began: float, ended: float) -> float:
         """Watts of a span at rest; many meters show 0 for an idle device, so 0 is no error here."""
-        clocks = self._waited_for(ended)
-        return max(0.0, self._log.mean_watts(clocks.in_log(began), clocks.in_log(ended)))
+        clocks, margin = self._waited_for(ended), REST_MARGIN * (ended - began)
+        return max(0.0, self._log.mean_watts(clocks.in_log(began + margin), clocks.in_log(ended - margin)))
 
     def _waited_for(self, device_seconds: float) -> Clocks:
         """The aligned clocks, once the log has a row after this moment."""
         assert self._clocks is not None
         last = self._clocks.in_log(device_seconds)
-        path = self._log.spec.path
-        _wait(self._log, lambda: self._log.latest > last, f"{path} stopped growing: check that the meter still records")
+        _wait(self._log, lambda: self._log.latest > last, str(self._stopped()))
         if self._log.stepped(self._clocks.in_log(self._clocks.latest or 0.0), last):
+            path = self._log.spec.path
             raise ClockWasSet(f"{path} lacks rows, or its clock was changed: let the meter record without a pause")
         return self._clocks
+
+    def _stopped(self) -> MeterError:
+        return MeterError(f"{self._log.spec.path} stopped growing: check that the meter still records")
 
 
 def _skip_other_recordings(log: Log) -> None:
