@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.processes import popen_of_warm_workers, start_warm_process
+from tests.rounds import pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401
 
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
 for library in ("OPENBLAS", "OMP", "MKL"):

@@ -120,7 +120,7 @@ def broken(path, content):
         ("train-images-idx3-ubyte", b"\x00\x00\x08\x03" + b"\xff" * 12, "should hold"),
         ("train-images-idx3-ubyte", idx(np.zeros((29, 28, 28), np.uint8)), "29 images and 30 labels"),
         ("train-labels-idx1-ubyte.gz", b"no gzip", "cannot be read"),
-        ("train-labels-idx1-ubyte.gz", gzip.compress(idx(np.full(30, 11, np.uint8))), "labels from 0 to 11"),
+        ("train-labels-idx1-ubyte.gz", gzip.compress(idx(np.full(30, 11, np.uint8)), mtime=0), "labels from 0 to 11"),
     ],
 )
 def test_damaged_files_of_mnist_are_named(mnist, name, content, says):
