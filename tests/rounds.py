@@ -35,8 +35,8 @@ def least(bar: float, measured: "Callable[[], float]", rounds: int = 4) -> float
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
-    """A test of time and power that fails is done again from the start, fixtures too. What is wrong fails each time."""
-    if item.get_closest_marker("alone") is None:
+    """A test of a measurement that fails is done again from the start, fixtures too. What is wrong fails each time."""
+    if not any(map(item.get_closest_marker, ("alone", "measured"))):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     attempt = 1

@@ -1,4 +1,4 @@
-"""A test of time and power that fails is repeated; all others are not, and what is wrong fails each time."""
+"""A test of a measurement that fails is repeated; all others are not, and what is wrong fails each time."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ def test_disturbed_once(measured, record_property):
     record_property("round", len(runs))
     assert measured == 1  # of a fixture that is set up again
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_undisturbed(measured):
     assert measured == 1
 
@@ -28,7 +28,7 @@ def test_quick():
     runs.append("quick")
     assert runs.count("quick") == 2
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_broken():
     runs.append("broken")
     assert False, f"tried {runs.count('broken')}"

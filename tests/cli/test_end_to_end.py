@@ -109,6 +109,7 @@ def test_a_model_of_the_users_with_what_it_prints_on_standard_error(profiled, su
     assert json.loads(ran.out)["network"] == "subjects:chatty"
 
 
+@pytest.mark.measured
 def test_measuring_shows_the_estimate_beside_it(profiled, here, subject):
     words = ["measure", "lenet5", "--seconds", 1, "--data", subject("loader"), "--evaluation", "--json"]
     ran = here(*words)
@@ -124,6 +125,7 @@ def test_measuring_shows_the_estimate_beside_it(profiled, here, subject):
     assert record["rounds"] >= 3
 
 
+@pytest.mark.measured
 def test_validating_compares_every_method_and_draws(profiled, here):
     ran = here("validate", "lenet5", "--networks", 4, "--seed", 3, "--plot", "v.png", "--json")
     assert ran.code == 0, ran.err
@@ -138,6 +140,7 @@ def test_validating_compares_every_method_and_draws(profiled, here):
     assert (profiled.folder / "v.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.measured
 def test_the_papers_method_beside_ours_by_both_protocols(profiled, here):
     words = ["--networks", 2, "--rounds", 1, "--seconds", 8, "--no-plot", "--json"]
     ran = here("validate", "lenet5", "--methods", "additive,sequential,sequential_wallclock", *words)

@@ -91,21 +91,25 @@ def test_every_figure_of_a_block_is_finite_and_positive(device):
     assert found.parameters > 0
 
 
+@pytest.mark.measured
 def test_larger_networks_cost_more(device):
     small, large = block(device, SMALL), block(device, LARGE)
     assert large.ratio() > small.ratio()
     assert large.joules > small.joules
 
 
+@pytest.mark.measured
 def test_the_ratio_is_that_of_the_seconds(device):
     found = block(device, LARGE)
     assert found.ratio() == pytest.approx(found.busy_seconds / beside(found), rel=0.25)
 
 
+@pytest.mark.measured
 def test_the_yardstick_costs_about_the_same_alone_and_beside(device):
     assert beside(block(device, SMALL)) == pytest.approx(device.yardstick(0.3).busy_seconds, rel=0.8)
 
 
+@pytest.mark.measured
 def test_its_clock_moves_by_what_a_block_takes(device):
     began = device.clock()
     took = block(device, SMALL).elapsed_seconds

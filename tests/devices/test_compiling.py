@@ -19,6 +19,7 @@ def device():
         yield found
 
 
+@pytest.mark.measured
 def test_compiling_is_counted_once_and_in_no_step(device):
     first, second = (device.block(WORKLOAD, TrainingSetup("jax"), **QUICK) for _ in range(2))
     assert first.compile_seconds > 10 * first.wall_seconds

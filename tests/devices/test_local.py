@@ -43,6 +43,7 @@ def test_a_block(device):
     assert isinstance(block.flags, tuple)
 
 
+@pytest.mark.measured
 def test_the_yardstick(device):
     assert 0 < device.yardstick(0.1).busy_seconds < 0.1
 

@@ -43,6 +43,7 @@ def test_one_host_after_another():
                 assert there.restarts == 0
 
 
+@pytest.mark.measured
 def test_a_second_host_gets_the_error_busy_at_once():
     with listening(OURS) as address, device(address) as first, device(address) as second:
         first.hello()

@@ -38,6 +38,7 @@ def test_a_part_that_is_not_there(worker, workload_of):
     assert answer["error"]["type"] == "variant_failed"
 
 
+@pytest.mark.measured
 def test_the_yardstick_measured_by_the_yardstick_is_about_one(worker, workload_of):
     for pairing in ("step", "window"):
         workload = workload_of("yardstick_itself")

@@ -34,12 +34,14 @@ def idle_share(pids, seconds):
     return (cpu_seconds(pids) - before) / (time.monotonic() - began)
 
 
+@pytest.mark.measured
 def test_here():
     with LocalWorker() as device:
         device.block(LAYERS, iterations=2, warmup=1)
         assert idle_share([device.worker_pid], SECONDS) < SHARE
 
 
+@pytest.mark.measured
 def test_over_ssh_with_what_relays_to_it(tmp_path):
     with server(tmp_path) as there, SshWorker(Address.parse(there.spec.partition(":")[2])) as device:
         device.block(LAYERS, iterations=2, warmup=1)

@@ -47,6 +47,7 @@ def test_bad_blocks_are_refused(worker, fields):
     assert worker.ask("block", **fields)["error"]["type"] == "bad_request"
 
 
+@pytest.mark.measured
 def test_a_block_has_every_figure(worker):
     result = worker.block({**LINEAR, "inputs": INPUTS}, iterations=5, watts_per_core=2.0)["result"]
     found = measurement(result)
@@ -73,6 +74,7 @@ def test_counters_are_listed(worker):
     assert isinstance(worker.ask("counters")["result"]["counters"], list)
 
 
+@pytest.mark.measured
 def test_the_yardstick_alone(worker):
     result = worker.ask("yardstick", seconds=0.1)["result"]
     assert 0 < result["busy_seconds"] < 0.1
@@ -128,6 +130,7 @@ def test_out_of_memory_is_reported(worker, isolation):
     assert worker.ask("ping")["result"] == {}
 
 
+@pytest.mark.measured
 def test_a_block_stops_at_its_limit(worker, workload_of):
     result = worker.block(workload_of("mlp"), iterations=100000, seconds_limit=0.3)["result"]
     assert "short" in result["flags"]

@@ -59,6 +59,7 @@ def test_only_the_stage_is_timed_and_the_rest_of_the_step_runs():
     assert [w.iterations for w in targets] == [1, 1]
 
 
+@pytest.mark.measured
 def test_the_stages_of_a_layer_are_about_its_step(worker, layers_workload):
     """A physical bound, not a speed: the loss and the bookkeeping of a step are small beside a large convolution."""
     workload = layers_workload(LARGE)
