@@ -8,8 +8,9 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 ATTEMPTS, PAUSE_SECONDS = 3, 3.0
+MOST_IN_VAIN = 3
 AGAIN = "attempts"  # the property of a test that was repeated
-_in_vain = []  # tests that failed in all attempts: what is broken is not tried so often a second time
+_in_vain = []  # tests that failed in all attempts: where that is many, all is broken, and nothing is tried again
 
 
 def median_off(bar: float, measured: "Callable[[], float]", rounds: int = 7) -> float:
@@ -40,9 +41,8 @@ def pytest_runtest_protocol(item, nextitem):
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     attempt = 1
-    while (
-        failed(reports := runtestprotocol(item, nextitem=nextitem, log=False)) and attempt < ATTEMPTS and not _in_vain
-    ):
+    attempts = ATTEMPTS if len(_in_vain) < MOST_IN_VAIN else 1
+    while failed(reports := runtestprotocol(item, nextitem=nextitem, log=False)) and attempt < attempts:
         attempt += 1
         item.session._setupstate.teardown_exact(None)
         item.user_properties.clear()
