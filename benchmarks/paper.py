@@ -24,7 +24,7 @@ and `scatter` the error without that common factor. At the end stands the mean o
 import argparse
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
@@ -32,14 +32,11 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
 import ampere
-from ampere.core import Measurement, TrainingSetup
 from ampere.devices import Device
-from ampere.evaluation.validation import Pair, compare, measure_twice, unseen
+from ampere.evaluation.validation import InLoops, Pair, compare, measure_twice, unseen
 from ampere.meters import watts_in
 from ampere.models.loading import find_space
-from ampere.profiling.observing import SETTLED
 from ampere.profiling.sources import SpaceSource
-from ampere.profiling.strategies.strategy import Trainer
 from ampere.storage.profile import Profile
 
 SECONDS = {"lenet5": 15, "cnn5": 15, "har": 15, "lstm": 15, "transformer": 25, "resnet": 25}  # as in accuracy.py
@@ -137,16 +134,6 @@ def trained(device: Device, family: str, profiles: list[Profile], seed: int, net
             "paired": measure_twice(experiments, worker, ours, seed, lambda done, total: None),
             "loops": measure_twice(experiments, InLoops(worker), ours, seed, lambda done, total: None),
         }
-
-
-class InLoops:
-    """A worker that trains every block as a loop between yardsticks that settle."""
-
-    def __init__(self, worker: Trainer) -> None:
-        self._worker = worker
-
-    def block(self, workload: Mapping[str, Any], setup: TrainingSetup, **how: Any) -> Measurement:
-        return self._worker.block(workload, setup, **{**how, **SETTLED, "iterations": 2 * how["iterations"]})
 
 
 def name_of(profile: Profile) -> str:

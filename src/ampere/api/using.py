@@ -17,7 +17,7 @@ from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import Device, check_same_meter
 from ampere.estimation.estimate import Estimator, joules_in
 from ampere.estimation.memory import MemoryEstimate, runtime_bytes_in
-from ampere.evaluation.validation import ROUNDS, Validation, measure_twice, unseen
+from ampere.evaluation.validation import IN_LOOPS, ROUNDS, InLoops, Validation, measure_twice, unseen
 from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
 from ampere.models.loading import refuse_flax
@@ -403,16 +403,18 @@ def validate(
         experiments = [e.under(allocator) for e in tested]
         task, left_out = f"training {len(experiments)} networks", dict[int, str]()
         with opened.fresh(watts_in(profile.meter.scope), asked.seed + 1) as workers:
-            pairs = measure_twice(
-                experiments,
-                workers[allocator],
-                profile,
-                asked.seed,
-                lambda done, total: asked.report(task, done, total, f"{done} of {total} blocks"),
-                rounds,
-                left_out,
+            twice = partial(
+                measure_twice,
+                profile=profile,
+                seed=asked.seed,
+                on_progress=lambda done, total: asked.report(task, done, total, f"{done} of {total} blocks"),
+                rounds=rounds,
+                left_out=left_out,
             )
-    found = compare_methods(subject.name, pairs, profile, allocator, every, methods)
+            pairs = twice(experiments, workers[allocator])
+            papers = opened.is_real and any(known.method == IN_LOOPS for known in (profile, *every))
+            loops = twice(experiments, InLoops(workers[allocator])) if papers else []
+    found = compare_methods(subject.name, pairs, profile, allocator, every, methods, loops)
     if not found.rows:
         reason = next(iter(left_out.values()), "close other programs and try again")
         raise DeviceError(f"no network gave a usable figure: {reason}")

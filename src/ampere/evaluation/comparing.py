@@ -11,10 +11,10 @@ from ampere.baselines.counts import flops
 from ampere.estimation.estimate import Z90
 from ampere.reporting.words import joules_origin
 
-from .jobs import ProfileJob, TrialsJob, baselines_of, trials_of
+from .jobs import ProfileJob, TrialsJob, baselines_of, in_loops, trials_of
 from .plan import title_of
 from .session import Session
-from .validation import Validation, compare, cost_of
+from .validation import Validation, compare, cost_of, measured_for
 
 OURS = "additive"
 
@@ -31,6 +31,10 @@ class Trial:
     joules_repeat: float
     stddev: float | None  # of our estimate
     estimates: dict[str, float]
+    joules_in_loops: float | None  # measured as the paper's method measures
+
+    def error(self, method: str) -> float:
+        return self.estimates[method] / measured_for(method, self.joules, self.joules_in_loops) - 1
 
     def to_json(self) -> dict[str, Any]:
         return dict(vars(self))
@@ -63,7 +67,7 @@ class Comparison:
     @property
     def mape_stderr(self) -> dict[str, float]:
         """The standard error of each method's mean error, over the networks."""
-        found = {m: [abs(t.estimates[m] / t.joules - 1) for t in self.trials] for m in self.mape}
+        found = {m: [abs(t.error(m)) for t in self.trials] for m in self.mape}
         return {m: stdev(errors) / sqrt(len(errors)) if len(errors) > 1 else 0.0 for m, errors in found.items()}
 
     @property
@@ -93,7 +97,8 @@ def with_baselines(session: Session, device: str, family: str) -> Comparison:
 
 def _compared(session: Session, trials: TrialsJob, others: tuple[ProfileJob, ...]) -> Comparison:
     pairs, known = session.get(trials), session.get(trials.profile)
-    validation = compare(trials.family, pairs, known, "tuned", [session.get(job) for job in others])
+    loops = [pair for job in in_loops(trials, others) for pair in session.get(job)]
+    validation = compare(trials.family, pairs, known, "tuned", [session.get(job) for job in others], in_loops=loops)
     rows = [
         Trial(
             network=row.network,
@@ -104,6 +109,7 @@ def _compared(session: Session, trials: TrialsJob, others: tuple[ProfileJob, ...
             joules_repeat=row.repeat,
             stddev=row.stddevs.get(OURS),
             estimates=dict(row.estimates),
+            joules_in_loops=row.in_loops,
         )
         for row, (first, _) in zip(validation.rows, pairs, strict=True)
     ]

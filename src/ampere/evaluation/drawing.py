@@ -12,6 +12,7 @@ from ampere.reporting.plotting import FAINT, INK, MUTED, label_axes
 from ampere.reporting.words import method_name
 
 from .jobs import Record
+from .validation import measured_for
 
 
 class Look(NamedTuple):
@@ -72,6 +73,11 @@ def shared_legend(figure: Any) -> None:
     rows = math.ceil(len(names) / columns)
     handles = [found[name] for name in names]
     figure.legend(handles, names, loc="outside lower center", ncols=math.ceil(len(names) / rows))
+
+
+def measured_in(record: Record, method: str) -> float:
+    """The joules that a method is held against, in the record of a trial."""
+    return measured_for(method, record["joules"], record.get("joules_in_loops"))
 
 
 def by(records: Iterable[Record], key: str) -> dict[Any, list[Record]]:

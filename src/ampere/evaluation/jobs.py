@@ -39,7 +39,7 @@ from ampere.storage.files import read_document, write_document
 from ampere.storage.profile import Observation, Profile
 
 from .plan import OURS, Plan, Strategy, is_simulated
-from .validation import Pair, measure_twice, unseen
+from .validation import IN_LOOPS, InLoops, Pair, measure_twice, unseen
 
 if TYPE_CHECKING:
     from .session import OpenDevice, Session
@@ -158,6 +158,7 @@ class TrialsJob:
     rounds: int
     block_seconds: float
     seed: int = 0
+    loops: bool = False  # trained in loops, as the paper's method measures
 
     @property
     def device(self) -> str:
@@ -169,7 +170,8 @@ class TrialsJob:
 
     @property
     def name(self) -> str:
-        return file_name("trials", self.device, self.subject, self.networks, f"{self.rounds}r", self.seed)
+        loops = "loops" if self.loops else ""
+        return file_name("trials", self.device, self.subject, loops, self.networks, f"{self.rounds}r", self.seed)
 
     @property
     def seconds(self) -> float:
@@ -179,7 +181,8 @@ class TrialsJob:
 
     def do(self, session: Session, path: Path, report: Report) -> None:
         profile = session.get(self.profile)
-        device = session.open(self.device).worker
+        worker = session.open(self.device).worker
+        device = InLoops(worker) if self.loops else worker
         pairs = measure_twice(
             self.build(profile), device, profile, self.seed, lambda done, total: report(done / total), self.rounds
         )
@@ -215,6 +218,13 @@ def trials_of(plan: Plan, device: str, family: str, repeat: bool = False) -> Tri
     return TrialsJob(of_family(plan, device, family), subject, build, count, plan.rounds, seconds, plan.seed)
 
 
+def in_loops(trials: TrialsJob, baselines: Sequence[ProfileJob]) -> list[TrialsJob]:
+    """The same networks trained in loops, where the paper's method takes part; simulated ones cost the same so."""
+    if is_simulated(trials.device) or all(job.method != IN_LOOPS for job in baselines):
+        return []
+    return [replace(trials, loops=True, rounds=max(1, trials.rounds // 2))]
+
+
 def needs(
     trials: Callable[[Plan], Sequence[TrialsJob]],
     baselines: Callable[[Plan, ProfileJob], Sequence[ProfileJob]] = lambda plan, profile: (),
@@ -224,7 +234,8 @@ def needs(
     def jobs(plan: Plan) -> list[Job[Any]]:
         found: list[Job[Any]] = []
         for trial in trials(plan):
-            found += [trial.profile, trial, *baselines(plan, trial.profile)]
+            others = baselines(plan, trial.profile)
+            found += [trial.profile, trial, *others, *in_loops(trial, others)]
         return found
 
     return jobs

@@ -47,6 +47,7 @@ class Way:
     by_flops: bool = False
     checked: bool = False  # measured, and pruned again with another aim until it is inside the budget
     closed_loop: bool = False  # `ampere prune`: our own search, which learns from its measurements
+    strategy: str = "random"
 
 
 ORIGINAL, OURS, FLOPS = "original", "random_ampere", "random_flops"
@@ -57,6 +58,7 @@ WAYS = {
     FLOPS: Way("random, by FLOPs", by_flops=True),
     CHECKED[OURS]: Way("random, by Ampere, checked", checked=True),
     CHECKED[FLOPS]: Way("random, by FLOPs, checked", by_flops=True, checked=True),
+    "energy_aware": Way("layer by layer (Yang et al.), by Ampere", strategy="energy_aware"),
     CLOSED_LOOP: Way("ampere prune", closed_loop=True),
 }
 MODELS = (ORIGINAL, *WAYS)
@@ -108,7 +110,8 @@ def pruned(kind: Kind, seed: int, way: Way, estimator: Estimator, device: Worker
     if way.closed_loop:
         return prune(model, inputs, SHARE, estimator, confidence=CONFIDENCE, allocator="tuned", seed=seed, check=check)
     original = LoadedModel(model, (inputs,), FAMILY, None)
-    pruner = Pruner(original, "random", seed=seed, short_training=_any_candidate, by_flops=way.by_flops)
+    any_will_do = _any_candidate if way.strategy == "random" else None
+    pruner = Pruner(original, way.strategy, seed=seed, short_training=any_will_do, by_flops=way.by_flops)
     joules = Joules(estimator, "tuned", 0.0, pruner.network)
     whole = joules.estimate(pruner.network).joules
 

@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any
 
 from ampere.evaluation.comparing import with_baselines
-from ampere.evaluation.drawing import by, diagonal, look_of, panels, unit_for
+from ampere.evaluation.drawing import by, diagonal, look_of, measured_in, panels, unit_for
 from ampere.evaluation.jobs import Record, baselines_of, needs, trials_of
 from ampere.evaluation.session import Session
 from ampere.reporting.plotting import label_axes
@@ -39,7 +39,7 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
     for axes, (device, method) in zip(panels(figure, len(shown), columns, 3.0, 3.3), shown, strict=True):
         rows = devices[device]
         scale, unit = unit_for(r["joules"] for r in rows)
-        measured = [r["joules"] / scale for r in rows]
+        measured = [measured_in(r, method) / scale for r in rows]
         top = 1.08 * max([*measured, *(r["estimates"][m] / scale for m in SHOWN for r in rows if m in r["estimates"])])
         diagonal(axes, top)
         estimated = [r["estimates"][method] / scale for r in rows]

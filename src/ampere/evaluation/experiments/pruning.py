@@ -82,7 +82,8 @@ def _colour(model: str) -> str:
     if model == ORIGINAL:
         return MUTED
     way = WAYS[model]
-    return colour_of("physics" if way.closed_loop else "flops" if way.by_flops else "additive")
+    others = "sequential" if way.strategy != "random" else "flops" if way.by_flops else "additive"
+    return colour_of("physics" if way.closed_loop else others)
 
 
 def _style(model: str) -> str:

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from ampere.evaluation.comparing import compared
-from ampere.evaluation.drawing import by, colour_of, in_order, panels, shared_legend
+from ampere.evaluation.drawing import by, colour_of, in_order, measured_in, panels, shared_legend
 from ampere.evaluation.jobs import ProfileJob, Record, TrialsJob, baselines_of, needs
 from ampere.evaluation.plan import PAPERS, Plan
 from ampere.evaluation.session import Session
@@ -73,7 +73,7 @@ def profile_of(plan: Plan, device: str, sort: Sort) -> ProfileJob:
 
 
 def trials(plan: Plan, device: str, sort: Sort) -> TrialsJob:
-    count = plan.either(4, 20)
+    count = 4 if plan.quick else 20 if sort.space is BASIC else 10  # those of full width take a minute each
 
     def build(_: Profile) -> list[Experiment]:
         rng, source = Random(f"{plan.seed} {sort.depth}"), SpaceSource(sort.space)
@@ -119,7 +119,7 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
         largest = 0.0
         methods = in_order(m for m in SHOWN if m in rows[0]["estimates"])
         for style, method in zip(STYLES, methods, strict=False):
-            errors = sorted(100 * abs(r["estimates"][method] / r["joules"] - 1) for r in rows)
+            errors = sorted(100 * abs(r["estimates"][method] / measured_in(r, method) - 1) for r in rows)
             largest = max(largest, errors[-1])
             shares = [100 * (i + 1) / len(errors) for i in range(len(errors))]
             line = [0, *errors, 1e4], [0, *shares, 100]
