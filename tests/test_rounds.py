@@ -42,7 +42,8 @@ def test_broken_too():
 
 def test_what_is_repeated(tmp_path):
     (tmp_path / "test_some.py").write_text(TESTS)
-    (tmp_path / "conftest.py").write_text("import tests.rounds as rounds; rounds.PAUSE_SECONDS, rounds.MOST_IN_VAIN = 0, 1")
+    hurry = "from tests import rounds; rounds.PAUSE_SECONDS, rounds.MOST_IN_VAIN = 0, 1"
+    (tmp_path / "conftest.py").write_text(hurry)
     options = ["-p", "tests.rounds", "-o", "markers=alone", "-o", "addopts=", "-o", "pythonpath=", "--tb=line", "-rN"]
     command = [sys.executable, "-m", "pytest", *options, "--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True)
