@@ -52,7 +52,7 @@ WAYS: dict[str, Callable[[float], dict[str, Any]]] = {
         "iterations_per_measurement": PUBLISHED_BATCHES,
     },
 }
-BESIDE = ("additive", "flops_intercept")
+BESIDE = ("additive", "physics", "flops_intercept", "flops")
 
 Record = dict[str, Any]
 
