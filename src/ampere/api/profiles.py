@@ -357,7 +357,7 @@ def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstim
             f"the device was not steady while its speed was measured ({', '.join(now.flags)}): repeat this later"
         )
     share = drift_share_in(costs_of(profile), reference_of(profile)).part
-    condition = (now.busy_seconds / profile.yardstick_seconds) ** share
+    condition = (now.seconds(profile.setup.threads) / profile.yardstick_seconds) ** share
     allocator = options.allocator
     estimate = known.estimator.estimate(known.network, allocator, condition)
     return replace(known, estimate=replace(estimate, follow_memory=known.estimate.follow_memory))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import hypot, isfinite
 from typing import Any
 
@@ -150,18 +150,20 @@ class Estimator:
 
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
-        self.profile = profile
+        self.profile, self.meter = profile, profile.meter
         with _of_use(profile):
             self.costs = costs_of(few_enough(profile))
+            if watts_per_core is not None:
+                self.meter = _modelled(profile, watts_per_core)
+                self.costs = tuple(replace(c, joules=watts_per_core * c.busy_seconds) for c in self.costs)
             self._fit(self.costs)
-        self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
-        self._watts, self._wall = _watts(self.costs, profile, watts_per_core), _wall_seconds(self.costs, profile)
+        self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
         self._ranges = _measured_ranges(profile)
         self.condition_uncertainty = (
             0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
         )
         self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
-        self._machine_spread = speed_spread(profile.observations)
+        self._machine_spread = speed_spread(profile.observations, reference_of(profile).clock)
         self.condition = Condition()  # of the device, relative to when it was profiled
         if runs := _newest(runs_of(profile)):
             with _of_use(profile):
@@ -319,16 +321,12 @@ def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
 
 def watts_of(profile: Profile) -> float:
     """Joules for a second of busy time where a yardstick was paired, of wall time where there was none."""
-    return _watts(costs_of(profile), profile, None)
+    return _watts(costs_of(profile), profile)
 
 
-def _watts(costs: Sequence[NormalizedCost], profile: Profile, watts_per_core: float | None) -> float:
-    ratios = [
-        (c.joules if watts_per_core is None else watts_per_core * c.busy_seconds)
-        / (c.ratio * profile.yardstick_seconds)
-        for c in costs
-    ]
-    return float(np.median(ratios)) if ratios else watts_per_core or 1.0
+def _watts(costs: Sequence[NormalizedCost], profile: Profile) -> float:
+    ratios = [c.joules / (c.ratio * profile.yardstick_seconds) for c in costs]
+    return float(np.median(ratios)) if ratios else 1.0
 
 
 def _modelled(profile: Profile, watts_per_core: float) -> Meter:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.display import frame, html_table
 from ampere.core.errors import ProfileError, UsageError
+from ampere.core.measurement import clock_of
 from ampere.core.units import percent
 from ampere.core.windows import reading_by
 from ampere.devices import Device, Worker
@@ -77,7 +78,7 @@ def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other
 
 def at_typical_speed(header: Header, observations: Iterable[Observation]) -> Header:
     """The header with the yardstick's cost over all blocks instead of the first moment: every joule scales with it."""
-    seconds = yardstick_alone(observations)
+    seconds = yardstick_alone(observations, clock_of(header.setup.threads))
     if seconds is None:
         return header
     names = ("yardstick_seconds", "yardstick_joules", "common_yardstick_seconds", "common_yardstick_joules")
@@ -261,7 +262,7 @@ def make_profile(
             asked = RecordedSource(asked.name, quiet)
         nominal = timed.result()
         counted = nominal.joules, nominal.watts_idle
-        fresh = Header(device.identity, setup, meter, nominal.busy_seconds, method, timing, *counted)
+        fresh = Header(device.identity, setup, meter, nominal.seconds(setup.threads), method, timing, *counted)
         header = header_for(journal, old, fresh, allow_other_device)
         paused = clock()
         complete = with_common_yardstick(header, quiet, device, watts, runtime)

@@ -3,17 +3,20 @@
 import contextlib
 import math
 import time
+from functools import partial
 from itertools import zip_longest
 from statistics import median
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
 from ampere.core.measurement import (
+    BUSY,
     RESTING_BYTES,
     TINY_SECONDS,
     WALL,
     YARDSTICK_ALONE,
     Window,
+    clock_of,
     ratios,
     robust_spread,
     seconds_per_iteration,
@@ -66,11 +69,15 @@ def _guarded(measured: Callable[[], Dict[str, Any]], one_source: bool = False) -
 
 
 def _isolated(request: BlockRequest, report: Report) -> Dict[str, Any]:
-    runtime = find_runtime(request.setup.runtime)
-    if request.isolation == "inline":
+    """A block in a child where it must be isolated, and wherever several threads train.
+
+    A pool of threads does not survive a fork, so this process never starts one.
+    """
+    runtime, wanted = find_runtime(request.setup.runtime), request.isolation == "fork"
+    if not wanted and request.setup.threads == 1:
         return _run(request, runtime, (), report)
     if not CAN_FORK or not runtime.ready_to_fork(request.workload, request.setup.threads):
-        return _run(request, runtime, ("not_isolated",), report)
+        return _run(request, runtime, ("not_isolated",) if wanted else (), report)
     resting = field_of(PROC / "self" / "status", "VmRSS:")  # with the library and its yardstick, nothing else
     answer = in_child(lambda: _run(request, runtime, ()))
     answer["conditions"].update({} if resting is None else {RESTING_BYTES: resting * 1024.0})
@@ -95,7 +102,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report
         warm = window(yardstick.step, YARDSTICK_WARMUP - 1, meter)
         yardstick_seconds = warm.per_iteration(WALL)
         if not (target.settling or compiles):  # else two steps are too few for it to be as fast as in a loop
-            alone[YARDSTICK_ALONE] = warm.per_iteration()
+            alone[YARDSTICK_ALONE] = warm.per_iteration(clock_of(request.setup.threads))
     window(target.step, 1, meter)
     first_loss = target.last_loss()
     warmed = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
@@ -137,12 +144,13 @@ def _rows(windows: List[Window]) -> List[List[Any]]:
 def _flags(
     request: BlockRequest, targets: List[Window], yardsticks: List[Window], losses: Tuple[float, float]
 ) -> List[str]:
-    spread = robust_spread(ratios(targets, yardsticks))
+    clock = clock_of(request.setup.threads)
+    spread = robust_spread(ratios(targets, yardsticks, clock))
     raised = {
         "nonfinite_loss": any(_finite(loss) is None for loss in losses),
         "loaded": _loaded(targets + yardsticks, request.setup.threads),
         "noisy": spread is not None and spread > NOISY_SPREAD,
-        "throttled": slowed_down(targets, yardsticks),
+        "throttled": slowed_down(targets, yardsticks, clock),
         "short": sum(w.iterations for w in targets) < request.iterations,
     }
     return [flag for flag, applies in raised.items() if applies]
@@ -154,12 +162,12 @@ def _loaded(windows: List[Window], threads: int) -> bool:
     return threads == 1 and wall > LOADED_WALL_PER_CPU * busy
 
 
-def slowed_down(targets: List[Window], yardsticks: List[Window]) -> bool:
-    """Whether steps cost clearly more CPU time in the second half of a block than in the first: the clock fell.
+def slowed_down(targets: List[Window], yardsticks: List[Window], clock: str = BUSY) -> bool:
+    """Whether steps take clearly longer in the second half of a block than in the first: the processor slowed down.
 
     Windows of both are compared in the order of time, each relative to its own kind: a plain loop has few of either.
     """
-    costs = [each for pair in zip_longest(_relative(yardsticks), _relative(targets)) for each in pair if each]
+    costs = [each for pair in zip_longest(_relative(yardsticks, clock), _relative(targets, clock)) for each in pair if each]
     half = len(costs) // 2
     first, last = costs[:half], costs[len(costs) - half :]
     if sum(steps for steps, _ in first) < STEPS_TO_COMPARE:
@@ -167,10 +175,10 @@ def slowed_down(targets: List[Window], yardsticks: List[Window]) -> bool:
     return median(cost for _, cost in last) > THROTTLED * median(cost for _, cost in first)
 
 
-def _relative(windows: List[Window]) -> List[Tuple[int, float]]:
+def _relative(windows: List[Window], clock: str) -> List[Tuple[int, float]]:
     """Steps of each window, and their cost over that of the usual window."""
-    usual = max(seconds_per_iteration(windows), TINY_SECONDS) if windows else 1.0
-    return [(window.iterations, window.per_iteration() / usual) for window in windows]
+    usual = max(seconds_per_iteration(windows, clock), TINY_SECONDS) if windows else 1.0
+    return [(window.iterations, window.per_iteration(clock) / usual) for window in windows]
 
 
 def _finite(loss: float) -> Optional[float]:
@@ -229,12 +237,14 @@ def _timed(training: Training, stage: str) -> Target:
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     """Nominal cost of the yardstick: its step in a plain loop. It scales every joule, so it is guarded, too."""
-    return _guarded(lambda: _yardstick_alone(record), one_source=True)
-
-
-def _yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
-    seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
     runtime = find_runtime(str(record.get("runtime", "torch")))
+    apart = threads_of(record) > 1 and CAN_FORK and runtime.ready_to_fork({}, threads_of(record))
+    timed = partial(_yardstick_alone, record, runtime)
+    return _guarded(partial(in_child, timed) if apart else timed, one_source=True)
+
+
+def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]:
+    seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
     runtime.prepare(threads)
     step, clock = runtime.yardstick().step, CpuTimeMeter()
     meter = choose_meter(watts_of(record)) if record.get("count", True) else CpuTimeMeter()
@@ -254,9 +264,10 @@ def _yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         raise meter_failed(
             f"{meter.describe()['name']} reported 0 J during training: check the meter with `ampere devices --check`"
         )
-    joules = total / max(sum(busy), 1e-9) * median(busy)  # at the cost of the median step, as its seconds are
+    guiding = [w.per_iteration(clock_of(threads)) for w in windows]
+    joules = total / max(sum(guiding), 1e-9) * median(guiding)  # at the cost of the median step, as its seconds are
     read_by_host = math.isnan(joules)
-    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down([], windows)}
+    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down([], windows, clock_of(threads))}
     return {
         "busy_seconds": median(busy),
         "wall_seconds": median(wall),
