@@ -160,9 +160,10 @@ def profile_path(device: Device, options: Options) -> Path:
 
 def _stored(device: Device, path: Path, options: Options) -> Profile | None:
     if not options.profile:
-        profile = Profile.load(path) if path.exists() else None
+        profile = Profile.load(path).on_threads(options.setup_on(device).threads) if path.exists() else None
         return profile if profile and profile.observations else None
     profile = load_profile(path)
+    profile = profile.on_threads(options.threads or profile.setup.threads) or profile
     check_device(profile, device.identity, options.allow_other_device)
     check_same_setup(profile.setup, options, str(path))
     return profile
@@ -192,7 +193,7 @@ OPTIMIZER_NAMES = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}
 def _first(
     device: Device, setup: TrainingSetup, subject: ResolvedModel, path: Path, options: Options, may_profile: bool
 ) -> Profile:
-    which = f"this device{_missing(setup, stored_setups(device.identity))}"
+    which = f"this device{_missing(setup, stored_setups(device.identity), path)}"
     if not may_profile:
         command = f"ampere profile MODEL{profile_options(setup, options)}"
         raise ProfileError(f"no profile of {which} yet: make one with `{command}`, or give --profile FILE")
@@ -200,11 +201,13 @@ def _first(
     return run_profiling(device, subject, replace(options, watts_per_core=None)).profile
 
 
-def _missing(setup: TrainingSetup, stored: list[TrainingSetup]) -> str:
+def _missing(setup: TrainingSetup, stored: list[TrainingSetup], path: Path) -> str:
     """What the setup has that no stored one has; "" where nothing is stored at all."""
     if not stored:
         return ""
     fields = min(([f for f in SETUP if getattr(setup, f) != getattr(other, f)] for other in stored), key=len)
+    if path.exists() and setup.threads not in Profile.load(path).threads:
+        fields = ["threads"]
     named = {
         "optimizer": OPTIMIZER_NAMES.get(setup.optimizer, setup.optimizer),
         "dtype": setup.dtype,
@@ -305,7 +308,9 @@ def _kept(path: Path) -> str:
 def profile_options(setup: TrainingSetup, options: Options) -> str:
     """What follows `ampere profile MODEL` for the same device and setup; "" where both are the usual ones."""
     usual = TrainingSetup()
-    named = {f: getattr(setup, f) for f in SETUP if getattr(setup, f) != getattr(usual, f)}
+    named = {f: getattr(setup, f) for f in SETUP if f != "threads" and getattr(setup, f) != getattr(usual, f)}
+    if options.threads is not None:
+        named["threads"] = setup.threads
     spec = options.device.spec if isinstance(options.device, Device) else options.device
     if spec != "local":
         named["device"] = spec

@@ -19,7 +19,6 @@ RESTING_BYTES = "resting_bytes"  # a condition: resident memory of a worker that
 YARDSTICK_ALONE = "yardstick_alone_seconds"  # a condition: a yardstick step with nothing in between, by `clock_of`
 
 
-
 def clock_of(threads: int) -> str:
     """The clock that steps are compared by: waiting threads spin, which counts as CPU time and varies by a tenth."""
     return WALL if threads > 1 else BUSY

@@ -15,7 +15,7 @@ TUNED = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TOP_PAD_": "268435456",
 }
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # the first one that is set counts for PyTorch
 
 METER = "AMPERE_METER"  # the default of `--meter`
 COMPILE_LIMIT = "AMPERE_COMPILE_LIMIT"  # the default of `--compile-limit`, in seconds
@@ -42,9 +42,15 @@ def compile_limit(given: float | None) -> float:
     return seconds
 
 
+def named_threads() -> int | None:
+    """The number of threads that the user's environment gives to PyTorch; None where it names none."""
+    values = (os.environ.get(name, "").partition(",")[0].strip() for name in THREADS)
+    return next((int(value) for value in values if value.isdecimal() and int(value) > 0), None)
+
+
 def worker_environment(inherited: Mapping[str, str], allocator: str, threads: int) -> dict[str, str]:
     if allocator not in ALLOCATORS:
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
     kept = {name: value for name, value in inherited.items() if name not in (*TUNED, TOKEN_VARIABLE)}
     tuned = TUNED if allocator == "tuned" else {}
-    return {**kept, **tuned, **dict.fromkeys(THREADS, str(threads)), "PYTHONUNBUFFERED": "1"}
+    return {**kept, **tuned, **dict.fromkeys((*THREADS, "OPENBLAS_NUM_THREADS"), str(threads)), "PYTHONUNBUFFERED": "1"}

@@ -31,7 +31,7 @@ from ampere.runtimes import Description, description_of
 
 from .answers import capabilities_in
 from .device import Worker
-from .environment import compile_limit, meter_name
+from .environment import compile_limit, meter_name, named_threads
 from .local import LocalWorker
 from .process_worker import ProcessWorker, WorkerOptions
 
@@ -55,6 +55,7 @@ class Described:
     foreign: Description | None = None  # of a worker of another make: what it says that it can build
     runs_named_code: bool = True  # also functions that a request names
     available_bytes: int | None = None  # of memory; None where it does not say
+    threads: int = 1  # that a training loop there uses where nobody says otherwise
 
 
 class Device:
@@ -104,6 +105,7 @@ class Device:
             capabilities_in(said),
             bool(said.get("factories", True)),
             said.get("available_bytes"),
+            said.get("threads", 1),
         )
 
     @property
@@ -174,12 +176,18 @@ class Device:
         dtype: str | None = None,
         threads: int | None = None,
     ) -> TrainingSetup:
-        """How training runs there: what is not named is as usual, with the runtime that the device has."""
+        """How training runs there: what is not named is as usual there, with the device's own runtime and threads."""
+        threads = self.usual_threads if threads is None else threads
         named = usual_names({"optimizer": optimizer, "dtype": dtype, "threads": threads})
         try:
             return TrainingSetup(runtime or self._usual_runtime(), **named)
         except ValueError as problem:
             raise UsageError(str(problem)) from None
+
+    @property
+    def usual_threads(self) -> int:
+        """The threads of a training loop that does not name them: here as the user's own environment says."""
+        return (named_threads() if self.is_local else None) or self.described.threads
 
     def _usual_runtime(self) -> str:
         """Workers of others train with what they have; ours say themselves that PyTorch is missing."""

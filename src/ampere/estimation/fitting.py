@@ -138,7 +138,7 @@ def counted(costs: Sequence[NormalizedCost]) -> bool:
 
 def busy_power(costs: Sequence[NormalizedCost]) -> bool:
     """Whether joules are modelled from the busy time of several threads: too noisy to be taken network by network."""
-    return bool(costs) and all(c.clock == WALL and c.yardsticks and not c.joules_rounds for c in costs)
+    return any(c.clock == WALL and c.yardsticks for c in costs) and not any(c.joules_rounds for c in costs)
 
 
 def partly_counted(costs: Sequence[NormalizedCost]) -> bool:

@@ -114,7 +114,7 @@ class ProfileJob:
         space, device = self.space or find_space(self.family), session.device(self.device)
         make_profile(
             lambda: SpaceSource(space),
-            device.setup(),
+            device.setup(threads=1),
             Goal(self.budget_seconds, 0.0, self.samples),
             device,
             path=path,

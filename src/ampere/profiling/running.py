@@ -29,6 +29,7 @@ from ampere.storage.profile import Observation, Profile, check_device
 from ampere.storage.recording import (
     Header,
     apart,
+    begin_part,
     header_from,
     observations_from,
     profiling_seconds_from,
@@ -46,20 +47,27 @@ from .sources import RecordedSource, Source
 
 
 def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other_device: bool) -> Header:
-    """What the journal already stands for; a new one begins with what is here now."""
-    known = header_from(journal)
+    """What the journal already stands for on so many threads; a new one begins with what is here now."""
+    threads = fresh.setup.threads
+    known = header_from(journal, threads)
     if known is None and old is not None:
         known = Header.of(old)
-        record_header(journal, known)
+        begin_part(journal, known)
         for observation in (*old.observations, *old.runs):
             record_observation(journal, observation, old.profiling_seconds)
-    if known is None:
-        record_header(journal, fresh)
-        return fresh
+    found = known or header_from(journal)
+    if found is not None:
+        _refuse_another(journal, found, fresh, allow_other_device)
+    begin_part(journal, known or fresh)
+    return known or fresh
+
+
+def _refuse_another(journal: Journal, known: Header, fresh: Header, allow_other_device: bool) -> None:
+    """Raise where the journal stands for another device, setup, method or meter; threads may differ."""
     check_device(known, fresh.device, allow_other_device)
-    if known.setup != fresh.setup:
+    if known.setup.family != fresh.setup.family:
         raise ProfileError(
-            f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
+            f"{journal.path} was made with {known.setup.family}, not {fresh.setup.family}: "
             "choose another file with --out, or the same setup"
         )
     if (known.method, known.timing) != (fresh.method, fresh.timing):
@@ -73,7 +81,6 @@ def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other
             f"({fresh.meter.scope}): leave out --watts-per-core, set AMPERE_METER={asked_as(known.meter.name)}, or "
             "choose another file with --out"
         )
-    return known
 
 
 def at_typical_speed(header: Header, observations: Iterable[Observation]) -> Header:
@@ -201,10 +208,12 @@ class Earlier(NamedTuple):
     unfinished: float  # of these seconds, those of a run that did not come to its end
 
     @classmethod
-    def of(cls, journal: Journal, old: Profile | None) -> Earlier:
-        seconds = profiling_seconds_from(journal)
+    def of(cls, journal: Journal, threads: int, old: Profile | None) -> Earlier:
+        seconds = profiling_seconds_from(journal, threads)
         return cls(
-            *apart(observations_from(journal)), seconds, max(0.0, seconds - (old.profiling_seconds if old else 0))
+            *apart(observations_from(journal, threads)),
+            seconds,
+            max(0.0, seconds - (old.profiling_seconds if old else 0)),
         )
 
     def seconds_left(self, goal: Goal) -> float:
@@ -240,16 +249,16 @@ def make_profile(
     if strategy.stages and not runtime.stages:
         raise UsageError(f"--method {method} needs --runtime torch: {setup.runtime} runs a step as a whole")
     path = path or default_path(device.identity, setup, method, timing)
-    old = Profile.load(path) if path.exists() else None
+    old, others = _stored(path, setup.threads)
     _refuse_second_recording(path, old)
-    watts = watts_per_core or _known_watts(path, old)
+    watts = watts_per_core or _known_watts(path, old or next(iter(others), None))
     meter = device.meter_at(watts)
     with (
         Journal(journal_path(path)) as journal,
         device.fresh(watts, seed) as workers,
         ThreadPoolExecutor(2) as background,
     ):
-        old = Profile.load(path) if path.exists() else None  # again: another run may have ended before the lock
+        old, others = _stored(path, setup.threads)  # again: another run may have ended before the lock
         quiet = workers["tuned"]
         clock = time.monotonic if device.is_local else quiet.clock
         began = began if device.is_local else clock()
@@ -272,7 +281,7 @@ def make_profile(
         trainers: dict[str, Trainer] = {"tuned": quiet}
         if "system" in strategy.allocators and "system" in workers:
             trainers["system"] = Starting(workers["system"], setup, background)
-        earlier = Earlier.of(journal, old)
+        earlier = Earlier.of(journal, setup.threads, old)
         left = earlier.seconds_left(goal)
         context = MeasurementContext(
             asked,
@@ -299,6 +308,7 @@ def make_profile(
         if (typical := at_typical_speed(header, collected.observations)) != header:
             record_header(journal, header := typical)
         profile = _profile(header, collected, old, asked.name, earlier.seconds + clock() - began, earlier.runs)
+        profile = replace(profile, others=others)
         profile.save(path)
     return ProfilingResult(
         profile,
@@ -309,6 +319,13 @@ def make_profile(
         resumed=earlier.unfinished > 0,
         seconds=time.monotonic() - started,
     )
+
+
+def _stored(path: Path, threads: int) -> tuple[Profile | None, tuple[Profile, ...]]:
+    """What a file holds on so many threads, and on other numbers of them."""
+    parts = Profile.load(path).parts if path.exists() else ()
+    own = next((part for part in parts if part.setup.threads == threads), None)
+    return own, tuple(part for part in parts if part is not own)
 
 
 def _check_asked(strategy: Strategy, method: str, goal: Goal, iterations: int | None) -> None:

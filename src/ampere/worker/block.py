@@ -167,7 +167,9 @@ def slowed_down(targets: List[Window], yardsticks: List[Window], clock: str = BU
 
     Windows of both are compared in the order of time, each relative to its own kind: a plain loop has few of either.
     """
-    costs = [each for pair in zip_longest(_relative(yardsticks, clock), _relative(targets, clock)) for each in pair if each]
+    costs = [
+        each for pair in zip_longest(_relative(yardsticks, clock), _relative(targets, clock)) for each in pair if each
+    ]
     half = len(costs) // 2
     first, last = costs[:half], costs[len(costs) - half :]
     if sum(steps for steps, _ in first) < STEPS_TO_COMPARE:

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from ampere.core.errors import bad_request
 from ampere.core.protocol import PROTOCOL
@@ -35,6 +35,7 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "machine_id": machine_id(),
         "cpu": cpu_model(),
         "cores": os.cpu_count() or 1,
+        "threads": default_threads(),
         "vector_width": vector_width(),
         "torch": runtimes.get("torch"),
         "runtimes": runtimes,
@@ -89,6 +90,33 @@ def _machine_name(root: Path) -> Optional[str]:
 
 def cpu_model() -> str:
     return _cpuinfo("model name") or _cpuinfo("Model") or platform.processor() or platform.machine() or "unknown"
+
+
+def default_threads(root: str = "/") -> int:
+    """Threads that PyTorch trains with unless it is told otherwise: one for each physical core that it may use.
+
+    Found without loading it. Two logical processors of one core count once, as in the library of its products.
+    """
+    try:
+        allowed = os.sched_getaffinity(0)
+    except AttributeError:  # not Linux
+        return _performance_cores() or os.cpu_count() or 1
+    folder = Path(root) / "sys/devices/system/cpu"
+    return len({_core_of(folder / f"cpu{number}" / "topology") or (str(number), "") for number in allowed})
+
+
+def _core_of(topology: Path) -> Optional[Tuple[str, str]]:
+    with contextlib.suppress(OSError):
+        return (topology / "physical_package_id").read_text(), (topology / "core_id").read_text()
+    return None
+
+
+def _performance_cores() -> Optional[int]:
+    """Those of an Apple processor; None elsewhere."""
+    with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
+        command = ["sysctl", "-n", "hw.perflevel0.physicalcpu"]
+        return int(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=10).stdout)
+    return None
 
 
 def vector_width() -> int:
