@@ -40,6 +40,7 @@ from .fitting import (
 from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
 from .sequential import Sequential
+from .thread_counts import borrowed
 
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
@@ -156,6 +157,7 @@ class Estimator:
             if watts_per_core is not None:
                 self.meter = _modelled(profile, watts_per_core)
                 self.costs = tuple(replace(c, joules=watts_per_core * c.busy_seconds) for c in self.costs)
+            self._borrowed = borrowed(profile, self.costs)
             self._fit(self.costs)
         self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
         self._ranges = _measured_ranges(profile)
@@ -170,7 +172,7 @@ class Estimator:
                 self._learn_from_runs(runs)
 
     def _fit(self, costs: Sequence[NormalizedCost]) -> None:
-        self.fitted_costs = tuple(costs)
+        self.fitted_costs = costs = (*costs, *self._borrowed)
         self.model: Surrogate = fit(self.profile, costs)  # of seconds
         self._joules_model = fit_joules(self.profile, costs) if counted(costs) else None
         self._power = power_of(costs) if partly_counted(costs) else None
@@ -305,7 +307,7 @@ def _family(layer: Layer) -> tuple[str, str]:
 
 def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, Any]]:
     positions: dict[tuple[str, str], list[Any]] = {("nonparametric", ""): []}
-    for observation in profile.observations:
+    for observation in (o for part in profile.parts for o in part.observations):
         for layer in observation.network.layers:
             positions.setdefault(_family(layer), []).append(layer_position(layer, USUAL_WIDTH))
     return {k: (np.min(p, axis=0), np.max(p, axis=0)) if p else (0, 0) for k, p in positions.items()}

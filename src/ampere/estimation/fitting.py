@@ -162,7 +162,8 @@ def power_of(costs: Sequence[NormalizedCost]) -> Power:
     """The power of all these networks, learnt from those whose joules were read."""
     seconds = np.array([c.guiding_seconds for c in costs])
     watts = np.array([c.joules for c in costs]) / seconds
-    read = np.array([bool(c.joules_rounds) for c in costs]) | busy_power(costs)
+    modelled = busy_power(costs)
+    read = np.array([bool(c.joules_rounds or (modelled and c.yardsticks)) for c in costs])
     whole = np.array([c.purpose == "network" for c in costs])
     return Power([c.network for c in costs], seconds, watts, read, whole)
 
@@ -170,6 +171,7 @@ def power_of(costs: Sequence[NormalizedCost]) -> Power:
 def _at_power(cost: NormalizedCost, watts: float, uncertainty: float) -> NormalizedCost:
     """A cost at a given power. Its joules have the relative spread of its time."""
     joules = watts * cost.guiding_seconds
+    uncertainty = math.hypot(uncertainty, cost.watts_uncertainty)
     rounds = tuple(joules * r / cost.ratio for r in cost.rounds)
     return replace(cost, joules=joules, joules_rounds=rounds, watts_uncertainty=uncertainty)
 
