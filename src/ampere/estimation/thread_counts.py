@@ -3,9 +3,9 @@
     s_a(net)   seconds of a step on a threads, estimated from all that was measured on a threads
     s_b(net) = s_a(net) x f(net)
 
-The factor f varies far less between networks than time does, as power does, and depends on the same rates of work: large
-products are divided among threads, many small operations are not. So it is learnt as power is (power.py), from the
-networks that were measured on b threads, and every network that was measured on a threads only is one more network of
+The factor f varies far less between networks than time does, as power does, and depends on the same rates of work:
+large products are divided among threads, many small operations are not. So it is learnt as power is (power.py), from
+the networks that were measured on b threads. Every network that was measured on a threads only is one more network of
 the fit on b threads, with the factor's uncertainty.
 """
 

@@ -93,7 +93,7 @@ def cpu_model() -> str:
 
 
 def default_threads(root: str = "/") -> int:
-    """Threads that PyTorch trains with unless it is told otherwise: one for each physical core that it may use.
+    """Threads that PyTorch trains with unless a number is set: one for each physical core that it may use.
 
     Found without loading it. Two logical processors of one core count once, as in the library of its products.
     """
