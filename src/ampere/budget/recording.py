@@ -40,7 +40,11 @@ class RunRecorder:
     def __init__(self, network: Network | None, profile: Path | str | None, meter: Meter) -> None:
         if network is None:
             raise UsageError("record=True stores what a network cost: give network=ampere.trace(model, inputs) too")
-        self.path, self._threads = (Path(profile), None) if profile else _usual_place()
+        self._threads: int | None = None  # the profile's own
+        if profile:
+            self.path = Path(profile)
+        else:
+            self.path, self._threads = _usual_place()
         if not self.path.exists():
             raise ProfileError(
                 f"{self.path} does not exist, so the run cannot be recorded: make it with `ampere profile MODEL` first"

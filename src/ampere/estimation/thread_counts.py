@@ -49,7 +49,7 @@ def _converted(
         [c.network for c in (*own, *there)],
         np.concatenate([on_others, seconds]),
         np.concatenate([np.array([c.guiding_seconds for c in own]) / on_others, np.ones(len(there))]),
-        np.arange(len(own) + len(there)) < len(own),
+        np.array([True] * len(own) + [False] * len(there)),
         np.array([c.purpose == "network" for c in (*own, *there)]),
     )
     means, deviations = factors.watts([c.network for c in there], seconds)

@@ -67,5 +67,7 @@ def stored_setups(fingerprint: Mapping[str, Any]) -> list[TrainingSetup]:
     names = [path.stem[len(p) :] for p in prefixes for path in sorted((home() / "profiles").glob(f"{p}*.json"))]
     found = [match.groupdict() for name in names if (match := SETUP_IN_NAME.fullmatch(name))]
     return [
-        TrainingSetup(**record) for record in found if record["dtype"] in DTYPES and record["optimizer"] in OPTIMIZERS
+        TrainingSetup(record["runtime"], record["optimizer"], record["dtype"])
+        for record in found
+        if record["dtype"] in DTYPES and record["optimizer"] in OPTIMIZERS
     ]

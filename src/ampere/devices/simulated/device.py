@@ -86,7 +86,10 @@ class SimulatedWorker:
         began, setup = self.clock(), setup or TrainingSetup()
         network = network_of(workload)
         self._refuse_what_does_not_fit(network, setup)
-        target, yardstick = self._cost(network, setup, stage), self._cost(YARDSTICK, TrainingSetup(threads=setup.threads))
+        target, yardstick = (
+            self._cost(network, setup, stage),
+            self._cost(YARDSTICK, TrainingSetup(threads=setup.threads)),
+        )
         self._threads = setup.threads
         self._body.now += BUILD_SECONDS
         self._body.train(target, warmup)

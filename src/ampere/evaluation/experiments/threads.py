@@ -15,7 +15,7 @@ from ampere.evaluation.jobs import BLOCK_SECONDS, BlocksJob, Record
 from ampere.evaluation.plan import Plan, thread_counts, title_of
 from ampere.evaluation.session import Session
 from ampere.evaluation.validation import unseen
-from ampere.models.loading import find_space, need_torch
+from ampere.models.loading import find_space
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.sources import SpaceSource
 from ampere.reporting.plotting import INK, MUTED, label_axes
@@ -94,7 +94,9 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
         for place, (family, own) in enumerate(by(rows, "family").items()):
             counts, colour = [r["threads"] for r in own], f"C{place}"
             axes.plot(counts, [r["relative_joules"] for r in own], "o-", color=colour, ms=4, label=f"{family}: joules")
-            axes.plot(counts, [r["relative_seconds"] for r in own], "--", color=colour, lw=1, label=f"{family}: seconds")
+            axes.plot(
+                counts, [r["relative_seconds"] for r in own], "--", color=colour, lw=1, label=f"{family}: seconds"
+            )
             best = next(r for r in own if r["threads"] == r["fewest_joules_on"])
             axes.plot([best["threads"]], [best["relative_joules"]], "o", mfc="none", color=INK, ms=10)
         axes.axhline(1, color=MUTED, lw=0.8)
