@@ -61,11 +61,19 @@ def ensure_profile(model: Model, options: Options, inputs: Any = None) -> Profil
     """An estimate of the model, from a profile that is made or extended first where that is needed and allowed."""
     subject = resolve(model, inputs)
     if isinstance(options.profile, (Profile, Estimator)):
-        given = options.profile.profile if isinstance(options.profile, Estimator) else options.profile
-        check_same_setup(given.setup, options, "the profile")
-        return _estimated(options.profile, None, subject, options.watts_per_core, options.allocator)
+        given = _on_named_threads(options.profile, options)
+        known = given.profile if isinstance(given, Estimator) else given
+        check_same_setup(known.setup, options, "the profile")
+        return _estimated(given, None, subject, options.watts_per_core, options.allocator)
     with options.opened_device() as device:
         return _ensure_on(device, subject, with_own_optimizer(options, subject))
+
+
+def _on_named_threads(given: Profile | Estimator, options: Options) -> Profile | Estimator:
+    """A profile with the part on the threads that the options name in front, where it has one."""
+    if isinstance(given, Estimator) or options.threads is None:
+        return given
+    return given.on_threads(options.threads) or given
 
 
 def with_own_optimizer(options: Options, *subjects: ResolvedModel) -> Options:

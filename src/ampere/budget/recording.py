@@ -124,9 +124,12 @@ def summed_up(readings: Sequence[Reading]) -> list[Reading]:
 
 
 def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
-    """A plain loop whose windows are the rounds; where joules are modelled, its busy time is what they were made of."""
+    """A plain loop whose windows are the rounds; where joules are modelled, its time is what they were made of.
+
+    With one thread that is busy time. With several it is the wall time at the usual power, without waiting for data.
+    """
     watts = None if profile.yardstick_joules is not None else watts_of(profile)
-    windows = [Window(r.steps, r.seconds, r.joules / watts if watts else r.seconds, r.joules) for r in rounds]
+    windows = [_window(r, r.joules / watts if watts else r.seconds, profile.setup.threads) for r in rounds]
     return Measurement(
         target=tuple(windows),
         yardstick=(),
@@ -134,6 +137,11 @@ def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
         allocator=allocator_on(profile.device, "system"),
         conditions={"unix_time": time.time()},
     )
+
+
+def _window(reading: Reading, busy_seconds: float, threads: int) -> Window:
+    wall = reading.seconds if threads == 1 else busy_seconds
+    return Window(reading.steps, wall, busy_seconds, reading.joules)
 
 
 def _begin(journal: Journal, known: Profile) -> None:

@@ -80,6 +80,7 @@ def _summary(path: Path, device: Mapping[str, Any]) -> dict[str, Any]:
         "device_id": profile.device["id"],
         "of_this_device": same_device(profile.device, device),
         "setup": profile.setup.to_json(),
+        "threads": list(profile.threads),
         "spaces": list(profile.spaces),
         "measurements": len(profile.observations),
         "profiling_seconds": profile.profiling_seconds,
@@ -162,7 +163,12 @@ def _profile(profile: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "problem", profile["problem"]
         return
     setup = setup_line(TrainingSetup.from_json(dict(profile["setup"])))
-    yield "covers", f"{', '.join(profile['spaces']) or 'nothing yet'}; {setup}"
+    also = [str(threads) for threads in profile["threads"] if threads != profile["setup"]["threads"]]
+    yield (
+        "covers",
+        f"{', '.join(profile['spaces']) or 'nothing yet'}; {setup}"
+        + (f"; and on {', '.join(also)} threads" if also else ""),
+    )
     spread = "" if profile["spread"] is None else f"; rounds typically differ by {units.percent(profile['spread'])}"
     seconds = units.seconds(profile["profiling_seconds"])
     yield "from", f"{profile['measurements']} measurements in {seconds}{spread}"
