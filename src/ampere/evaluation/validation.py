@@ -180,8 +180,11 @@ def compare(
     """Compares the methods that can learn from the profiles with what was measured; all of them, or the named ones."""
     reference = reference_of(profile)
     share = drift_share_in(costs_of(profile), reference).part
-    halves = ([to_reference(cost_of(rounds, profile), reference, share) for rounds in half] for half in zip(*pairs, strict=True))
-    measured = [*zip(*map(_measured, halves), strict=True)]
+    halves = [
+        _measured([to_reference(cost_of(rounds, profile), reference, share) for rounds in half])
+        for half in zip(*pairs, strict=True)
+    ]
+    measured = [*zip(*halves, strict=True)]
     networks = [first[0].network for first, _ in pairs]
     estimates, seconds, counts = {}, {}, {}
     for known in (profile, *others):  # a profile made for a method replaces one that merely serves it
