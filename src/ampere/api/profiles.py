@@ -143,7 +143,8 @@ def unsupported_layers(network: Network, runtime: str) -> tuple[str, ...]:
 def stored_profile(options: Options) -> Profile | None:
     """The profile that the options name, or the device's own; None where it has none with measurements yet."""
     if isinstance(options.profile, (Profile, Estimator)):
-        return options.profile if isinstance(options.profile, Profile) else options.profile.profile
+        given = _on_named_threads(options.profile, options)
+        return given if isinstance(given, Profile) else given.profile
     with options.opened_device() as device:
         path = Path(str(options.profile)) if options.profile else profile_path(device, options)
         return _stored(device, path, options)

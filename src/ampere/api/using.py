@@ -388,6 +388,7 @@ def validate(
     subject = resolve(model, inputs)
     with asked.opened() as asked, asked.opened_device() as opened:
         profile = _to_validate(subject, asked)
+        asked = replace(asked, threads=profile.setup.threads)  # those of a profile that was named
         check_setup(opened, profile.setup)
         check_same_meter(opened, profile.meter)
         every = list(others or ())
