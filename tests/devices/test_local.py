@@ -90,6 +90,7 @@ def test_the_allocator_is_the_workers_own(monkeypatch):
         LocalWorker(allocator="magic").hello()
 
 
+@pytest.mark.alone  # threads that wait for each other take long where others train too
 def test_more_threads_get_a_worker_of_their_own(device):
     device.hello()
     before = device.worker_pid
@@ -101,6 +102,7 @@ def test_more_threads_get_a_worker_of_their_own(device):
 
 
 @LINUX
+@pytest.mark.alone
 def test_the_worker_itself_never_starts_a_pool_of_threads(device):
     """A forked child would hang with it: yardsticks and blocks of several threads run in children only."""
     setup = TrainingSetup(threads=2)

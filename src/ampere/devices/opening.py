@@ -31,7 +31,7 @@ from ampere.runtimes import Description, description_of
 
 from .answers import capabilities_in
 from .device import Worker
-from .environment import compile_limit, meter_name, named_threads
+from .environment import compile_limit, meter_name
 from .local import LocalWorker
 from .process_worker import ProcessWorker, WorkerOptions
 
@@ -177,17 +177,12 @@ class Device:
         threads: int | None = None,
     ) -> TrainingSetup:
         """How training runs there: what is not named is as usual there, with the device's own runtime and threads."""
-        threads = self.usual_threads if threads is None else threads
+        threads = self.described.threads if threads is None else threads
         named = usual_names({"optimizer": optimizer, "dtype": dtype, "threads": threads})
         try:
             return TrainingSetup(runtime or self._usual_runtime(), **named)
         except ValueError as problem:
             raise UsageError(str(problem)) from None
-
-    @property
-    def usual_threads(self) -> int:
-        """The threads of a training loop that does not name them: here as the user's own environment says."""
-        return (named_threads() if self.is_local else None) or self.described.threads
 
     def _usual_runtime(self) -> str:
         """Workers of others train with what they have; ours say themselves that PyTorch is missing."""

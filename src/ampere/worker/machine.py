@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
 
 from ampere.core.errors import bad_request
-from ampere.core.protocol import PROTOCOL
+from ampere.core.protocol import OWN_THREADS_VARIABLE, PROTOCOL, THREAD_VARIABLES
 from ampere.meters import choose_meter, unusable_counters, use_meter, watts_of
 from ampere.meters.system_state import governor, power_source
 from ampere.runtimes import installed
 
 from .memory import available_bytes
 
+MOST_THREADS = 4096
 NEON = ("aarch64", "arm64", "armv7l", "armv8l")
 
 
@@ -35,7 +36,7 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "machine_id": machine_id(),
         "cpu": cpu_model(),
         "cores": os.cpu_count() or 1,
-        "threads": default_threads(),
+        "threads": named_threads() or default_threads(),
         "vector_width": vector_width(),
         "torch": runtimes.get("torch"),
         "runtimes": runtimes,
@@ -90,6 +91,14 @@ def _machine_name(root: Path) -> Optional[str]:
 
 def cpu_model() -> str:
     return _cpuinfo("model name") or _cpuinfo("Model") or platform.processor() or platform.machine() or "unknown"
+
+
+def named_threads() -> Optional[int]:
+    """The number of threads that the user's environment gives to PyTorch; None where it names none."""
+    own = os.environ.get(OWN_THREADS_VARIABLE)  # of a worker whose variables the host has set
+    values = [own] if own is not None else [os.environ.get(name, "") for name in THREAD_VARIABLES]
+    numbers = [value.partition(",")[0].strip() for value in values]
+    return next((int(number) for number in numbers if number.isdecimal() and 0 < int(number) <= MOST_THREADS), None)
 
 
 def default_threads(root: str = "/") -> int:
