@@ -120,6 +120,7 @@ def _with_profiles(
             estimators.append(one)
             continue
         known, file = _profile(one), isinstance(one, (str, Path))
+        known = known.on_threads(options.threads or known.setup.threads) or known
         check_same_setup(known.setup, options, str(one) if file else "the profile")
         if "worker" not in known.device:  # a worker of others knows by itself what it can build
             for subject in subjects:

@@ -28,6 +28,7 @@ from .drift import Condition, as_network, followed
 from .features import Array, layer_position
 from .fitting import (
     Surrogate,
+    busy_power,
     condition_uncertainty,
     counted,
     few_enough,
@@ -161,9 +162,8 @@ class Estimator:
             self._fit(self.costs)
         self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
         self._ranges = _measured_ranges(profile)
-        self.condition_uncertainty = (
-            0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
-        )
+        read = self._joules_model and not busy_power(self.costs)  # joules that were read are in the reference already
+        self.condition_uncertainty = 0.0 if read else condition_uncertainty(self.costs, reference_of(profile))
         self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
         self._machine_spread = speed_spread(profile.observations, reference_of(profile).clock)
         self.condition = Condition()  # of the device, relative to when it was profiled

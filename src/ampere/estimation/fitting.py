@@ -63,8 +63,11 @@ def data_of(costs: Sequence[NormalizedCost], reference: Reference) -> Data:
     return _data_at_reference(costs, reference, drift_share_in(costs, reference).part)
 
 
-def joules_data_of(costs: Sequence[NormalizedCost]) -> Data:
+def joules_data_of(costs: Sequence[NormalizedCost], reference: Reference) -> Data:
     """Training data in joules. Where a slow counter read none, power comes from similar networks."""
+    if busy_power(costs):  # a counter's joules are in the reference condition already, seconds at a power are not
+        share = drift_share_in(costs, reference).part
+        costs = [to_reference(c, reference, share) for c in costs]
     read = with_joules(costs)
     spreads = {allocator: _pooled_spread(read, allocator, joules=True) for allocator in TYPICAL_SPREAD}
     return Data(
@@ -210,7 +213,7 @@ def fit(profile: Profile, costs: Sequence[NormalizedCost] | None = None) -> Surr
 def fit_joules(profile: Profile, costs: Sequence[NormalizedCost] | None = None) -> Surrogate:
     """A surrogate of the joules that a counter read."""
     costs = costs_of(profile) if costs is None else costs
-    return _by_layer(profile)(joules_data_of(costs), dict(profile.joules_fit or profile.fit))
+    return _by_layer(profile)(joules_data_of(costs, reference_of(profile)), dict(profile.joules_fit or profile.fit))
 
 
 def _by_layer(profile: Profile) -> Callable[[Data, dict[str, object]], Surrogate]:

@@ -126,7 +126,9 @@ def _measured(profile: Profile, log: Log, clocks: Alignment, watts_idle: float |
         watts_idle=watts_idle,
     )
     hyper = Hyperparameters.from_json(dict(profile.fit)) if profile.fit else Hyperparameters()
-    learnt = joules_learnt(costs_of(read), hyper).hyper.to_json() if profile.method == ADDITIVE else {}
+    if profile.method != ADDITIVE:
+        return replace(read, joules_fit={})
+    learnt = joules_learnt(costs_of(read), reference_of(read), hyper).hyper.to_json()
     return replace(read, joules_fit=learnt)
 
 
