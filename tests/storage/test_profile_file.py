@@ -13,7 +13,6 @@ from ampere.storage import (
     Journal,
     Observation,
     Profile,
-    begin_part,
     default_path,
     header_from,
     journal_path,
@@ -189,22 +188,36 @@ def test_a_journal_holds_several_numbers_of_threads(tmp_path):
     two = replace(HEADER, setup=TrainingSetup(threads=2), yardstick_seconds=2 * HEADER.yardstick_seconds)
     first, second, third = PROFILE.observations[:3]
     with Journal(tmp_path / "j") as journal:
-        begin_part(journal, HEADER)
-        record_observation(journal, first, 1.0)
-        begin_part(journal, two)
-        record_observation(journal, second, 2.0)
-        begin_part(journal, HEADER)
-        begin_part(journal, HEADER)
-        record_observation(journal, third, 3.0)
-        assert [header_from(journal, threads) for threads in (1, 2, 3, None)] == [HEADER, two, None, HEADER]
+        record_header(journal, HEADER)
+        record_observation(journal, first, 1.0)  # of the header before it
+        record_header(journal, two)
+        record_observation(journal, second, 2.0, threads=2)
+        record_observation(journal, third, 3.0, threads=1)
+        assert [header_from(journal, threads) for threads in (1, 2, 3, None)] == [HEADER, two, None, two]
         assert [list(observations_from(journal, threads)) for threads in (1, 2)] == [[first, third], [second]]
-    assert (tmp_path / "j").read_text().count('"header"') == 3
+        assert [profiling_seconds_from(journal, threads) for threads in (1, 2)] == [3.0, 2.0]
     found = profile_from(tmp_path / "j")
-    assert (found.threads, found.setup.threads, found.profiling_seconds) == ((1, 2), 1, 3.0)
-    assert found.on_threads(2).observations == (second,)
+    assert (found.threads, found.setup.threads, found.profiling_seconds) == ((1, 2), 2, 2.0)
+    assert found.observations == (second,)
+    assert found.on_threads(1).observations == (first, third)
     assert found.on_threads(2).yardstick_seconds == two.yardstick_seconds
     found.save(tmp_path / "p.json")
     assert Profile.load(tmp_path / "p.json") == found
+
+
+def test_a_lost_header_moves_no_measurement_to_another_number_of_threads(tmp_path):
+    first, second = PROFILE.observations[:2]
+    with Journal(tmp_path / "j") as journal:
+        record_header(journal, HEADER)
+        record_observation(journal, first, threads=1)
+        record_header(journal, replace(HEADER, setup=TrainingSetup(threads=2)))
+        record_observation(journal, second, threads=2)
+    lines = (tmp_path / "j").read_bytes().split(b"\n")
+    damaged = [line for line in lines if b'"header"' not in line or b'"threads":2' not in line.replace(b" ", b"")]
+    assert len(damaged) == len(lines) - 1
+    (tmp_path / "j").write_bytes(b"\n".join(damaged))
+    assert list(observations_from(tmp_path / "j", 1)) == [first]
+    assert profile_from(tmp_path / "j").observations == (first,)
 
 
 def test_stages_are_kept_and_are_of_parts_only(tmp_path):

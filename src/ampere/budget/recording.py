@@ -20,7 +20,7 @@ from ampere.estimation.estimate import watts_of
 from ampere.storage.journal import Journal
 from ampere.storage.places import default_path, journal_path
 from ampere.storage.profile import Observation, Profile, check_device
-from ampere.storage.recording import Header, begin_part, header_from, record_observation
+from ampere.storage.recording import Header, header_from, record_header, record_observation
 
 PATIENCE_SECONDS = 60.0  # with another process that writes to the same profile
 KEPT = 4096  # readings, the newest
@@ -81,7 +81,7 @@ class RunRecorder:
             measured = replace(_measured(rounds, known), flags=("meter_failed",) if meter_problem else ())
             _begin(journal, known)
             run = Observation(self.network, measured, "run")
-            record_observation(journal, run, known.profiling_seconds)
+            record_observation(journal, run, known.profiling_seconds, known.setup.threads)
             replace(known, runs=(*known.runs, run)).save(self.path)
         return True
 
@@ -146,9 +146,9 @@ def _window(reading: Reading, busy_seconds: float, threads: int) -> Window:
 
 def _begin(journal: Journal, known: Profile) -> None:
     """Begins the journal of a profile that has none."""
-    header = header_from(journal, known.setup.threads)
-    begin_part(journal, header or Header.of(known))
-    if header is not None:
+    threads = known.setup.threads
+    if header_from(journal, threads) is not None:
         return
+    record_header(journal, Header.of(known))
     for observation in (*known.observations, *known.runs):
-        record_observation(journal, observation, known.profiling_seconds)
+        record_observation(journal, observation, known.profiling_seconds, threads)

@@ -29,7 +29,6 @@ from ampere.storage.profile import Observation, Profile, check_device
 from ampere.storage.recording import (
     Header,
     apart,
-    begin_part,
     header_from,
     observations_from,
     profiling_seconds_from,
@@ -46,19 +45,29 @@ from .sources import RecordedSource, Source
 # What a run's measurements stand for: what its journal says already, or what is here now.
 
 
-def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other_device: bool) -> Header:
-    """What the journal already stands for on so many threads; a new one begins with what is here now."""
-    threads = fresh.setup.threads
-    known = header_from(journal, threads)
+def header_for(
+    journal: Journal,
+    old: Profile | None,
+    fresh: Header,
+    allow_other_device: bool,
+    others: Iterable[Profile] = (),
+) -> Header:
+    """What the journal already stands for on so many threads; a new one begins with what is here now.
+
+    `old` is the profile on as many threads, `others` are those on other numbers of them in the same file.
+    """
+    threads, last = fresh.setup.threads, header_from(journal)
+    known = last if last is None or last.setup.threads == threads else header_from(journal, threads)
     if known is None and old is not None:
-        known = Header.of(old)
-        begin_part(journal, known)
+        known = last = Header.of(old)
+        record_header(journal, known)
         for observation in (*old.observations, *old.runs):
-            record_observation(journal, observation, old.profiling_seconds)
-    found = known or header_from(journal)
+            record_observation(journal, observation, old.profiling_seconds, threads)
+    found = known or last or next((Header.of(other) for other in others), None)
     if found is not None:
         _refuse_another(journal, found, fresh, allow_other_device)
-    begin_part(journal, known or fresh)
+    if known is None:
+        record_header(journal, fresh)
     return known or fresh
 
 
@@ -272,7 +281,7 @@ def make_profile(
         nominal = timed.result()
         counted = nominal.joules, nominal.watts_idle
         fresh = Header(device.identity, setup, meter, nominal.seconds(setup.threads), method, timing, *counted)
-        header = header_for(journal, old, fresh, allow_other_device)
+        header = header_for(journal, old, fresh, allow_other_device, others)
         paused = clock()
         complete = with_common_yardstick(header, quiet, device, watts, runtime)
         began += clock() - paused  # the seconds asked for are for what is profiled
@@ -289,7 +298,7 @@ def make_profile(
             setup,
             header.meter,
             header.yardstick_seconds,
-            lambda seen: record_observation(journal, seen, earlier.seconds + clock() - began),
+            lambda seen: record_observation(journal, seen, earlier.seconds + clock() - began, setup.threads),
             timing,
             header.yardstick_joules,
             clock,

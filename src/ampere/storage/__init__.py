@@ -7,7 +7,6 @@ from .places import default_path, home, journal_path
 from .profile import Observation, Profile, check_device
 from .recording import (
     Header,
-    begin_part,
     header_from,
     observations_from,
     profile_from,
@@ -21,7 +20,6 @@ __all__ = [
     "Journal",
     "Observation",
     "Profile",
-    "begin_part",
     "check_device",
     "default_path",
     "header_from",

@@ -2,7 +2,9 @@
 
 {"header": ...}                                   once: the device, setup, method, meter and yardstick
 {"observation": ..., "profiling_seconds": ...}    for each measurement, with the seconds spent so far
-{"header": ...}                                   again where what follows is of another number of threads
+
+A journal may hold several numbers of threads, with a header for each. A measurement names its `threads`; without a name
+it belongs to the header before it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -69,14 +71,11 @@ def record_header(journal: Journal, header: Header) -> None:
     journal.append({"header": header.to_json()})
 
 
-def record_observation(journal: Journal, observation: Observation, profiling_seconds: float = 0.0) -> None:
-    journal.append({"observation": observation.to_json(), "profiling_seconds": profiling_seconds})
-
-
-def begin_part(journal: Journal, header: Header) -> None:
-    """Says of which number of threads all that follows is, where the journal does not say so already."""
-    if header_from(journal) != header:
-        record_header(journal, header)
+def record_observation(
+    journal: Journal, observation: Observation, profiling_seconds: float = 0.0, threads: int | None = None
+) -> None:
+    of = {} if threads is None else {"threads": threads}
+    journal.append({"observation": observation.to_json(), "profiling_seconds": profiling_seconds, **of})
 
 
 def header_from(journal: Journal | Path, threads: int | None = None) -> Header | None:
@@ -100,7 +99,7 @@ def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mappi
     last = header_from(journal)
     if last is None:
         raise ProfileError(f"{name} does not say on which device it was made: move it away and profile again")
-    counts = {threads for record in _records(journal) if (threads := _threads_in(record)) is not None}
+    counts = {threads for record in _records(journal) if "header" in record and (threads := _threads_of(record))}
     others = (_part(journal, threads, (), {}) for threads in sorted(counts - {last.setup.threads}))
     return replace(_part(journal, last.setup.threads, spaces, fit or {}), others=tuple(others))
 
@@ -156,19 +155,19 @@ def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...],
 
 
 def _records(journal: Journal | Path, threads: int | None = None) -> Iterator[dict[str, Any]]:
-    """All records, or those of the parts on so many threads: each begins with a header."""
-    part = None
+    """All records, or those on so many threads."""
+    before = None
     for record in journal.records() if isinstance(journal, Journal) else read_records(journal):
-        found = _threads_in(record)
-        part = part if found is None else found
-        if threads is None or part == threads:
+        found = _threads_of(record)
+        before = found if "header" in record else before
+        if threads is None or threads == (before if found is None else found):
             yield record
 
 
-def _threads_in(record: dict[str, Any]) -> int | None:
-    """The number of threads that a header names; None of any other record."""
+def _threads_of(record: dict[str, Any]) -> int | None:
+    """The number of threads that a record names, by itself or in its header; None where it names none."""
     header = record.get("header")
-    setup = header.get("setup") if isinstance(header, dict) else None
+    setup = header.get("setup") if isinstance(header, dict) else record
     threads = setup.get("threads") if isinstance(setup, dict) else None
     return threads if isinstance(threads, int) else None
 
