@@ -1,6 +1,7 @@
 """How many threads a training loop would use on a machine."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from ampere.core.errors import WorkerError
 from ampere.core.protocol import OWN_THREADS_VARIABLE, THREAD_VARIABLES
 from ampere.devices.environment import worker_environment
+from ampere.worker.guards import CAN_FORK, Helper
 from ampere.worker.machine import default_threads, named_threads
 from ampere.worker.requests import read_request
 
@@ -83,6 +85,40 @@ def test_the_users_environment_comes_first(monkeypatch, variables, number):
         monkeypatch.setenv(name, value)
     assert os.environ["OMP_NUM_THREADS"] == "1"
     assert named_threads() == number
+
+
+FORK = pytest.mark.skipif(not CAN_FORK, reason="this system cannot fork")
+
+
+def helped(request):
+    if request["do"] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if request["do"] == "fail":
+        raise ValueError("no such layer")
+    return {"pid": os.getpid()}
+
+
+@FORK
+def test_a_helper_stays_for_one_task_after_another():
+    helper = Helper(helped)
+    first, second = helper.result({"do": "work"}), helper.result({"do": "work"})
+    assert first == second
+    assert first["pid"] != os.getpid()
+    with pytest.raises(WorkerError, match="no such layer") as failed:
+        helper.result({"do": "fail"})
+    assert failed.value.type == "variant_failed"
+    assert helper.result({"do": "work"}) == first
+    helper.close()
+    assert os.waitpid(first["pid"], 0) == (first["pid"], 0)  # it has ended by itself
+
+
+@FORK
+def test_a_task_that_ends_the_helper_ends_nothing_else():
+    helper = Helper(helped)
+    with pytest.raises(WorkerError, match="was ended by SIGKILL") as died:
+        helper.result({"do": "die"})
+    assert died.value.type == "variant_died"
+    assert not helper.alive
 
 
 def test_no_threads_are_refused():

@@ -62,7 +62,7 @@ class TorchRuntime:
         return training(trainable(model), loss_of, "sgd")
 
     def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
-        # OpenMP's pool does not survive a fork: a child that needed it would hang. So only children start one.
+        # OpenMP's pool does not survive a fork: a child that needed it would hang. So only children have one.
         if threads > 1 and self._pool_started:
             return False
         torch.set_num_threads(1)

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import time
-from functools import partial
 from itertools import zip_longest
 from statistics import median
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -26,7 +25,7 @@ from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_met
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
 from ampere.runtimes import Runtime, Training, description_of, find_runtime
 
-from .guards import CAN_FORK, Report, compiling_at_most, compiling_flags, in_child, no_report
+from .guards import CAN_FORK, Helper, Report, compiling_at_most, compiling_flags, in_child, no_report
 from .measuring import Target, measure, measure_plain, measure_steady, settle, unread, window
 from .memory import PROC, field_of, limit_memory
 from .requests import STEP, BlockRequest, seconds_of, threads_of
@@ -42,7 +41,32 @@ METER_ATTEMPTS = 3
 def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
     """Answer to a block request; `report` sends an error that must reach the host before the process ends."""
     request = BlockRequest.from_json(record)
+    if request.isolation == "inline" and _helped(request.setup.runtime, request.setup.threads):
+        return _guarded(lambda: _helper().result(record))
     return _guarded(lambda: _isolated(request, report))
+
+
+def _helped(runtime: str, threads: int) -> bool:
+    """Whether the helper must train, because several threads do, and can."""
+    return threads > 1 and CAN_FORK and find_runtime(runtime).ready_to_fork({}, threads)
+
+
+def _helper() -> Helper:
+    """The helper; a new one where the last has died."""
+    if not _helpers or not _helpers[-1].alive:
+        _helpers[:] = [Helper(_help)]
+    return _helpers[-1]
+
+
+_helpers: List[Helper] = []  # one at most
+
+
+def _help(record: Dict[str, Any]) -> Dict[str, Any]:
+    """What the helper does: a block or a yardstick in its own process, with its own threads."""
+    runtime = find_runtime(str(record.get("setup", record).get("runtime", "torch")))
+    if "workload" not in record:
+        return _yardstick_alone(record, runtime)
+    return _run(BlockRequest.from_json(record), runtime, ())
 
 
 def _guarded(measured: Callable[[], Dict[str, Any]], one_source: bool = False) -> Dict[str, Any]:
@@ -69,15 +93,11 @@ def _guarded(measured: Callable[[], Dict[str, Any]], one_source: bool = False) -
 
 
 def _isolated(request: BlockRequest, report: Report) -> Dict[str, Any]:
-    """A block in a child where it must be isolated, and wherever several threads train.
-
-    A pool of threads does not survive a fork, so this process never starts one.
-    """
-    runtime, wanted = find_runtime(request.setup.runtime), request.isolation == "fork"
-    if not wanted and request.setup.threads == 1:
+    runtime = find_runtime(request.setup.runtime)
+    if request.isolation == "inline":
         return _run(request, runtime, (), report)
     if not CAN_FORK or not runtime.ready_to_fork(request.workload, request.setup.threads):
-        return _run(request, runtime, ("not_isolated",) if wanted else (), report)
+        return _run(request, runtime, ("not_isolated",), report)
     resting = field_of(PROC / "self" / "status", "VmRSS:")  # with the library and its yardstick, nothing else
     answer = in_child(lambda: _run(request, runtime, ()))
     answer["conditions"].update({} if resting is None else {RESTING_BYTES: resting * 1024.0})
@@ -239,10 +259,10 @@ def _timed(training: Training, stage: str) -> Target:
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     """Nominal cost of the yardstick: its step in a plain loop. It scales every joule, so it is guarded, too."""
-    runtime = find_runtime(str(record.get("runtime", "torch")))
-    apart = threads_of(record) > 1 and CAN_FORK and runtime.ready_to_fork({}, threads_of(record))
-    timed = partial(_yardstick_alone, record, runtime)
-    return _guarded(partial(in_child, timed) if apart else timed, one_source=True)
+    name = str(record.get("runtime", "torch"))
+    if _helped(name, threads_of(record)):
+        return _guarded(lambda: _helper().result(record), one_source=True)
+    return _guarded(lambda: _yardstick_alone(record, find_runtime(name)), one_source=True)
 
 
 def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]:
