@@ -16,7 +16,7 @@ DEVICE = "simulated:desktop"
 def a_profile_of_two_numbers(tmp_path_factory):
     path = tmp_path_factory.mktemp("threads") / "desktop.json"
     for threads in (1, 4):
-        made = ampere.profile("lenet5", device=DEVICE, threads=threads, seconds=8, out=path)
+        made = ampere.profile("lenet5", device=DEVICE, threads=threads, seconds=5, out=path)
         assert made.setup.threads == threads
     return path
 
@@ -37,8 +37,8 @@ def test_each_estimates_its_own_device(file, threads):
     assert estimate.setup.threads == estimate.to_json()["setup"]["threads"] == threads
     network = ampere.trace("lenet5")
     truth = SimulatedWorker("desktop").truth(network, TrainingSetup(threads=threads)).total
-    assert estimate.joules == pytest.approx(truth.joules, rel=0.15)
-    assert estimate.seconds == pytest.approx(truth.seconds, rel=0.15)
+    assert estimate.joules == pytest.approx(truth.joules, rel=0.2)
+    assert estimate.seconds == pytest.approx(truth.seconds, rel=0.2)
 
 
 def test_a_file_without_a_number_is_used_with_the_last_one(file):

@@ -160,6 +160,7 @@ class ProfilingResult:
             "timing": profile.timing,
             "meter": profile.meter.to_json(),
             "setup": profile.setup.to_json(),
+            "threads": list(profile.threads),
             "device": str(profile.device.get("cpu", profile.device["id"])),
         }
 

@@ -46,6 +46,7 @@ def run(options: Namespace) -> None:
             notice("checking the meters under load and at rest, in turns ...", options.quiet)
         found = {
             "device": device.identity,
+            "threads": device.described.threads,
             "meters": [device.meter.to_json()],
             "counters": device.counters(options.check),
             "simulated": {f"simulated:{name}": part.title for name, part in PARTS.items()},
@@ -98,6 +99,7 @@ def show(found: Mapping[str, Any]) -> None:
     print_facts(
         [
             *_machine(device),
+            ("threads", f"{found['threads']}, as PyTorch uses where nobody says otherwise; --threads changes it"),
             *_meters(found["meters"], found["counters"]),
             ("simulated", ", ".join(found["simulated"])),
         ]
