@@ -3,6 +3,7 @@
 import pytest
 
 import ampere
+from ampere.api.models import resolve
 from ampere.core import TrainingSetup
 from ampere.core.errors import UsageError
 from ampere.devices.simulated import SimulatedWorker
@@ -35,8 +36,7 @@ def test_both_are_in_one_file_and_in_one_journal(file):
 def test_each_estimates_its_own_device(file, threads):
     estimate = ampere.estimate("lenet5", device=DEVICE, profile=file, threads=threads)
     assert estimate.setup.threads == estimate.to_json()["setup"]["threads"] == threads
-    network = ampere.trace("lenet5")
-    truth = SimulatedWorker("desktop").truth(network, TrainingSetup(threads=threads)).total
+    truth = SimulatedWorker("desktop").truth(resolve("lenet5").network, TrainingSetup(threads=threads)).total
     assert estimate.joules == pytest.approx(truth.joules, rel=0.2)
     assert estimate.seconds == pytest.approx(truth.seconds, rel=0.2)
 
