@@ -181,7 +181,7 @@ def _layer_cost(
     return total
 
 
-def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, clock: float, threads: int = 1) -> Cost:
+def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, clock: float, threads: int) -> Cost:
     """Seconds and joules of one operation."""
     padded, arithmetic = _arithmetic(part, kernel, clock)
     moved = kernel.values * bytes_per_value
