@@ -1,6 +1,6 @@
 """Accuracy on networks that were not profiled: every family, beside the rivals and the measurement's own repeatability.
 
-    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--seed 0] [--methods all] [--out FILE]
+    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--seed 0] [--threads 1] [--methods all] [--out FILE]
 
 Each family gets profiles of its own, made from nothing within its time budget: ours, and with `--methods all` one for
 every other way to gather measurements, with as many seconds. Then unseen random networks of the family are really
@@ -30,6 +30,7 @@ def main() -> None:
     parser.add_argument("families", nargs="*", default=[f for f in SECONDS if f != "cnn"])
     parser.add_argument("--networks", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--methods", default=",".join(SHOWN))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/accuracy.json"))
     options = parser.parse_args()
@@ -38,7 +39,7 @@ def main() -> None:
     print_row(["family", "profiled", "thinking", *SHOWN, "repeat", "covers", "vs FLOPs", "vs repeat"])
     with tempfile.TemporaryDirectory() as folder:
         for family in options.families:
-            rows.append(one(family, Path(folder) / f"{family}.json", options.networks, options.seed, methods))
+            rows.append(one(family, Path(folder) / f"{family}.json", options, methods))
         if "lenet5" in options.families:  # whose networks differ little: what the noise of the test hides
             rows.append(again("lenet5", Path(folder) / "lenet5.json", options.networks, options.seed + 2, rounds=12))
         if "cnn5" in options.families:
@@ -47,10 +48,12 @@ def main() -> None:
     options.out.write_text(json.dumps(rows, indent=1))
 
 
-def one(family: str, path: Path, networks: int, seed: int, methods: tuple[str, ...]) -> dict[str, object]:
-    made = ampere.profile(family, seconds=SECONDS[family], out=path, seed=seed)
-    others = [rival(family, path, campaign, protocol, seed) for campaign, protocol in needed(methods)]
+def one(family: str, path: Path, options: argparse.Namespace, methods: tuple[str, ...]) -> dict[str, object]:
+    seed, threads = options.seed, options.threads
+    made = ampere.profile(family, seconds=SECONDS[family], out=path, seed=seed, threads=threads)
+    others = [rival(family, path, campaign, protocol, seed, threads) for campaign, protocol in needed(methods)]
     share = made.thinking_seconds / made.profile.profiling_seconds
+    networks = options.networks
     result = ampere.validate(family, made.profile, others=others, methods=methods, networks=networks, seed=seed)
     return {**show(family, share, result), "seconds": {p.method + p.timing: p.profiling_seconds for p in others}}
 
@@ -61,10 +64,11 @@ def needed(methods: tuple[str, ...]) -> list[tuple[str, str]]:
     return [c for c in wanted if c not in (("additive", "yardstick"), ("networks", "yardstick"))]
 
 
-def rival(family: str, path: Path, campaign: str, protocol: str, seed: int) -> Profile:
-    place = path.with_name(f"{family}-{campaign}-{protocol}.json")
-    seconds = SECONDS[family]
-    return ampere.profile(family, seconds=seconds, out=place, method=campaign, timing=protocol, seed=seed).profile
+def rival(family: str, path: Path, campaign: str, protocol: str, seed: int, threads: int) -> Profile:
+    place, seconds = path.with_name(f"{family}-{campaign}-{protocol}.json"), SECONDS[family]
+    return ampere.profile(
+        family, seconds=seconds, out=place, method=campaign, timing=protocol, seed=seed, threads=threads
+    ).profile
 
 
 def again(family: str, path: Path, networks: int, seed: int, rounds: int = 4) -> dict[str, object]:

@@ -120,7 +120,7 @@ def made(device: Device, family: str, seed: int, way: str, folder: Path, **how: 
     return (
         Profile.load(path)
         if path.exists()
-        else ampere.profile(family, device=device, out=path, seed=seed, **how).profile
+        else ampere.profile(family, device=device, out=path, seed=seed, threads=1, **how).profile
     )
 
 

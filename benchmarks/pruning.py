@@ -54,7 +54,7 @@ def main() -> None:
 
 def one(family: str, folder: Path, seed: int) -> dict[str, object]:
     seconds = SECONDS.get(family, 15.0)
-    profile = ampere.profile(family, seconds=seconds, out=folder / "profile.json", seed=seed).profile
+    profile = ampere.profile(family, seconds=seconds, out=folder / "profile.json", seed=seed, threads=1).profile
     estimator, loaded = Estimator(profile), ampere.load_model(family)
     row = {"family": family, "profiling_seconds": profile.profiling_seconds, "meter": profile.meter.to_json()}
     try:

@@ -103,7 +103,9 @@ def validation_seconds(family: str, runtime: str) -> float:
 
 def profile(folder: Path, family: str, runtime: str, method: str) -> None:
     path, seconds = folder / f"{family}-{runtime}-{method}.json", profiling_seconds(family, runtime)
-    ampere.profile(family, seconds=seconds, out=path, runtime=runtime, method=method, compile_limit=COMPILE_LIMIT)
+    ampere.profile(
+        family, seconds=seconds, out=path, runtime=runtime, method=method, compile_limit=COMPILE_LIMIT, threads=1
+    )
 
 
 def validate(folder: Path, family: str, runtime: str) -> None:

@@ -79,7 +79,7 @@ def timed(device: Worker, workload: object) -> float:
 
 def profiled(device: str, seconds: float, seed: int, path: Path) -> dict[str, object]:
     began = time.monotonic()
-    made = ampere.profile(FAMILY, seconds=seconds, out=path, seed=seed, device=device)
+    made = ampere.profile(FAMILY, seconds=seconds, out=path, seed=seed, device=device, threads=1)
     wall = time.monotonic() - began
     estimator = Estimator(made.profile)
     joules = [estimator.estimate(network, "tuned").joules for network in networks()]

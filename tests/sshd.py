@@ -35,7 +35,7 @@ def server(folder: Path) -> Iterator[SimpleNamespace]:
     (folder / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\n"
         f"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
-        f"SetEnv TMPDIR={temporary}\n"
+        f"SetEnv TMPDIR={temporary} MKL_NUM_THREADS=1\n"
     )
     (folder / "ssh_config").write_text(
         f"Host *\n IdentityFile {folder}/user\n IdentitiesOnly yes\n UserKnownHostsFile {folder}/known\n"

@@ -88,7 +88,7 @@ def test_a_profile_of_jax_is_kept_apart_and_reports_what_was_compiled(ampere, he
     assert reported["joules_per_iteration"] > 0
     refused(here("estimate", "lenet5", "--no-profiling"), PROFILE, "no profile of this device in torch yet")
     mixed = here("profile", "lenet5", "--out", ampere.profile_path, "--seconds", 5)
-    refused(mixed, PROFILE, "made with jax-sgd-float32-1t, not torch-sgd-float32-1t")
+    refused(mixed, PROFILE, "made with jax-sgd-float32, not torch-sgd-float32")
 
 
 @needs_jax

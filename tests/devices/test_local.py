@@ -91,14 +91,27 @@ def test_the_allocator_is_the_workers_own(monkeypatch):
         LocalWorker(allocator="magic").hello()
 
 
+@pytest.mark.alone  # threads that wait for each other take long where others train too
 def test_more_threads_get_a_worker_of_their_own(device):
     device.hello()
     before = device.worker_pid
     for isolation in ("inline", "fork"):
         block = device.block(workload("mlp"), TrainingSetup(threads=2), isolation=isolation, **QUICK)
         assert block.ratio() > 0
+        assert "not_isolated" not in block.flags
     assert device.worker_pid != before
-    assert "not_isolated" in block.flags
+
+
+@LINUX
+@pytest.mark.alone
+def test_the_worker_itself_never_starts_a_pool_of_threads(device):
+    """A forked child would hang with it: yardsticks and blocks of several threads run in children only."""
+    setup = TrainingSetup(threads=2)
+    device.yardstick(0.01, threads=2)
+    device.block(workload("mlp"), setup, isolation="inline", **QUICK)
+    threads = len(list(Path(f"/proc/{device.worker_pid}/task").iterdir()))
+    assert "not_isolated" not in device.block(workload("mlp"), setup, isolation="fork", **QUICK).flags
+    assert len(list(Path(f"/proc/{device.worker_pid}/task").iterdir())) == threads
 
 
 def test_a_missing_runtime(tmp_path, monkeypatch):

@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from statistics import median
 
 import pytest
 from tests.synthetic import chain, conv, linear
 
 from ampere.core import Network, TrainingSetup
+from ampere.core.measurement import BUSY, WALL, relative_spread
 from ampere.devices import VariantDied
 from ampere.devices.simulated import PARTS, SimulatedWorker
 from ampere.devices.simulated.body import SimulatedWindow, read
@@ -150,3 +152,44 @@ def test_the_setup_counts():
 def test_by_the_clock_there_is_no_yardstick():
     found = SimulatedWorker("server").block({"layers": chain(3, 8, 8, 8).to_json()}, pairing="plain")
     assert (found.ratio(), found.yardstick) == (None, ())
+
+
+# Threads.
+
+THREADS = (1, 2, 4, 8)
+
+
+def on_threads(threads, name="desktop", network=None):
+    return SimulatedWorker(name).truth(network or chain(3, 64, 96, 128), TrainingSetup(threads=threads)).total
+
+
+def test_more_threads_are_faster_but_by_less_than_their_number():
+    seconds = [on_threads(threads).seconds for threads in THREADS]
+    for fewer, more in pairwise(seconds):
+        assert 0.5 * fewer < more < fewer
+
+
+def test_some_number_of_threads_costs_the_fewest_joules():
+    """Static power favours many, what each thread draws favours few."""
+    joules = [on_threads(threads).joules for threads in (1, 2, 4, 8, 64)]
+    assert 0 < joules.index(min(joules)) < 4
+
+
+def test_small_networks_gain_less_from_threads():
+    small, large = chain(3, 4, 4, 4), chain(3, 128, 128, 128)
+    gains = [on_threads(1, network=n).seconds / on_threads(8, network=n).seconds for n in (small, large)]
+    assert 1 < gains[0] < gains[1] < 8
+
+
+def test_threads_change_nothing_on_an_accelerator():
+    assert on_threads(8, "server") == on_threads(1, "server")
+
+
+def test_busy_time_of_several_threads_is_noisy_and_wall_time_is_not():
+    device, workload = SimulatedWorker("desktop"), {"layers": chain(3, 64, 96, 128).to_json()}
+    blocks = [device.block(workload, TrainingSetup(threads=2)) for _ in range(60)]
+    wall, busy = ([relative_spread([m.ratio(clock) for m in blocks]) for clock in (WALL, BUSY)])
+    assert wall < 0.02 < 0.05 < busy
+    assert 1.5 < median(m.busy_seconds / m.wall_seconds for m in blocks) < 2.5
+    one = device.block(workload)
+    assert one.busy_seconds == one.wall_seconds

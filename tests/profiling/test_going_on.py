@@ -27,6 +27,22 @@ def test_a_run_with_a_live_log_goes_on(journal):
     assert header_for(journal, None, replace(HEADER, meter=other), allow_other_device=False) == HEADER
 
 
+def test_another_number_of_threads_begins_a_part_of_its_own(journal):
+    two = replace(HEADER, setup=replace(HEADER.setup, threads=2), yardstick_seconds=0.5 * HEADER.yardstick_seconds)
+    assert header_for(journal, None, two, allow_other_device=False) == two
+    assert header_for(journal, None, replace(HEADER, yardstick_seconds=1.0), allow_other_device=False) == HEADER
+    assert header_for(journal, None, replace(two, yardstick_seconds=1.0), allow_other_device=False) == two
+    assert journal.path.read_text().count('"header"') == 2
+
+
+def test_other_threads_do_not_excuse_another_setup(journal, tmp_path):
+    other = replace(HEADER, setup=replace(HEADER.setup, threads=2, optimizer="adam"))
+    with pytest.raises(ProfileError, match="was made with torch-sgd-float32, not torch-adam-float32"):
+        header_for(journal, None, other, allow_other_device=False)
+    with Journal(tmp_path / "new.journal") as new, pytest.raises(ProfileError, match="was made with torch-sgd-float32"):
+        header_for(new, None, replace(other, meter=PROFILE.meter), allow_other_device=False, others=[PROFILE])
+
+
 def test_another_meter_is_refused_with_what_would_be_accepted(journal):
     other = Meter("cpu-time", False, "5 W per busy core")
     with pytest.raises(ProfileError, match="set AMPERE_METER=log:FILE,time=COLUMN,power=COLUMN, or"):

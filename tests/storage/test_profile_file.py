@@ -154,13 +154,13 @@ def test_methods_and_protocols_survive_and_do_not_share_a_place(tmp_path):
     ways = [(m, p) for m in ("additive", "sequential") for p in ("yardstick", "wallclock")]
     names = {default_path({"id": "x"}, TrainingSetup(), *way).name for way in ways}
     assert len(names) == 4
-    assert "x-torch-sgd-float32-1t-sequential-wallclock.json" in names
+    assert "x-torch-sgd-float32-sequential-wallclock.json" in names
 
 
 def test_the_place_can_be_moved(tmp_path, monkeypatch):
     monkeypatch.setenv("AMPERE_HOME", str(tmp_path))
     path = default_path({"id": "x86-1"}, TrainingSetup())
-    assert path == tmp_path / "profiles" / "x86-1-torch-sgd-float32-1t.json"
+    assert path == tmp_path / "profiles" / "x86-1-torch-sgd-float32.json"
     assert journal_path(path).name == path.name + ".journal"
 
 
@@ -175,8 +175,49 @@ def test_a_device_cannot_name_a_place_outside(tmp_path, monkeypatch, name):
 
 def test_setups_do_not_share_a_place(monkeypatch):
     monkeypatch.delenv("AMPERE_HOME", raising=False)
-    paths = {default_path({"id": "x"}, TrainingSetup(optimizer=o, threads=t)) for o in ("sgd", "adam") for t in (1, 2)}
-    assert len(paths) == 4
+    setups = [TrainingSetup(optimizer=o, dtype=d) for o in ("sgd", "adam") for d in ("float32", "bfloat16")]
+    assert len({default_path({"id": "x"}, setup) for setup in setups}) == 4
+
+
+def test_numbers_of_threads_share_a_place(tmp_path):
+    paths = {default_path({"id": "x"}, TrainingSetup(threads=threads)) for threads in (1, 2)}
+    assert len(paths) == 1
+
+
+def test_a_journal_holds_several_numbers_of_threads(tmp_path):
+    two = replace(HEADER, setup=TrainingSetup(threads=2), yardstick_seconds=2 * HEADER.yardstick_seconds)
+    first, second, third = PROFILE.observations[:3]
+    with Journal(tmp_path / "j") as journal:
+        record_header(journal, HEADER)
+        record_observation(journal, first, 1.0)  # of the header before it
+        record_header(journal, two)
+        record_observation(journal, second, 2.0, threads=2)
+        record_observation(journal, third, 3.0, threads=1)
+        assert [header_from(journal, threads) for threads in (1, 2, 3, None)] == [HEADER, two, None, two]
+        assert [list(observations_from(journal, threads)) for threads in (1, 2)] == [[first, third], [second]]
+        assert [profiling_seconds_from(journal, threads) for threads in (1, 2)] == [3.0, 2.0]
+    found = profile_from(tmp_path / "j")
+    assert (found.threads, found.setup.threads, found.profiling_seconds) == ((1, 2), 2, 2.0)
+    assert found.observations == (second,)
+    assert found.on_threads(1).observations == (first, third)
+    assert found.on_threads(2).yardstick_seconds == two.yardstick_seconds
+    found.save(tmp_path / "p.json")
+    assert Profile.load(tmp_path / "p.json") == found
+
+
+def test_a_lost_header_moves_no_measurement_to_another_number_of_threads(tmp_path):
+    first, second = PROFILE.observations[:2]
+    with Journal(tmp_path / "j") as journal:
+        record_header(journal, HEADER)
+        record_observation(journal, first, threads=1)
+        record_header(journal, replace(HEADER, setup=TrainingSetup(threads=2)))
+        record_observation(journal, second, threads=2)
+    lines = (tmp_path / "j").read_bytes().split(b"\n")
+    damaged = [line for line in lines if b'"header"' not in line or b'"threads":2' not in line.replace(b" ", b"")]
+    assert len(damaged) == len(lines) - 1
+    (tmp_path / "j").write_bytes(b"\n".join(damaged))
+    assert list(observations_from(tmp_path / "j", 1)) == [first]
+    assert profile_from(tmp_path / "j").observations == (first,)
 
 
 def test_stages_are_kept_and_are_of_parts_only(tmp_path):

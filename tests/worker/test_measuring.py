@@ -85,6 +85,13 @@ def test_flags():
     assert flags([win(1.0), win(2.0), win(4.0)], [win(1.0)] * 4) == ["noisy"]
 
 
+def test_several_threads_are_judged_by_wall_time():
+    """Their busy time varies, because waiting threads spin."""
+    yardsticks = [win(1.0)] * 4
+    assert flags([win(1.0, wall=1.0), win(2.0, wall=1.0), win(4.0, wall=1.0)], yardsticks, threads=2) == []
+    assert flags([win(1.0, wall=1.0), win(1.0, wall=2.0), win(1.0, wall=4.0)], yardsticks, threads=2) == ["noisy"]
+
+
 def test_figures_are_per_iteration():
     found = measured([win(4.0, iterations=2, joules=6.0, faults=10)] * 2, [win(1.0)] * 3)
     assert (found.ratio(), found.busy_seconds, found.joules) == (2.0, 2.0, 3.0)

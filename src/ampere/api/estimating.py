@@ -190,6 +190,7 @@ def _measured(
     setup, profile = options.setup_on(device), stored_profile(options)
     if profile:
         check_same_meter(device, profile.meter)
+        setup = replace(setup, threads=options.threads or profile.setup.threads)
     check_setup(device, setup)
     if not device.is_local and (data or evaluation):
         raise UsageError(f"data and evaluation are timed on this machine, not on {device.spec}: leave them out")

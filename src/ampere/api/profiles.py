@@ -61,11 +61,19 @@ def ensure_profile(model: Model, options: Options, inputs: Any = None) -> Profil
     """An estimate of the model, from a profile that is made or extended first where that is needed and allowed."""
     subject = resolve(model, inputs)
     if isinstance(options.profile, (Profile, Estimator)):
-        given = options.profile.profile if isinstance(options.profile, Estimator) else options.profile
-        check_same_setup(given.setup, options, "the profile")
-        return _estimated(options.profile, None, subject, options.watts_per_core, options.allocator)
+        given = _on_named_threads(options.profile, options)
+        known = given.profile if isinstance(given, Estimator) else given
+        check_same_setup(known.setup, options, "the profile")
+        return _estimated(given, None, subject, options.watts_per_core, options.allocator)
     with options.opened_device() as device:
         return _ensure_on(device, subject, with_own_optimizer(options, subject))
+
+
+def _on_named_threads(given: Profile | Estimator, options: Options) -> Profile | Estimator:
+    """A profile with the part on the threads that the options name in front, where it has one."""
+    if isinstance(given, Estimator) or options.threads is None:
+        return given
+    return given.on_threads(options.threads) or given
 
 
 def with_own_optimizer(options: Options, *subjects: ResolvedModel) -> Options:
@@ -135,7 +143,8 @@ def unsupported_layers(network: Network, runtime: str) -> tuple[str, ...]:
 def stored_profile(options: Options) -> Profile | None:
     """The profile that the options name, or the device's own; None where it has none with measurements yet."""
     if isinstance(options.profile, (Profile, Estimator)):
-        return options.profile if isinstance(options.profile, Profile) else options.profile.profile
+        given = _on_named_threads(options.profile, options)
+        return given if isinstance(given, Profile) else given.profile
     with options.opened_device() as device:
         path = Path(str(options.profile)) if options.profile else profile_path(device, options)
         return _stored(device, path, options)
@@ -160,9 +169,10 @@ def profile_path(device: Device, options: Options) -> Path:
 
 def _stored(device: Device, path: Path, options: Options) -> Profile | None:
     if not options.profile:
-        profile = Profile.load(path) if path.exists() else None
+        profile = Profile.load(path).on_threads(options.setup_on(device).threads) if path.exists() else None
         return profile if profile and profile.observations else None
     profile = load_profile(path)
+    profile = profile.on_threads(options.threads or profile.setup.threads) or profile
     check_device(profile, device.identity, options.allow_other_device)
     check_same_setup(profile.setup, options, str(path))
     return profile
@@ -192,7 +202,7 @@ OPTIMIZER_NAMES = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}
 def _first(
     device: Device, setup: TrainingSetup, subject: ResolvedModel, path: Path, options: Options, may_profile: bool
 ) -> Profile:
-    which = f"this device{_missing(setup, stored_setups(device.identity))}"
+    which = f"this device{_missing(setup, stored_setups(device.identity), path)}"
     if not may_profile:
         command = f"ampere profile MODEL{profile_options(setup, options)}"
         raise ProfileError(f"no profile of {which} yet: make one with `{command}`, or give --profile FILE")
@@ -200,11 +210,13 @@ def _first(
     return run_profiling(device, subject, replace(options, watts_per_core=None)).profile
 
 
-def _missing(setup: TrainingSetup, stored: list[TrainingSetup]) -> str:
+def _missing(setup: TrainingSetup, stored: list[TrainingSetup], path: Path) -> str:
     """What the setup has that no stored one has; "" where nothing is stored at all."""
     if not stored:
         return ""
     fields = min(([f for f in SETUP if getattr(setup, f) != getattr(other, f)] for other in stored), key=len)
+    if path.exists() and setup.threads not in Profile.load(path).threads:
+        fields = ["threads"]
     named = {
         "optimizer": OPTIMIZER_NAMES.get(setup.optimizer, setup.optimizer),
         "dtype": setup.dtype,
@@ -305,7 +317,9 @@ def _kept(path: Path) -> str:
 def profile_options(setup: TrainingSetup, options: Options) -> str:
     """What follows `ampere profile MODEL` for the same device and setup; "" where both are the usual ones."""
     usual = TrainingSetup()
-    named = {f: getattr(setup, f) for f in SETUP if getattr(setup, f) != getattr(usual, f)}
+    named = {f: getattr(setup, f) for f in SETUP if f != "threads" and getattr(setup, f) != getattr(usual, f)}
+    if options.threads is not None:
+        named["threads"] = setup.threads
     spec = options.device.spec if isinstance(options.device, Device) else options.device
     if spec != "local":
         named["device"] = spec
@@ -357,7 +371,7 @@ def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstim
             f"the device was not steady while its speed was measured ({', '.join(now.flags)}): repeat this later"
         )
     share = drift_share_in(costs_of(profile), reference_of(profile)).part
-    condition = (now.busy_seconds / profile.yardstick_seconds) ** share
+    condition = (now.seconds(profile.setup.threads) / profile.yardstick_seconds) ** share
     allocator = options.allocator
     estimate = known.estimator.estimate(known.network, allocator, condition)
     return replace(known, estimate=replace(estimate, follow_memory=known.estimate.follow_memory))

@@ -120,6 +120,7 @@ def _with_profiles(
             estimators.append(one)
             continue
         known, file = _profile(one), isinstance(one, (str, Path))
+        known = known.on_threads(options.threads or known.setup.threads) or known
         check_same_setup(known.setup, options, str(one) if file else "the profile")
         if "worker" not in known.device:  # a worker of others knows by itself what it can build
             for subject in subjects:
@@ -388,6 +389,7 @@ def validate(
     subject = resolve(model, inputs)
     with asked.opened() as asked, asked.opened_device() as opened:
         profile = _to_validate(subject, asked)
+        asked = replace(asked, threads=profile.setup.threads)  # those of a profile that was named
         check_setup(opened, profile.setup)
         check_same_meter(opened, profile.meter)
         every = list(others or ())

@@ -50,5 +50,6 @@ def evidence_of(profile: Profile, learns_from: str, in_joules: bool = False) -> 
         found = []
     if not found:
         return None
-    data = joules_data_of(found) if in_joules else data_of(found, reference_of(profile))
+    reference = reference_of(profile)
+    data = joules_data_of(found, reference) if in_joules else data_of(found, reference)
     return Evidence(data.networks, tuple(c.stage for c in found), data.costs, in_joules)

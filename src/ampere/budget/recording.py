@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ampere.core import Measurement, Meter, Network, TrainingSetup
+from ampere.core import Measurement, Meter, Network
 from ampere.core.errors import BusyError, ProfileError, UsageError
 from ampere.core.measurement import Window
 from ampere.devices import Device, allocator_on
@@ -40,12 +40,16 @@ class RunRecorder:
     def __init__(self, network: Network | None, profile: Path | str | None, meter: Meter) -> None:
         if network is None:
             raise UsageError("record=True stores what a network cost: give network=ampere.trace(model, inputs) too")
-        self.path = Path(profile) if profile else default_path(_this_device(), TrainingSetup())
+        self._threads: int | None = None  # the profile's own
+        if profile:
+            self.path = Path(profile)
+        else:
+            self.path, self._threads = _usual_place()
         if not self.path.exists():
             raise ProfileError(
                 f"{self.path} does not exist, so the run cannot be recorded: make it with `ampere profile MODEL` first"
             )
-        known = Profile.load(self.path)
+        known = self._known()
         if not known.observations:
             raise ProfileError(f"{self.path} holds no measurement: profile again, for longer")
         if not known.meter.simulated:
@@ -57,19 +61,36 @@ class RunRecorder:
             )
         self.network, self.readings = network, deque[Reading](maxlen=KEPT)
 
+    def _known(self) -> Profile:
+        profile = Profile.load(self.path)
+        found = profile if self._threads is None else profile.on_threads(self._threads)
+        if found is None:
+            raise ProfileError(
+                f"{self.path} was not profiled on {self._threads} threads, so the run cannot be recorded: make it with "
+                f"`ampere profile MODEL --threads {self._threads}` first"
+            )
+        return found
+
     def keep(self, meter_problem: str = "") -> bool:
         """Stores the run; False where it was too short. Others that store theirs at the same time lose nothing."""
         rounds = summed_up(list(self.readings))
         if not rounds:
             return False
         with _opened(journal_path(self.path)) as journal:
-            known = Profile.load(self.path)
+            known = self._known()
             measured = replace(_measured(rounds, known), flags=("meter_failed",) if meter_problem else ())
             _begin(journal, known)
             run = Observation(self.network, measured, "run")
-            record_observation(journal, run, known.profiling_seconds)
+            record_observation(journal, run, known.profiling_seconds, known.setup.threads)
             replace(known, runs=(*known.runs, run)).save(self.path)
         return True
+
+
+def _usual_place() -> tuple[Path, int]:
+    """This device's own profile, and the threads of a run that does not name them."""
+    with Device() as device:
+        setup = device.setup()
+        return default_path(device.identity, setup), setup.threads
 
 
 def _this_device() -> Mapping[str, Any]:
@@ -103,9 +124,12 @@ def summed_up(readings: Sequence[Reading]) -> list[Reading]:
 
 
 def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
-    """A plain loop whose windows are the rounds; where joules are modelled, its busy time is what they were made of."""
+    """A plain loop whose windows are the rounds; where joules are modelled, its time is what they were made of.
+
+    With one thread that is busy time. With several it is the wall time at the usual power, without waiting for data.
+    """
     watts = None if profile.yardstick_joules is not None else watts_of(profile)
-    windows = [Window(r.steps, r.seconds, r.joules / watts if watts else r.seconds, r.joules) for r in rounds]
+    windows = [_window(r, r.joules / watts if watts else r.seconds, profile.setup.threads) for r in rounds]
     return Measurement(
         target=tuple(windows),
         yardstick=(),
@@ -115,10 +139,16 @@ def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
     )
 
 
+def _window(reading: Reading, busy_seconds: float, threads: int) -> Window:
+    wall = reading.seconds if threads == 1 else busy_seconds
+    return Window(reading.steps, wall, busy_seconds, reading.joules)
+
+
 def _begin(journal: Journal, known: Profile) -> None:
     """Begins the journal of a profile that has none."""
-    if header_from(journal) is not None:
+    threads = known.setup.threads
+    if header_from(journal, threads) is not None:
         return
     record_header(journal, Header.of(known))
     for observation in (*known.observations, *known.runs):
-        record_observation(journal, observation, known.profiling_seconds)
+        record_observation(journal, observation, known.profiling_seconds, threads)

@@ -223,7 +223,9 @@ def add_setup(parser: ArgumentParser, runtime: bool = True, optimizers: bool = T
     group.add_argument(
         "--dtype", metavar="TYPE", type=dtype, choices=tuple(DTYPES), help=f"{', '.join(DTYPES)} (default float32)"
     )
-    group.add_argument("--threads", metavar="N", type=count, help="threads that train (default 1)")
+    group.add_argument(
+        "--threads", metavar="N", type=count, help="threads that train (default: as PyTorch on the device)"
+    )
     group.add_argument(
         "--compile-limit",
         metavar="S",

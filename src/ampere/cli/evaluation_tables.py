@@ -16,6 +16,7 @@ from ampere.evaluation.case_study.model import ORIGINAL
 from ampere.evaluation.case_study.verdict import Verdict
 from ampere.evaluation.drawing import by, in_order
 from ampere.evaluation.experiments.pruning import TITLES
+from ampere.evaluation.experiments.threads import answers
 from ampere.evaluation.jobs import Record
 from ampere.evaluation.running import QUICK, Result, expected_seconds, find
 from ampere.evaluation.session import Session
@@ -23,6 +24,8 @@ from ampere.evaluation.summary import table_of, verdicts_of
 from ampere.reporting.words import method_name
 
 from .wording import joules_label
+
+THREADS = "threads"  # the experiment that compares numbers of them; all others run on one
 
 
 def listed(names: Sequence[str], session: Session) -> list[Record]:
@@ -58,6 +61,8 @@ def show(results: Sequence[Result], files: Sequence[Path]) -> None:
         _show_device(records)
         _say_how_many(results, records)
         print()
+    for line in (line for result in results if result.experiment == THREADS for line in answers(result.records)):
+        print(printable(line))
     for drift in (result.records for result in results if result.experiment == DRIFT):
         _show_drift(drift)
         print()
@@ -141,6 +146,8 @@ def _facts(results: Sequence[Result], files: Sequence[Path]) -> Iterator[tuple[s
     for device in devices.values():
         meter = Meter(**device["meter"])
         yield device["title"], f"{joules_label(meter)}, by {meter.name}: {meter.scope}"
+    if any(result.experiment != THREADS for result in results):
+        yield "threads", "1; `ampere evaluate threads` compares numbers of them"
     for method, reason in unavailable().items():
         yield "not compared", f"{method}: {reason}"
     yield "files", f"{len(files)} in {files[0].parent}" if files else "none"

@@ -16,7 +16,12 @@ LOG = "log"  # the name of every meter that is read from its log file
 WALL, BUSY = "wall_seconds", "busy_seconds"  # the two clocks of a window
 TINY_SECONDS = 1e-9
 RESTING_BYTES = "resting_bytes"  # a condition: resident memory of a worker that has loaded its library
-YARDSTICK_ALONE = "yardstick_alone_seconds"  # a condition: busy seconds of a yardstick step with nothing in between
+YARDSTICK_ALONE = "yardstick_alone_seconds"  # a condition: a yardstick step with nothing in between, by `clock_of`
+
+
+def clock_of(threads: int) -> str:
+    """The clock that steps are compared by: waiting threads spin, which counts as CPU time and varies by a tenth."""
+    return WALL if threads > 1 else BUSY
 
 
 @dataclass(frozen=True)
@@ -176,13 +181,13 @@ def ratios(target: Sequence[Window], yardstick: Sequence[Window], clock: str = B
     return [2 * t / (a + b) for t, a, b in zip(_per_iteration(target, clock), costs, costs[1:])]
 
 
-def joules_per_iteration(windows: Sequence[Window]) -> Optional[float]:
+def joules_per_iteration(windows: Sequence[Window], clock: str = BUSY) -> Optional[float]:
     """Joules of the median iteration at the power of all windows, so that a slow window counts no more in joules."""
     read = [window.joules for window in windows if window.joules is not None]
     if len(read) < len(windows) or not windows:
         return None
-    watts = sum(read) / max(sum(window.busy_seconds for window in windows), TINY_SECONDS)
-    return watts * seconds_per_iteration(windows, BUSY)
+    watts = sum(read) / max(sum(getattr(window, clock) for window in windows), TINY_SECONDS)
+    return watts * seconds_per_iteration(windows, clock)
 
 
 def robust_spread(values: Sequence[float]) -> Optional[float]:

@@ -7,6 +7,8 @@ PROTOCOLS = (PROTOCOL,)
 
 MOST_LINE_BYTES = 8 * 2**20  # of a request or an answer: a network of some ten thousand layers
 TOKEN_VARIABLE = "AMPERE_WORKER_TOKEN"  # of the environment: what a host presents to a worker that listens
+OWN_THREADS_VARIABLE = "AMPERE_OWN_THREADS"  # what the thread variables said before the host set them; may be empty
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # the first one that is set counts for PyTorch
 SILENCE_SECONDS = 60.0  # of a host far away, after which its worker is ended
 QUICKEST_BEAT, SLOWEST_BEAT = 0.05, 3600.0  # seconds
 

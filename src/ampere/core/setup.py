@@ -43,7 +43,12 @@ class TrainingSetup:
 
     @property
     def name(self) -> str:
-        return f"{self.runtime}-{self.optimizer}-{self.dtype}-{self.threads}t"
+        return f"{self.family}-{self.threads}t"
+
+    @property
+    def family(self) -> str:
+        """The name without the threads: one profile holds several numbers of them."""
+        return f"{self.runtime}-{self.optimizer}-{self.dtype}"
 
     def to_json(self) -> Dict[str, Any]:
         return asdict(self)

@@ -166,6 +166,7 @@ OPTIONAL: dict[str, dict[str, Field]] = {
         "machine_id": either(NULL, MACHINE_ID),
         "unusable_counters": list_of(ANY_TEXT, 100),
         "vector_width": whole(1, 4096),
+        "threads": whole(1, 4096),
         "available_bytes": either(NULL, whole(0, 10**18)),
         "beat_seconds": either(NULL, number(QUICKEST_BEAT, SLOWEST_BEAT)),
         "factories": either(TRUTH, NAMES),

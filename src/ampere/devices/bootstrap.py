@@ -54,8 +54,10 @@ def run_worker(folder: str, order: Dict[str, Any]) -> int:
     if begun is None:
         return CUT_SHORT
     kept = {name: value for name, value in os.environ.items() if name not in order["without"]}
+    own_threads = kept.get("OMP_NUM_THREADS") or kept.get("MKL_NUM_THREADS") or ""
     # Libraries write to the folder only, and leave no compiled files elsewhere.
     kept.update(order["environment"], TMPDIR=folder, TEMP=folder, TMP=folder, PYTHONDONTWRITEBYTECODE="1")
+    kept["AMPERE_OWN_THREADS"] = own_threads  # the host has set those of the worker
     worker = subprocess.Popen(
         [sys.executable, bundle], stdin=subprocess.PIPE, cwd=folder, env=kept, start_new_session=True
     )

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from ampere.core import Measurement, TrainingSetup
 from ampere.core.errors import DeviceError, ModelError
+from ampere.core.measurement import WALL, clock_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,10 @@ class Yardstick:
     joules: float | None = None  # where a counter reads them
     watts_idle: float | None = None  # what the counter reads at rest
     flags: Sequence[str] = ()  # what may be wrong with it, as in a measurement
+
+    def seconds(self, threads: int) -> float:
+        """Seconds of a step by the clock that steps on so many threads are compared by."""
+        return self.wall_seconds if clock_of(threads) == WALL else self.busy_seconds
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Yardstick:

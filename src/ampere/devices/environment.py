@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from ampere.core.errors import UsageError
-from ampere.core.protocol import COMPILE_LIMIT_SECONDS, TOKEN_VARIABLE
+from ampere.core.protocol import COMPILE_LIMIT_SECONDS, OWN_THREADS_VARIABLE, THREAD_VARIABLES, TOKEN_VARIABLE
 from ampere.core.setup import ALLOCATORS
 
 # glibc gives memory back and takes it again on every iteration; these settings make it keep what it has.
@@ -15,7 +15,6 @@ TUNED = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TOP_PAD_": "268435456",
 }
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 METER = "AMPERE_METER"  # the default of `--meter`
 COMPILE_LIMIT = "AMPERE_COMPILE_LIMIT"  # the default of `--compile-limit`, in seconds
@@ -47,4 +46,9 @@ def worker_environment(inherited: Mapping[str, str], allocator: str, threads: in
         raise UsageError(f"allocator {allocator!r} is none of {', '.join(ALLOCATORS)}")
     kept = {name: value for name, value in inherited.items() if name not in (*TUNED, TOKEN_VARIABLE)}
     tuned = TUNED if allocator == "tuned" else {}
-    return {**kept, **tuned, **dict.fromkeys(THREADS, str(threads)), "PYTHONUNBUFFERED": "1"}
+    return {**kept, **tuned, **_threads(inherited, threads), "PYTHONUNBUFFERED": "1"}
+
+
+def _threads(inherited: Mapping[str, str], threads: int) -> dict[str, str]:
+    own = next((inherited[name] for name in THREAD_VARIABLES if inherited.get(name)), "")
+    return {**dict.fromkeys((*THREAD_VARIABLES, "OPENBLAS_NUM_THREADS"), str(threads)), OWN_THREADS_VARIABLE: own}

@@ -55,6 +55,7 @@ class Described:
     foreign: Description | None = None  # of a worker of another make: what it says that it can build
     runs_named_code: bool = True  # also functions that a request names
     available_bytes: int | None = None  # of memory; None where it does not say
+    threads: int = 1  # that a training loop there uses where nobody says otherwise
 
 
 class Device:
@@ -104,6 +105,7 @@ class Device:
             capabilities_in(said),
             bool(said.get("factories", True)),
             said.get("available_bytes"),
+            said.get("threads", 1),
         )
 
     @property
@@ -174,7 +176,8 @@ class Device:
         dtype: str | None = None,
         threads: int | None = None,
     ) -> TrainingSetup:
-        """How training runs there: what is not named is as usual, with the runtime that the device has."""
+        """How training runs there: what is not named is as usual there, with the device's own runtime and threads."""
+        threads = self.described.threads if threads is None else threads
         named = usual_names({"optimizer": optimizer, "dtype": dtype, "threads": threads})
         try:
             return TrainingSetup(runtime or self._usual_runtime(), **named)

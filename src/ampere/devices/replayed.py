@@ -55,6 +55,7 @@ class ReplayedWorker:
             "protocol": PROTOCOL,
             "cpu": f"replayed {device.get('cpu', device['id'])}",
             "cores": device.get("cores", 1),
+            "threads": self.recorded.setup.threads,
             "vector_width": int(width) if width in VECTOR_WIDTHS else USUAL_WIDTH,
             "runtimes": {self.recorded.setup.runtime: "recorded"},
             "meter": replace(self.recorded.meter, replayed=True).to_json(),

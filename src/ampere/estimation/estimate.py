@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import hypot, isfinite
 from typing import Any
 
@@ -28,6 +28,7 @@ from .drift import Condition, as_network, followed
 from .features import Array, layer_position
 from .fitting import (
     Surrogate,
+    busy_power,
     condition_uncertainty,
     counted,
     few_enough,
@@ -40,6 +41,7 @@ from .fitting import (
 from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
 from .sequential import Sequential
+from .thread_counts import borrowed
 
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
@@ -150,25 +152,27 @@ class Estimator:
 
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
-        self.profile = profile
+        self.profile, self.meter = profile, profile.meter
         with _of_use(profile):
             self.costs = costs_of(few_enough(profile))
+            if watts_per_core is not None:
+                self.meter = _modelled(profile, watts_per_core)
+                self.costs = tuple(replace(c, joules=watts_per_core * c.busy_seconds) for c in self.costs)
+            self._borrowed = borrowed(profile, self.costs)
             self._fit(self.costs)
-        self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
-        self._watts, self._wall = _watts(self.costs, profile, watts_per_core), _wall_seconds(self.costs, profile)
+        self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
         self._ranges = _measured_ranges(profile)
-        self.condition_uncertainty = (
-            0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
-        )
+        read = self._joules_model and not busy_power(self.costs)  # joules that were read are in the reference already
+        self.condition_uncertainty = 0.0 if read else condition_uncertainty(self.costs, reference_of(profile))
         self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
-        self._machine_spread = speed_spread(profile.observations)
+        self._machine_spread = speed_spread(profile.observations, reference_of(profile).clock)
         self.condition = Condition()  # of the device, relative to when it was profiled
         if runs := _newest(runs_of(profile)):
             with _of_use(profile):
                 self._learn_from_runs(runs)
 
     def _fit(self, costs: Sequence[NormalizedCost]) -> None:
-        self.fitted_costs = tuple(costs)
+        self.fitted_costs = costs = (*costs, *self._borrowed)
         self.model: Surrogate = fit(self.profile, costs)  # of seconds
         self._joules_model = fit_joules(self.profile, costs) if counted(costs) else None
         self._power = power_of(costs) if partly_counted(costs) else None
@@ -303,7 +307,7 @@ def _family(layer: Layer) -> tuple[str, str]:
 
 def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, Any]]:
     positions: dict[tuple[str, str], list[Any]] = {("nonparametric", ""): []}
-    for observation in profile.observations:
+    for observation in (o for part in profile.parts for o in part.observations):
         for layer in observation.network.layers:
             positions.setdefault(_family(layer), []).append(layer_position(layer, USUAL_WIDTH))
     return {k: (np.min(p, axis=0), np.max(p, axis=0)) if p else (0, 0) for k, p in positions.items()}
@@ -319,16 +323,12 @@ def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
 
 def watts_of(profile: Profile) -> float:
     """Joules for a second of busy time where a yardstick was paired, of wall time where there was none."""
-    return _watts(costs_of(profile), profile, None)
+    return _watts(costs_of(profile), profile)
 
 
-def _watts(costs: Sequence[NormalizedCost], profile: Profile, watts_per_core: float | None) -> float:
-    ratios = [
-        (c.joules if watts_per_core is None else watts_per_core * c.busy_seconds)
-        / (c.ratio * profile.yardstick_seconds)
-        for c in costs
-    ]
-    return float(np.median(ratios)) if ratios else watts_per_core or 1.0
+def _watts(costs: Sequence[NormalizedCost], profile: Profile) -> float:
+    ratios = [c.joules / (c.ratio * profile.yardstick_seconds) for c in costs]
+    return float(np.median(ratios)) if ratios else 1.0
 
 
 def _modelled(profile: Profile, watts_per_core: float) -> Meter:

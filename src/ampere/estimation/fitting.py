@@ -11,6 +11,7 @@ import numpy as np
 
 from ampere.core import Network
 from ampere.core.errors import ProfileError
+from ampere.core.measurement import WALL
 from ampere.storage.checks import checked
 from ampere.storage.profile import STEP, Profile
 
@@ -62,8 +63,11 @@ def data_of(costs: Sequence[NormalizedCost], reference: Reference) -> Data:
     return _data_at_reference(costs, reference, drift_share_in(costs, reference).part)
 
 
-def joules_data_of(costs: Sequence[NormalizedCost]) -> Data:
+def joules_data_of(costs: Sequence[NormalizedCost], reference: Reference) -> Data:
     """Training data in joules. Where a slow counter read none, power comes from similar networks."""
+    if busy_power(costs):  # a counter's joules are in the reference condition already, seconds at a power are not
+        share = drift_share_in(costs, reference).part
+        costs = [to_reference(c, reference, share) for c in costs]
     read = with_joules(costs)
     spreads = {allocator: _pooled_spread(read, allocator, joules=True) for allocator in TYPICAL_SPREAD}
     return Data(
@@ -128,12 +132,20 @@ def _noise(cost: NormalizedCost, rounds: int, spread: float | None, typical: flo
 
 
 def counted(costs: Sequence[NormalizedCost]) -> bool:
-    """Whether a counter read joules. They have a fit of their own, because power differs between layers."""
-    return any(c.joules_rounds for c in costs)
+    """Whether joules have a fit of their own, because power differs between layers: a counter read them.
+
+    So it is with the busy time of several threads, from which joules are modelled while wall time guides.
+    """
+    return any(c.joules_rounds for c in costs) or busy_power(costs)
+
+
+def busy_power(costs: Sequence[NormalizedCost]) -> bool:
+    """Whether joules are modelled from the busy time of several threads: too noisy to be taken network by network."""
+    return any(c.clock == WALL and c.yardsticks for c in costs) and not any(c.joules_rounds for c in costs)
 
 
 def partly_counted(costs: Sequence[NormalizedCost]) -> bool:
-    """Whether a counter read joules of some networks only, as a slow one does."""
+    """Whether joules are those of a power that was learnt: a slow counter reads it of some networks only."""
     return counted(costs) and not all(c.joules_rounds for c in costs)
 
 
@@ -141,7 +153,7 @@ def with_joules(costs: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
     """All costs with joules. Where no counter read them, power comes from similar networks."""
     if all(c.joules_rounds for c in costs):
         return tuple(costs)
-    seconds = np.array([c.busy_seconds for c in costs])
+    seconds = np.array([c.guiding_seconds for c in costs])
     watts, uncertainties = power_of(costs).watts([c.network for c in costs], seconds)
     return tuple(
         c if c.joules_rounds else _at_power(c, float(w), float(u))
@@ -151,16 +163,18 @@ def with_joules(costs: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
 
 def power_of(costs: Sequence[NormalizedCost]) -> Power:
     """The power of all these networks, learnt from those whose joules were read."""
-    seconds = np.array([c.busy_seconds for c in costs])
+    seconds = np.array([c.guiding_seconds for c in costs])
     watts = np.array([c.joules for c in costs]) / seconds
-    read = np.array([bool(c.joules_rounds) for c in costs])
+    modelled = busy_power(costs)
+    read = np.array([bool(c.joules_rounds or (modelled and c.yardsticks)) for c in costs])
     whole = np.array([c.purpose == "network" for c in costs])
     return Power([c.network for c in costs], seconds, watts, read, whole)
 
 
 def _at_power(cost: NormalizedCost, watts: float, uncertainty: float) -> NormalizedCost:
     """A cost at a given power. Its joules have the relative spread of its time."""
-    joules = watts * cost.busy_seconds
+    joules = watts * cost.guiding_seconds
+    uncertainty = math.hypot(uncertainty, cost.watts_uncertainty)
     rounds = tuple(joules * r / cost.ratio for r in cost.rounds)
     return replace(cost, joules=joules, joules_rounds=rounds, watts_uncertainty=uncertainty)
 
@@ -199,7 +213,7 @@ def fit(profile: Profile, costs: Sequence[NormalizedCost] | None = None) -> Surr
 def fit_joules(profile: Profile, costs: Sequence[NormalizedCost] | None = None) -> Surrogate:
     """A surrogate of the joules that a counter read."""
     costs = costs_of(profile) if costs is None else costs
-    return _by_layer(profile)(joules_data_of(costs), dict(profile.joules_fit or profile.fit))
+    return _by_layer(profile)(joules_data_of(costs, reference_of(profile)), dict(profile.joules_fit or profile.fit))
 
 
 def _by_layer(profile: Profile) -> Callable[[Data, dict[str, object]], Surrogate]:

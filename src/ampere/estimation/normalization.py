@@ -28,6 +28,7 @@ from ampere.core.measurement import (
     BUSY,
     WALL,
     YARDSTICK_ALONE,
+    clock_of,
     joules_per_iteration,
     relative_spread,
     seconds_per_iteration,
@@ -54,34 +55,38 @@ class Reference(NamedTuple):
     clock: str = BUSY
 
 
-def guide(timing: str) -> str:
-    """The clock that costs are compared by: busy time paired with a yardstick, wall time of a plain loop."""
-    return WALL if timing == "wallclock" else BUSY
+def guide(timing: str, threads: int) -> str:
+    """The clock that costs are compared by: busy time of one thread paired with a yardstick, else wall time.
+
+    Several threads wait for each other and spin meanwhile. How much of that is busy time varies by a tenth from one
+    block to the next; wall time does not, once it is divided by the yardstick's.
+    """
+    return WALL if timing == "wallclock" else clock_of(threads)
 
 
 def reference_of(profile: Profile) -> Reference:
     """The condition that a profile's costs refer to."""
-    return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.timing))
+    return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.timing, profile.setup.threads))
 
 
-def yardstick_alone(observations: Iterable[Observation]) -> float | None:
+def yardstick_alone(observations: Iterable[Observation], clock: str = BUSY) -> float | None:
     """Seconds of a yardstick step, the median over all blocks that timed it alone; None where few did.
 
     Steps that are paired with a network cost about 9 % more, because it leaves its own memory in the caches.
     """
     tuned = (o.measurement for o in observations if o.measurement.allocator == "tuned" and o.measurement.yardstick)
-    pairs = [(m.conditions.get(YARDSTICK_ALONE, 0.0), seconds_per_iteration(m.yardstick)) for m in tuned]
+    pairs = [(m.conditions.get(YARDSTICK_ALONE, 0.0), seconds_per_iteration(m.yardstick, clock)) for m in tuned]
     found = [alone for alone, paired in pairs if paired / ALONE_WITHIN < alone < paired * ALONE_WITHIN]
     return median(found) if len(found) >= FEWEST_FOR_REFERENCE else None
 
 
-def speed_spread(observations: Iterable[Observation]) -> float | None:
+def speed_spread(observations: Iterable[Observation], clock: str = BUSY) -> float | None:
     """How much the machine's speed wandered: the spread of the yardstick's cost between blocks; None where few read it.
 
     It is a robust standard deviation of logarithms, so relative.
     """
     paired = (o.measurement for o in observations if o.measurement.allocator == "tuned" and o.measurement.yardstick)
-    costs = [seconds for m in paired if (seconds := seconds_per_iteration(m.yardstick)) > 0]
+    costs = [seconds for m in paired if (seconds := seconds_per_iteration(m.yardstick, clock)) > 0]
     if len(costs) < FEWEST_FOR_REFERENCE:
         return None
     logs = np.log(costs)
@@ -107,6 +112,12 @@ class NormalizedCost:
     flags: tuple[str, ...] = ()  # of more than half of the rounds
     compile_seconds: float = 0.0  # of all rounds
     watts_uncertainty: float = 0.0  # relative, of the power that joules were computed with
+    clock: str = BUSY  # that the rounds were compared by
+
+    @property
+    def guiding_seconds(self) -> float:
+        """Seconds by the clock that the rounds were compared by."""
+        return self.seconds if self.clock == WALL else self.busy_seconds
 
     @property
     def ratio(self) -> float:
@@ -177,25 +188,32 @@ class _Round(NamedTuple):
 def _round(m: Measurement, reference: Reference, purpose: str) -> _Round:
     if not m.yardstick:
         return _plain_round(m, reference, purpose)
-    ratio = m.ratio(reference.clock) or 0.0
-    busy = ratio * reference.seconds
-    joules, counted, meter = _joules(m, busy, reference)
-    yardstick = seconds_per_iteration(m.yardstick, reference.clock)
-    return _Round((ratio,), yardstick, joules, counted, busy * m.wall_seconds / m.busy_seconds, busy, meter)
+    clock, ratio = reference.clock, m.ratio(reference.clock) or 0.0
+    cost = ratio * reference.seconds
+    joules, counted, meter = _joules(m, cost, reference)
+    yardstick = seconds_per_iteration(m.yardstick, clock)
+    wall, busy = cost, cost
+    if clock == BUSY:
+        wall = cost * m.wall_seconds / m.busy_seconds
+    else:
+        busy = cost * sum(w.busy_seconds for w in m.target) / sum(w.wall_seconds for w in m.target)
+    return _Round((ratio,), yardstick, joules, counted, wall, busy, meter)
 
 
-def _joules(m: Measurement, busy: float, reference: Reference) -> tuple[float, tuple[float, ...], Meter]:
-    """A step's joules, those among them that a counter read, and the meter.
+def _joules(m: Measurement, cost: float, reference: Reference) -> tuple[float, tuple[float, ...], Meter]:
+    """Joules of a step that takes so long by the guiding clock, those that a counter read, and the meter.
 
     A counter's joules are expressed in those of the paired yardstick, because a lower clock changes both.
     """
-    read, paired = m.joules, joules_per_iteration(m.yardstick) or m.conditions.get(YARDSTICK_JOULES)
+    clock = reference.clock
+    read = joules_per_iteration(m.target, clock)
+    paired = joules_per_iteration(m.yardstick, clock) or m.conditions.get(YARDSTICK_JOULES)
     if reference.joules and read:
         joules = read / paired * reference.joules if paired else read  # a gauge's need no conversion
         return joules, (joules,), m.meter
     if reference.joules:
-        return busy * reference.joules / reference.seconds, (), timed_only(m.meter)
-    return busy * (read or 0.0) / m.busy_seconds, (), m.meter
+        return cost * reference.joules / reference.seconds, (), timed_only(m.meter)
+    return cost * (read or 0.0) / seconds_per_iteration(m.target, clock), (), m.meter
 
 
 def _plain_round(m: Measurement, reference: Reference, purpose: str) -> _Round:
@@ -213,20 +231,20 @@ def _cost(what: tuple[Network, str, str, str], measurements: list[Measurement], 
     ratios = tuple(ratio for r in rounds for ratio in r.ratios)
     counted = tuple(j for r in rounds for j in r.counted)
     flagged = [flag for m in measurements for flag in m.flags]
-    first, middle = rounds[0], median(ratios)
-    scale = middle / median(first.ratios)  # all figures of a round share the yardstick's reference cost
+    first, middle = rounds[0], median(ratios)  # all figures of a round share the yardstick's reference cost
     return NormalizedCost(
         *what,
         rounds=ratios,
         yardsticks=tuple(r.yardstick for r in rounds if r.yardstick is not None),
-        joules=median(counted) if counted else first.joules * scale,
+        joules=median(counted) if counted else median(r.joules / median(r.ratios) for r in rounds) * middle,
         joules_rounds=counted,
         seconds=median(r.seconds / median(r.ratios) for r in rounds) * middle,
-        busy_seconds=first.busy_seconds * scale,
+        busy_seconds=median(r.busy_seconds / median(r.ratios) for r in rounds) * middle,
         iterations=sum(m.iterations for m in measurements),
         meter=next((r.meter for r in rounds if r.counted), first.meter),
         flags=tuple(sorted({flag for flag in flagged if 2 * flagged.count(flag) > len(measurements)})),
         compile_seconds=sum(m.compile_seconds for m in measurements),
+        clock=reference.clock,
     )
 
 

@@ -55,7 +55,8 @@ class Shape(NamedTuple):
 
 
 SHAPES = [
-    Shape(*values) for values in product((0.05, 0.15, 0.4), (0.01, 0.05, 0.15), (1.5, 3.0), (0.01, 0.025, 0.04, 0.06))
+    Shape(*values)
+    for values in product((0.05, 0.15, 0.4), (0.01, 0.05, 0.15), (1.5, 3.0), (0.01, 0.025, 0.04, 0.06, 0.12))
 ]
 
 

@@ -114,7 +114,7 @@ class ProfileJob:
         space, device = self.space or find_space(self.family), session.device(self.device)
         make_profile(
             lambda: SpaceSource(space),
-            device.setup(),
+            device.setup(threads=1),
             Goal(self.budget_seconds, 0.0, self.samples),
             device,
             path=path,
@@ -252,10 +252,12 @@ class BlocksJob:
     rounds: int
     block_seconds: float
     profile: ProfileJob | None = None  # at whose speed figures are given, where they are compared with its estimates
+    threads: int = 1
 
     @property
     def name(self) -> str:
-        return file_name("blocks", self.device, self.subject, self.count, f"{self.rounds}r")
+        threads = f"{self.threads}t" if self.threads > 1 else ""
+        return file_name("blocks", self.device, self.subject, self.count, f"{self.rounds}r", threads)
 
     @property
     def seconds(self) -> float:
@@ -264,14 +266,14 @@ class BlocksJob:
         return START_SECONDS + self.rounds * self.count * self.block_seconds
 
     def do(self, session: Session, path: Path, report: Report) -> None:
-        opened, experiments = session.open(self.device), self.build()
+        opened, experiments = session.open(self.device, self.threads), self.build()
         if self.profile is not None:
             opened = replace(opened, reference=reference_of(session.get(self.profile)))
         seen: list[list[Observation]] = [[] for _ in experiments]
         rng, guess, done = Random(self.name), Guess(), 0
         for _ in range(self.rounds):
             for i in rng.sample(range(len(experiments)), len(experiments)):
-                seen[i] += _measured(experiments[i], opened, guess)
+                seen[i] += _measured(experiments[i], opened, guess, self.threads)
                 done += 1
                 report(done / (self.rounds * len(experiments)))
         rounds = [[o.to_json() for o in each] for each in seen]
@@ -287,8 +289,8 @@ class BlocksJob:
         return tuple(cost and to_reference(cost, reference, share) for cost in costs)
 
 
-def _measured(experiment: Experiment, on: OpenDevice, guess: Guess) -> list[Observation]:
-    needed = request(experiment, TrainingSetup(), guess.seconds(experiment.network), thorough=True)
+def _measured(experiment: Experiment, on: OpenDevice, guess: Guess, threads: int) -> list[Observation]:
+    needed = request(experiment, TrainingSetup(threads=threads), guess.seconds(experiment.network), thorough=True)
     try:
         found = on.worker.block(**needed)
     except (VariantDied, VariantFailed):

@@ -92,6 +92,14 @@ def _meter(spec: str) -> Meter:
         return device.meter
 
 
+@lru_cache(maxsize=16)
+def thread_counts(spec: str) -> tuple[int, ...]:
+    """Powers of two up to the cores of a device, and all of them."""
+    with Device(spec) as device:
+        cores = int(device.identity.get("cores") or 1)
+    return tuple(sorted({2**n for n in range(cores.bit_length()) if 2**n <= cores} | {cores}))
+
+
 def is_simulated(device: str) -> bool:
     return device.startswith("simulated:")
 

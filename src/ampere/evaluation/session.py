@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ampere.core.errors import ProfileError, UsageError
+from ampere.core.measurement import clock_of
 from ampere.devices import Device, Worker
 from ampere.estimation.normalization import Reference
 from ampere.storage.files import read_document, write_document
@@ -116,15 +117,15 @@ class Session:
         found = self.device(device)
         return {"title": title_of(device), **found.identity, "meter": found.meter.to_json()}
 
-    def open(self, device: str) -> OpenDevice:
+    def open(self, device: str, threads: int = 1) -> OpenDevice:
         """A device, which stays open for the jobs that follow."""
-        return self.remember(("open", device), lambda: self._opened(device))
+        return self.remember(("open", device, threads), lambda: self._opened(device, threads))
 
-    def _opened(self, name: str) -> OpenDevice:
+    def _opened(self, name: str, threads: int) -> OpenDevice:
         """A device with another seed than profiles: what is tested is measured anew, also where it is simulated."""
         worker = self.device(name).worker()
-        nominal = worker.yardstick(YARDSTICK_SECONDS)
-        return OpenDevice(worker, Reference(nominal.busy_seconds, nominal.joules))
+        nominal = worker.yardstick(YARDSTICK_SECONDS, threads)
+        return OpenDevice(worker, Reference(nominal.seconds(threads), nominal.joules, clock_of(threads)))
 
     def device(self, spec: str) -> Device:
         """A device, described and opened once."""

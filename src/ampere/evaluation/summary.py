@@ -22,6 +22,7 @@ def summary_of(results: Sequence[Result]) -> dict[str, Any]:
         "mape": table_of(results),
         **({DRIFT: drift_of(compared)} if (compared := _of(DRIFT, results)) else {}),
         "unavailable": unavailable(),
+        "threads": {r["family"]: r["fewest_joules_on"] for r in _of("threads", results)},
         "pruning": [verdict.to_json() for verdict in verdicts_of(results)],
     }
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from ampere.baselines import METHODS
 from ampere.baselines.answers import answers, strategy_of, unavailable
-from ampere.core import Measurement, Meter, Network, TrainingSetup
+from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.estimate import Z90, Estimator
-from ampere.estimation.fitting import drift_share_in
+from ampere.estimation.fitting import busy_power, drift_share_in, with_joules
 from ampere.estimation.normalization import NormalizedCost, costs_of, normalized, reference_of, to_reference
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.observing import SETTLED, one_round
@@ -66,6 +66,7 @@ class Validation:
     measurements: dict[str, int] = field(default_factory=dict)  # that each method learnt from
     unavailable: dict[str, str] = field(default_factory=dict)  # methods that cannot run here: why, and what to do
     own_code: bool = False  # whether the networks are a user's own code, in several sizes
+    setup: TrainingSetup = field(default_factory=TrainingSetup)  # how they were trained
 
     @property
     def method(self) -> str:
@@ -107,6 +108,7 @@ class Validation:
             "measurements_by_method": self.measurements,
             "meter": self.meter.to_json(),
             "allocator": self.allocator,
+            "setup": self.setup.to_json(),
             "device": self.device,
             "left_out": list(self.left_out),
             "unavailable": self.unavailable,
@@ -186,6 +188,11 @@ def cost_of(rounds: Rounds, profile: Profile) -> NormalizedCost:
     return normalized(rounds, reference_of(profile))[0]
 
 
+def _measured(costs: Sequence[NormalizedCost]) -> Sequence[NormalizedCost]:
+    """The measured networks. Busy time of several threads is too noisy by itself: their power is learnt from all."""
+    return with_joules(costs) if busy_power(costs) else costs
+
+
 def compare(
     name: str,
     pairs: Sequence[Pair],
@@ -201,11 +208,13 @@ def compare(
     """
     reference = reference_of(profile)
     share = drift_share_in(costs_of(profile), reference).part
-    measured = [[to_reference(cost_of(rounds, profile), reference, share) for rounds in pair] for pair in pairs]
+
+    def at_reference(rounds: Sequence[Rounds]) -> Sequence[NormalizedCost]:
+        return _measured([to_reference(cost_of(each, profile), reference, share) for each in rounds])
+
+    measured = [*zip(*map(at_reference, zip(*pairs, strict=True)), strict=True)]
     networks = [first[0].network for first, _ in pairs]
-    loops: dict[Network, float] = {
-        rounds[0].network: to_reference(cost_of(rounds, profile), reference, share).joules for rounds, _ in in_loops
-    }
+    loops = {cost.network: cost.joules for cost in at_reference([rounds for rounds, _ in in_loops])}
     estimates, seconds, counts = {}, {}, {}
     for known in (profile, *others):  # a profile made for a method replaces one that merely serves it
         found = answers(known, networks, allocator, profile.yardstick_seconds, methods or ())
@@ -240,4 +249,5 @@ def compare(
         kept,
         measurements={method: counts[method] for method in estimates},
         unavailable=missing,
+        setup=profile.setup,
     )

@@ -18,7 +18,7 @@ from ampere.devices.external_meters import DEFERRED, meter_for
 from ampere.devices.external_meters.alignment import Alignment, aligned, watts_at_rest
 from ampere.devices.external_meters.log import Log, LogSpec, busy_watts, span
 from ampere.estimation.hyperparameters import Hyperparameters
-from ampere.estimation.normalization import costs_of
+from ampere.estimation.normalization import costs_of, reference_of
 from ampere.storage.journal import Journal
 from ampere.storage.places import journal_path
 from ampere.storage.profile import Profile
@@ -115,8 +115,9 @@ def _measured(profile: Profile, log: Log, clocks: Alignment, watts_idle: float |
     """The profile with the log's joules, fitted to them."""
     meter = _meter(log, profile)
     observations = tuple(replace(o, measurement=_read(o.measurement, log, clocks, meter)) for o in profile.observations)
-    paired = [joules_per_iteration(o.measurement.yardstick) for o in observations]
-    watts = [j / seconds_per_iteration(o.measurement.yardstick) for j, o in zip(paired, observations, strict=True) if j]
+    clock = reference_of(profile).clock
+    paired = [(o.measurement.yardstick, joules_per_iteration(o.measurement.yardstick, clock)) for o in observations]
+    watts = [joules / seconds_per_iteration(yardstick, clock) for yardstick, joules in paired if joules]
     read = replace(
         profile,
         meter=meter,
@@ -125,7 +126,9 @@ def _measured(profile: Profile, log: Log, clocks: Alignment, watts_idle: float |
         watts_idle=watts_idle,
     )
     hyper = Hyperparameters.from_json(dict(profile.fit)) if profile.fit else Hyperparameters()
-    learnt = joules_learnt(costs_of(read), hyper).hyper.to_json() if profile.method == ADDITIVE else {}
+    if profile.method != ADDITIVE:
+        return replace(read, joules_fit={})
+    learnt = joules_learnt(costs_of(read), reference_of(read), hyper).hyper.to_json()
     return replace(read, joules_fit=learnt)
 
 

@@ -68,7 +68,8 @@ def _in_turn(header: Header, own: Worker, torch: Worker) -> list[tuple[Yardstick
 
 
 def _in_its_condition(header: Header, pairs: list[tuple[Yardstick, Yardstick]]) -> Header:
-    quick = [sorted(found.busy_seconds for found in each)[1] for each in zip(*pairs, strict=True)]
+    threads = header.setup.threads
+    quick = [sorted(found.seconds(threads) for found in each)[1] for each in zip(*pairs, strict=True)]
     seconds = header.yardstick_seconds * quick[1] / quick[0]
     read = [common.joules / own.joules for own, common in pairs if common.joules and own.joules]
     joules = header.yardstick_joules * median(read) if header.yardstick_joules and read else None

@@ -21,7 +21,7 @@ from ampere.estimation.features import Array
 from ampere.estimation.fitting import TYPICAL_SPREAD, VARIANT_STDDEV, counted, data_of, joules_data_of
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import calibrated, learn
-from ampere.estimation.normalization import NormalizedCost, normalized
+from ampere.estimation.normalization import NormalizedCost, Reference, normalized
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress
 from ampere.storage.profile import Observation
 
@@ -41,9 +41,11 @@ LAST_FIT_SHARE = 0.03  # of the budget, for the last fit
 FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 
 
-def joules_learnt(costs: Sequence[NormalizedCost], time: Hyperparameters, seconds: float = float("inf")) -> Additive:
+def joules_learnt(
+    costs: Sequence[NormalizedCost], reference: Reference, time: Hyperparameters, seconds: float = float("inf")
+) -> Additive:
     """The model of joules, searched from the hyperparameters of `time` in about `seconds` at most."""
-    data = joules_data_of(costs)
+    data = joules_data_of(costs, reference)
     model = learn(data, time, LAST_EVALUATIONS if len(data) > FEWEST else 0, seconds)
     return calibrated(model, whole_networks(costs))
 
@@ -116,7 +118,7 @@ class Profiling:
     def _learn_joules(self) -> Additive:
         """The model of joules. Its search starts from the model of time, which guides profiling as in the paper."""
         started = time.monotonic()
-        model = joules_learnt(self._costs(), self._model.hyper, self._patience)
+        model = joules_learnt(self._costs(), self._context.reference, self._model.hyper, self._patience)
         self._thinking += time.monotonic() - started
         return model
 

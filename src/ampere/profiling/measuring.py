@@ -22,7 +22,7 @@ from typing import Any
 from ampere.core import Meter, TrainingSetup
 from ampere.core.display import frame, html_table
 from ampere.core.errors import DeviceError
-from ampere.core.measurement import Window, windows_from_json
+from ampere.core.measurement import WALL, Window, clock_of, windows_from_json
 from ampere.core.processes import how_it_ended, python_program
 from ampere.core.units import joules, seconds
 from ampere.devices import Device, VariantFailed, Worker, Yardstick
@@ -165,7 +165,7 @@ def measure_experiment(
     on_progress: Callable[[MeasureProgress], None] = lambda _: None,
 ) -> NormalizedCost:
     """The cost of an iteration, in the condition that the profile refers to, or as it is now where there is none."""
-    nominal = Reference(profile.yardstick_seconds, profile.yardstick_joules) if profile else None
+    nominal = reference_of(profile) if profile else None
     if _in_plain_processes(experiment, setup, device):
         measured = _plain_rounds(experiment, setup, seconds, device, watts_per_core, nominal, on_progress)
         return _at(nominal, measured, profile)
@@ -177,11 +177,11 @@ def measure_experiment(
         with device.fresh(watts_per_core, number + 1) as workers:
             worker = workers[experiment.allocator]
             began = worker.clock()
-            nominal = nominal or _nominal(worker.yardstick(0.5, setup.threads, setup.runtime))
+            nominal = nominal or _nominal(worker.yardstick(0.5, setup.threads, setup.runtime), setup.threads)
             seen += _round(experiment, setup, worker, nominal, steps)
             elapsed += worker.clock() - began
         if seen:
-            steps = max(8, min(400, round(ROUND_SECONDS / seen[-1].measurement.busy_seconds)))
+            steps = max(8, min(400, round(ROUND_SECONDS / seen[-1].measurement.wall_seconds)))
     if not seen:
         raise DeviceError("no round gave a usable figure: close other programs and try again")
     assert nominal is not None
@@ -213,23 +213,25 @@ def _plain_rounds(
     began, ratios, yardsticks = time.monotonic(), list[float](), list[float]()
     rows, losses = list[Window](), list[float]()
     worker = device.worker("tuned", watts_per_core)
-    before = worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime).busy_seconds
+    clock = clock_of(setup.threads)
+    before = worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime).seconds(setup.threads)
     while len(ratios) < ROUNDS_AT_MOST:
         elapsed = time.monotonic() - began
         if elapsed > seconds and len(ratios) >= ROUNDS_AT_LEAST:
             break
         on_progress(MeasureProgress(elapsed, seconds, len(ratios) + 1))
         found = _plain_process(experiment, setup)
-        after = worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime).busy_seconds
+        after = worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime).seconds(setup.threads)
         windows = windows_from_json(found["windows"])
-        ratios.append(2 * median(w.per_iteration() for w in windows) / (before + after))
+        ratios.append(2 * median(w.per_iteration(clock) for w in windows) / (before + after))
         yardsticks.append((before + after) / 2)
         rows += windows
         losses += found["loss"]
         before = after
-    reference = nominal or Reference(median(yardsticks))
-    busy = median(ratios) * reference.seconds
+    reference = nominal or Reference(median(yardsticks), clock=clock)
+    cost = median(ratios) * reference.seconds
     wall_per_busy = median(w.wall_seconds / w.busy_seconds for w in rows)
+    wall, busy = (cost, cost / wall_per_busy) if clock == WALL else (cost * wall_per_busy, cost)
     flags = {
         "loaded": setup.threads == 1 and wall_per_busy > LOADED_WALL_PER_BUSY,
         "nonfinite_loss": not all(map(math.isfinite, losses)),
@@ -243,11 +245,12 @@ def _plain_rounds(
         yardsticks=tuple(yardsticks),
         joules=busy * watts_per_core,
         joules_rounds=(),
-        seconds=busy * wall_per_busy,
+        seconds=wall,
         busy_seconds=busy,
         iterations=sum(w.iterations for w in rows),
         meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
         flags=tuple(flag for flag, applies in flags.items() if applies),
+        clock=clock,
     )
 
 
@@ -269,8 +272,8 @@ def _plain_process(experiment: Experiment, setup: TrainingSetup) -> dict[str, An
     return answer
 
 
-def _nominal(yardstick: Yardstick) -> Reference:
-    return Reference(yardstick.busy_seconds, yardstick.joules)
+def _nominal(yardstick: Yardstick, threads: int) -> Reference:
+    return Reference(yardstick.seconds(threads), yardstick.joules, clock_of(threads))
 
 
 def _round(

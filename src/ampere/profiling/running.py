@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.display import frame, html_table
 from ampere.core.errors import ProfileError, UsageError
+from ampere.core.measurement import clock_of
 from ampere.core.units import percent
 from ampere.core.windows import reading_by
 from ampere.devices import Device, Worker
@@ -44,21 +45,38 @@ from .sources import RecordedSource, Source
 # What a run's measurements stand for: what its journal says already, or what is here now.
 
 
-def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other_device: bool) -> Header:
-    """What the journal already stands for; a new one begins with what is here now."""
-    known = header_from(journal)
+def header_for(
+    journal: Journal,
+    old: Profile | None,
+    fresh: Header,
+    allow_other_device: bool,
+    others: Iterable[Profile] = (),
+) -> Header:
+    """What the journal already stands for on so many threads; a new one begins with what is here now.
+
+    `old` is the profile on as many threads, `others` are those on other numbers of them in the same file.
+    """
+    threads, last = fresh.setup.threads, header_from(journal)
+    known = last if last is None or last.setup.threads == threads else header_from(journal, threads)
     if known is None and old is not None:
-        known = Header.of(old)
+        known = last = Header.of(old)
         record_header(journal, known)
         for observation in (*old.observations, *old.runs):
-            record_observation(journal, observation, old.profiling_seconds)
+            record_observation(journal, observation, old.profiling_seconds, threads)
+    found = known or last or next((Header.of(other) for other in others), None)
+    if found is not None:
+        _refuse_another(journal, found, fresh, allow_other_device)
     if known is None:
         record_header(journal, fresh)
-        return fresh
+    return known or fresh
+
+
+def _refuse_another(journal: Journal, known: Header, fresh: Header, allow_other_device: bool) -> None:
+    """Raise where the journal stands for another device, setup, method or meter; threads may differ."""
     check_device(known, fresh.device, allow_other_device)
-    if known.setup != fresh.setup:
+    if known.setup.family != fresh.setup.family:
         raise ProfileError(
-            f"{journal.path} was made with {known.setup.name}, not {fresh.setup.name}: "
+            f"{journal.path} was made with {known.setup.family}, not {fresh.setup.family}: "
             "choose another file with --out, or the same setup"
         )
     if (known.method, known.timing) != (fresh.method, fresh.timing):
@@ -72,12 +90,11 @@ def header_for(journal: Journal, old: Profile | None, fresh: Header, allow_other
             f"({fresh.meter.scope}): leave out --watts-per-core, set AMPERE_METER={asked_as(known.meter.name)}, or "
             "choose another file with --out"
         )
-    return known
 
 
 def at_typical_speed(header: Header, observations: Iterable[Observation]) -> Header:
     """The header with the yardstick's cost over all blocks instead of the first moment: every joule scales with it."""
-    seconds = yardstick_alone(observations)
+    seconds = yardstick_alone(observations, clock_of(header.setup.threads))
     if seconds is None:
         return header
     names = ("yardstick_seconds", "yardstick_joules", "common_yardstick_seconds", "common_yardstick_joules")
@@ -143,6 +160,7 @@ class ProfilingResult:
             "timing": profile.timing,
             "meter": profile.meter.to_json(),
             "setup": profile.setup.to_json(),
+            "threads": list(profile.threads),
             "device": str(profile.device.get("cpu", profile.device["id"])),
         }
 
@@ -200,10 +218,12 @@ class Earlier(NamedTuple):
     unfinished: float  # of these seconds, those of a run that did not come to its end
 
     @classmethod
-    def of(cls, journal: Journal, old: Profile | None) -> Earlier:
-        seconds = profiling_seconds_from(journal)
+    def of(cls, journal: Journal, threads: int, old: Profile | None) -> Earlier:
+        seconds = profiling_seconds_from(journal, threads)
         return cls(
-            *apart(observations_from(journal)), seconds, max(0.0, seconds - (old.profiling_seconds if old else 0))
+            *apart(observations_from(journal, threads)),
+            seconds,
+            max(0.0, seconds - (old.profiling_seconds if old else 0)),
         )
 
     def seconds_left(self, goal: Goal) -> float:
@@ -239,16 +259,16 @@ def make_profile(
     if strategy.stages and not runtime.stages:
         raise UsageError(f"--method {method} needs --runtime torch: {setup.runtime} runs a step as a whole")
     path = path or default_path(device.identity, setup, method, timing)
-    old = Profile.load(path) if path.exists() else None
+    old, others = _stored(path, setup.threads)
     _refuse_second_recording(path, old)
-    watts = watts_per_core or _known_watts(path, old)
+    watts = watts_per_core or _known_watts(path, old or next(iter(others), None))
     meter = device.meter_at(watts)
     with (
         Journal(journal_path(path)) as journal,
         device.fresh(watts, seed) as workers,
         ThreadPoolExecutor(2) as background,
     ):
-        old = Profile.load(path) if path.exists() else None  # again: another run may have ended before the lock
+        old, others = _stored(path, setup.threads)  # again: another run may have ended before the lock
         quiet = workers["tuned"]
         clock = time.monotonic if device.is_local else quiet.clock
         began = began if device.is_local else clock()
@@ -261,8 +281,8 @@ def make_profile(
             asked = RecordedSource(asked.name, quiet)
         nominal = timed.result()
         counted = nominal.joules, nominal.watts_idle
-        fresh = Header(device.identity, setup, meter, nominal.busy_seconds, method, timing, *counted)
-        header = header_for(journal, old, fresh, allow_other_device)
+        fresh = Header(device.identity, setup, meter, nominal.seconds(setup.threads), method, timing, *counted)
+        header = header_for(journal, old, fresh, allow_other_device, others)
         paused = clock()
         complete = with_common_yardstick(header, quiet, device, watts, runtime)
         began += clock() - paused  # the seconds asked for are for what is profiled
@@ -271,7 +291,7 @@ def make_profile(
         trainers: dict[str, Trainer] = {"tuned": quiet}
         if "system" in strategy.allocators and "system" in workers:
             trainers["system"] = Starting(workers["system"], setup, background)
-        earlier = Earlier.of(journal, old)
+        earlier = Earlier.of(journal, setup.threads, old)
         left = earlier.seconds_left(goal)
         context = MeasurementContext(
             asked,
@@ -279,7 +299,7 @@ def make_profile(
             setup,
             header.meter,
             header.yardstick_seconds,
-            lambda seen: record_observation(journal, seen, earlier.seconds + clock() - began),
+            lambda seen: record_observation(journal, seen, earlier.seconds + clock() - began, setup.threads),
             timing,
             header.yardstick_joules,
             clock,
@@ -298,6 +318,7 @@ def make_profile(
         if (typical := at_typical_speed(header, collected.observations)) != header:
             record_header(journal, header := typical)
         profile = _profile(header, collected, old, asked.name, earlier.seconds + clock() - began, earlier.runs)
+        profile = replace(profile, others=others)
         profile.save(path)
     return ProfilingResult(
         profile,
@@ -308,6 +329,13 @@ def make_profile(
         resumed=earlier.unfinished > 0,
         seconds=time.monotonic() - started,
     )
+
+
+def _stored(path: Path, threads: int) -> tuple[Profile | None, tuple[Profile, ...]]:
+    """What a file holds on so many threads, and on other numbers of them."""
+    parts = Profile.load(path).parts if path.exists() else ()
+    own = next((part for part in parts if part.setup.threads == threads), None)
+    return own, tuple(part for part in parts if part is not own)
 
 
 def _check_asked(strategy: Strategy, method: str, goal: Goal, iterations: int | None) -> None:

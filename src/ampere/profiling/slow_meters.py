@@ -76,14 +76,14 @@ class TimedFirst(Profiling):
             self._seen += [seen] if seen else []
 
     def _seconds(self, network: Network) -> float:
-        return next(c.busy_seconds for c in self.tuned if c.network == network and c.purpose == "network")
+        return next(c.guiding_seconds for c in self.tuned if c.network == network and c.purpose == "network")
 
     def outcome(self) -> Collected:
         """The observations so far; the expected error of joules is that of time and that of power."""
         outcome, costs = super().outcome(), self.tuned
         if not counted(costs):
             return outcome
-        seconds = np.array([c.busy_seconds for c in costs])
+        seconds = np.array([c.guiding_seconds for c in costs])
         _, uncertainties = power_of(costs).watts([c.network for c in costs], seconds)
         error = float(np.hypot(outcome.expected_error or 0.0, np.sqrt(2 / np.pi) * np.mean(uncertainties)))
         return replace(outcome, expected_error=error)

@@ -126,7 +126,10 @@ def left_out(estimator: Estimator) -> dict[str, list[Spot]]:
         return {}
     errors, _ = model.leave_one_out()
     spots: dict[str, list[Spot]] = {}
+    measured_here = {(c.network, c.allocator) for c in estimator.costs}  # others are of other numbers of threads
     for fitted, cost, error in zip(estimator.fitted_costs, model.data.costs, errors, strict=True):
+        if fitted.purpose != "run" and (fitted.network, fitted.allocator) not in measured_here:
+            continue
         measured, estimated = joules * float(cost), joules * max(float(cost - error), 1e-12)
         both = f"measured {units.joules(measured)}, estimated {units.joules(estimated)}"
         spots.setdefault(fitted.purpose, []).append(

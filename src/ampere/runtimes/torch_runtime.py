@@ -62,17 +62,18 @@ class TorchRuntime:
         return training(trainable(model), loss_of, "sgd")
 
     def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
-        # OpenMP's pool does not survive a fork: a child that needed it would hang.
+        # OpenMP's pool does not survive a fork: a child that needed it would hang. So only children have one.
         if threads > 1 and self._pool_started:
             return False
+        torch.set_num_threads(1)
         if not self._preloaded:
-            torch.set_num_threads(1)
             step = self.yardstick().step
             step(), step()
             self._preloaded = True
         if "factory" in workload:
             find_factory(str(workload["factory"]))
-        return True
+            self._pool_started = self._pool_started or torch.get_num_threads() > 1  # the user's own code asked for it
+        return threads == 1 or not self._pool_started
 
 
 def trainable(model: nn.Module) -> List[nn.Parameter]:

@@ -31,9 +31,11 @@ def default_path(
 ) -> Path:
     """The profile's file: one for each device and setup, and for each method or timing that is not the default.
 
+    All numbers of threads share one.
+
     A file from before machines of one model were distinguished stays in use while this machine has none of its own.
     """
-    how = [setup.name, *(word for word in (method, timing) if word not in ("additive", "yardstick"))]
+    how = [setup.family, *(word for word in (method, timing) if word not in ("additive", "yardstick"))]
     paths = [home() / "profiles" / f"{'-'.join(map(_file_name, (name, *how)))}.json" for name in _ids(fingerprint)]
     return next((path for path in paths if path.exists() or journal_path(path).exists()), paths[0])
 
@@ -56,16 +58,16 @@ def _file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:80].strip("-") or "device"
 
 
-SETUP_IN_NAME = re.compile(r"(?P<runtime>.+)-(?P<optimizer>\w+)-(?P<dtype>\w+)-(?P<threads>\d+)t")
+SETUP_IN_NAME = re.compile(r"(?P<runtime>.+)-(?P<optimizer>\w+)-(?P<dtype>\w+)")
 
 
 def stored_setups(fingerprint: Mapping[str, Any]) -> list[TrainingSetup]:
-    """The setups of which a device has a profile in its usual place, as their file names say."""
+    """The setups of which a device has a profile in its usual place, as their file names say: without their threads."""
     prefixes = [f"{_file_name(name)}-" for name in _ids(fingerprint)]
     names = [path.stem[len(p) :] for p in prefixes for path in sorted((home() / "profiles").glob(f"{p}*.json"))]
     found = [match.groupdict() for name in names if (match := SETUP_IN_NAME.fullmatch(name))]
     return [
-        TrainingSetup.from_json(record)
+        TrainingSetup(record["runtime"], record["optimizer"], record["dtype"])
         for record in found
         if record["dtype"] in DTYPES and record["optimizer"] in OPTIMIZERS
     ]

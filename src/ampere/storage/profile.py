@@ -184,6 +184,7 @@ class Observation:
 
 
 KIND = "profile"
+MOST_THREAD_COUNTS = 64
 FORMAT = 2
 ENDS = {"time": "time", "limit": "limit of points", "rule": "own rule"}
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
@@ -212,6 +213,7 @@ class Profile:
     common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
     common_yardstick_joules: float | None = None
     ended: Mapping[str, int] = field(default_factory=dict)  # kinds that ended by each of ENDS; of the paper's method
+    others: tuple["Profile", ...] = ()  # of the same device and setup with other numbers of threads
 
     def __post_init__(self) -> None:
         with checked("a profile"):
@@ -220,6 +222,32 @@ class Profile:
                 raise ValueError("how many kinds ended by " + ", ".join(ENDS) + " is malformed")
             check_range("profiling seconds", self.profiling_seconds, PROFILING_SECONDS)
             check_texts("spaces of a profile", self.spaces)
+            self._check_others()
+
+    def _check_others(self) -> None:
+        every = [self.setup.threads, *(other.setup.threads for other in self.others)]
+        check_count(len(every), MOST_THREAD_COUNTS, "numbers of threads")
+        alike = all(
+            other.setup.family == self.setup.family and same_device(other.device, self.device) and not other.others
+            for other in self.others
+        )
+        if not alike or len({*every}) < len(every):
+            raise ValueError("its other numbers of threads are of another device or setup, or there twice")
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """All numbers of threads that were profiled."""
+        return tuple(sorted([self.setup.threads, *(other.setup.threads for other in self.others)]))
+
+    def on_threads(self, threads: int) -> "Profile | None":
+        """The same profile with its part on so many threads in front; None where that was not profiled."""
+        front = next((part for part in self.parts if part.setup.threads == threads), None)
+        return front and replace(front, others=tuple(part for part in self.parts if part.setup.threads != threads))
+
+    @property
+    def parts(self) -> "tuple[Profile, ...]":
+        """A profile for each number of threads, by itself."""
+        return (replace(self, others=()) if self.others else self, *self.others)
 
     @property
     def ended_by(self) -> str:
@@ -265,6 +293,7 @@ class Profile:
             "observations": rows,
             **({"runs": runs} if runs else {}),
             **({"ended": dict(self.ended)} if self.ended else {}),
+            **({"others": [other.to_json() for other in self.others]} if self.others else {}),
         }
 
     @classmethod
@@ -284,8 +313,15 @@ class Profile:
             joules_fit=dict(record.get("joules_fit", {})),
             runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
             ended={str(end): int(kinds) for end, kinds in record.get("ended", {}).items()},
+            others=tuple(_other(each) for each in record.get("others", ())),
             **optional_numbers(record),
         )
+
+
+def _other(record: dict[str, Any]) -> Profile:
+    if "others" in record:  # before it is read: a file must not nest without end
+        raise ValueError("a part with other threads has parts of its own")
+    return Profile.from_json(record)
 
 
 def optional_numbers(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 {"header": ...}                                   once: the device, setup, method, meter and yardstick
 {"observation": ..., "profiling_seconds": ...}    for each measurement, with the seconds spent so far
+
+A journal may hold several numbers of threads, with a header for each. A measurement names its `threads`; without a name
+it belongs to the header before it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -68,31 +71,43 @@ def record_header(journal: Journal, header: Header) -> None:
     journal.append({"header": header.to_json()})
 
 
-def record_observation(journal: Journal, observation: Observation, profiling_seconds: float = 0.0) -> None:
-    journal.append({"observation": observation.to_json(), "profiling_seconds": profiling_seconds})
+def record_observation(
+    journal: Journal, observation: Observation, profiling_seconds: float = 0.0, threads: int | None = None
+) -> None:
+    of = {} if threads is None else {"threads": threads}
+    journal.append({"observation": observation.to_json(), "profiling_seconds": profiling_seconds, **of})
 
 
-def header_from(journal: Journal | Path) -> Header | None:
+def header_from(journal: Journal | Path, threads: int | None = None) -> Header | None:
     """The last header, since a run that changes its yardstick writes a new one; None without a header."""
-    return _header(_name(journal), _records(journal))
+    return _header(_name(journal), _records(journal, threads))
 
 
-def observations_from(journal: Journal | Path) -> Iterator[Observation]:
-    """Every observation in a journal, in order."""
-    return _observations(_name(journal), _records(journal))
+def observations_from(journal: Journal | Path, threads: int | None = None) -> Iterator[Observation]:
+    """Every observation in a journal, in order, or those on so many threads."""
+    return _observations(_name(journal), _records(journal, threads))
 
 
-def profiling_seconds_from(journal: Journal | Path) -> float:
+def profiling_seconds_from(journal: Journal | Path, threads: int | None = None) -> float:
     """Seconds that were spent on profiling so far."""
-    return _profiling_seconds(_name(journal), _records(journal))
+    return _profiling_seconds(_name(journal), _records(journal, threads))
 
 
 def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mapping[str, Any] | None = None) -> Profile:
-    """The profile that a journal holds."""
-    name, records = _name(journal), list(_records(journal))
-    header = _header(name, records)
-    if header is None:
+    """The profile that a journal holds; its part that was written to last is in front."""
+    name = _name(journal)
+    last = header_from(journal)
+    if last is None:
         raise ProfileError(f"{name} does not say on which device it was made: move it away and profile again")
+    counts = {threads for record in _records(journal) if "header" in record and (threads := _threads_of(record))}
+    others = (_part(journal, threads, (), {}) for threads in sorted(counts - {last.setup.threads}))
+    return replace(_part(journal, last.setup.threads, spaces, fit or {}), others=tuple(others))
+
+
+def _part(journal: Journal | Path, threads: int, spaces: Iterable[str], fit: Mapping[str, Any]) -> Profile:
+    name, records = _name(journal), list(_records(journal, threads))
+    header = _header(name, records)
+    assert header is not None
     observations, runs = apart(_observations(name, records))
     seconds = _profiling_seconds(name, records)
     return Profile(
@@ -100,7 +115,7 @@ def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mappi
         observations=observations,
         profiling_seconds=seconds,
         spaces=tuple(spaces),
-        fit=fit or {},
+        fit=fit,
         runs=runs,
     )
 
@@ -139,8 +154,22 @@ def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...],
     return tuple(o for o in every if o.purpose != "run"), tuple(o for o in every if o.purpose == "run")
 
 
-def _records(journal: Journal | Path) -> Iterator[dict[str, Any]]:
-    return journal.records() if isinstance(journal, Journal) else read_records(journal)
+def _records(journal: Journal | Path, threads: int | None = None) -> Iterator[dict[str, Any]]:
+    """All records, or those on so many threads."""
+    before = None
+    for record in journal.records() if isinstance(journal, Journal) else read_records(journal):
+        found = _threads_of(record)
+        before = found if "header" in record else before
+        if threads is None or threads == (before if found is None else found):
+            yield record
+
+
+def _threads_of(record: dict[str, Any]) -> int | None:
+    """The number of threads that a record names, by itself or in its header; None where it names none."""
+    header = record.get("header")
+    setup = header.get("setup") if isinstance(header, dict) else record
+    threads = setup.get("threads") if isinstance(setup, dict) else None
+    return threads if isinstance(threads, int) else None
 
 
 def _name(journal: Journal | Path) -> str:

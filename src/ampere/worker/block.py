@@ -9,11 +9,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
 from ampere.core.measurement import (
+    BUSY,
     RESTING_BYTES,
     TINY_SECONDS,
     WALL,
     YARDSTICK_ALONE,
     Window,
+    clock_of,
     ratios,
     robust_spread,
     seconds_per_iteration,
@@ -23,7 +25,7 @@ from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_met
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
 from ampere.runtimes import Runtime, Training, description_of, find_runtime
 
-from .guards import CAN_FORK, Report, compiling_at_most, compiling_flags, in_child, no_report
+from .guards import CAN_FORK, Helper, Report, compiling_at_most, compiling_flags, in_child, no_report
 from .measuring import Target, measure, measure_plain, measure_steady, settle, unread, window
 from .memory import PROC, field_of, limit_memory
 from .requests import STEP, BlockRequest, seconds_of, threads_of
@@ -39,7 +41,32 @@ METER_ATTEMPTS = 3
 def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
     """Answer to a block request; `report` sends an error that must reach the host before the process ends."""
     request = BlockRequest.from_json(record)
+    if request.isolation == "inline" and _helped(request.setup.runtime, request.setup.threads):
+        return _guarded(lambda: _helper().result(record))
     return _guarded(lambda: _isolated(request, report))
+
+
+def _helped(runtime: str, threads: int) -> bool:
+    """Whether the helper must train, because several threads do, and can."""
+    return threads > 1 and CAN_FORK and find_runtime(runtime).ready_to_fork({}, threads)
+
+
+def _helper() -> Helper:
+    """The helper; a new one where the last has died."""
+    if not _helpers or not _helpers[-1].alive:
+        _helpers[:] = [Helper(_help)]
+    return _helpers[-1]
+
+
+_helpers: List[Helper] = []  # one at most
+
+
+def _help(record: Dict[str, Any]) -> Dict[str, Any]:
+    """What the helper does: a block or a yardstick in its own process, with its own threads."""
+    runtime = find_runtime(str(record.get("setup", record).get("runtime", "torch")))
+    if "workload" not in record:
+        return _yardstick_alone(record, runtime)
+    return _run(BlockRequest.from_json(record), runtime, ())
 
 
 def _guarded(measured: Callable[[], Dict[str, Any]], one_source: bool = False) -> Dict[str, Any]:
@@ -95,7 +122,7 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report
         warm = window(yardstick.step, YARDSTICK_WARMUP - 1, meter)
         yardstick_seconds = warm.per_iteration(WALL)
         if not (target.settling or compiles):  # else two steps are too few for it to be as fast as in a loop
-            alone[YARDSTICK_ALONE] = warm.per_iteration()
+            alone[YARDSTICK_ALONE] = warm.per_iteration(clock_of(request.setup.threads))
     window(target.step, 1, meter)
     first_loss = target.last_loss()
     warmed = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
@@ -137,12 +164,13 @@ def _rows(windows: List[Window]) -> List[List[Any]]:
 def _flags(
     request: BlockRequest, targets: List[Window], yardsticks: List[Window], losses: Tuple[float, float]
 ) -> List[str]:
-    spread = robust_spread(ratios(targets, yardsticks))
+    clock = clock_of(request.setup.threads)
+    spread = robust_spread(ratios(targets, yardsticks, clock))
     raised = {
         "nonfinite_loss": any(_finite(loss) is None for loss in losses),
         "loaded": _loaded(targets + yardsticks, request.setup.threads),
         "noisy": spread is not None and spread > NOISY_SPREAD,
-        "throttled": slowed_down(targets, yardsticks),
+        "throttled": slowed_down(targets, yardsticks, clock),
         "short": sum(w.iterations for w in targets) < request.iterations,
     }
     return [flag for flag, applies in raised.items() if applies]
@@ -154,12 +182,14 @@ def _loaded(windows: List[Window], threads: int) -> bool:
     return threads == 1 and wall > LOADED_WALL_PER_CPU * busy
 
 
-def slowed_down(targets: List[Window], yardsticks: List[Window]) -> bool:
-    """Whether steps cost clearly more CPU time in the second half of a block than in the first: the clock fell.
+def slowed_down(targets: List[Window], yardsticks: List[Window], clock: str = BUSY) -> bool:
+    """Whether steps take clearly longer in the second half of a block than in the first: the processor slowed down.
 
     Windows of both are compared in the order of time, each relative to its own kind: a plain loop has few of either.
     """
-    costs = [each for pair in zip_longest(_relative(yardsticks), _relative(targets)) for each in pair if each]
+    costs = [
+        each for pair in zip_longest(_relative(yardsticks, clock), _relative(targets, clock)) for each in pair if each
+    ]
     half = len(costs) // 2
     first, last = costs[:half], costs[len(costs) - half :]
     if sum(steps for steps, _ in first) < STEPS_TO_COMPARE:
@@ -167,10 +197,10 @@ def slowed_down(targets: List[Window], yardsticks: List[Window]) -> bool:
     return median(cost for _, cost in last) > THROTTLED * median(cost for _, cost in first)
 
 
-def _relative(windows: List[Window]) -> List[Tuple[int, float]]:
+def _relative(windows: List[Window], clock: str) -> List[Tuple[int, float]]:
     """Steps of each window, and their cost over that of the usual window."""
-    usual = max(seconds_per_iteration(windows), TINY_SECONDS) if windows else 1.0
-    return [(window.iterations, window.per_iteration() / usual) for window in windows]
+    usual = max(seconds_per_iteration(windows, clock), TINY_SECONDS) if windows else 1.0
+    return [(window.iterations, window.per_iteration(clock) / usual) for window in windows]
 
 
 def _finite(loss: float) -> Optional[float]:
@@ -229,12 +259,14 @@ def _timed(training: Training, stage: str) -> Target:
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     """Nominal cost of the yardstick: its step in a plain loop. It scales every joule, so it is guarded, too."""
-    return _guarded(lambda: _yardstick_alone(record), one_source=True)
+    name = str(record.get("runtime", "torch"))
+    if _helped(name, threads_of(record)):
+        return _guarded(lambda: _helper().result(record), one_source=True)
+    return _guarded(lambda: _yardstick_alone(record, find_runtime(name)), one_source=True)
 
 
-def _yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
+def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]:
     seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
-    runtime = find_runtime(str(record.get("runtime", "torch")))
     runtime.prepare(threads)
     step, clock = runtime.yardstick().step, CpuTimeMeter()
     meter = choose_meter(watts_of(record)) if record.get("count", True) else CpuTimeMeter()
@@ -254,9 +286,10 @@ def _yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         raise meter_failed(
             f"{meter.describe()['name']} reported 0 J during training: check the meter with `ampere devices --check`"
         )
-    joules = total / max(sum(busy), 1e-9) * median(busy)  # at the cost of the median step, as its seconds are
+    guiding = [w.per_iteration(clock_of(threads)) for w in windows]
+    joules = total / max(sum(guiding), 1e-9) * median(guiding)  # at the cost of the median step, as its seconds are
     read_by_host = math.isnan(joules)
-    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down([], windows)}
+    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down([], windows, clock_of(threads))}
     return {
         "busy_seconds": median(busy),
         "wall_seconds": median(wall),

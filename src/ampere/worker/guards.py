@@ -1,8 +1,13 @@
-"""What keeps one block from harming the next: a forked child, a time limit on compiling.
+"""What keeps one block from harming the next: forked children, a time limit on compiling.
 
-A block may run in a forked child, so that every block starts from the same state of the allocator. A compiler
-that takes too long is ended with its process, after a last answer from a thread of its own, because nothing less stops
-native code.
+    a block by itself     this process --fork--> child          every block starts from the same state of the allocator
+    several threads       this process --fork--> helper         it stays, and trains one block after another
+
+A pool of threads does not survive a fork: a child that needed it would hang. So this process never starts one, and
+blocks of several threads that need no isolation run in the helper.
+
+A compiler that takes too long is ended with its process, after a last answer from a thread of its own, because nothing
+less stops native code.
 """
 
 import contextlib
@@ -39,33 +44,101 @@ def in_child(task: Task) -> Dict[str, Any]:
 
 def _work_and_exit(task: Task, write_end: int) -> None:
     """Run the task and exit: the child must never run what the parent would run next."""
+    answer = _answer_of(task)
+    try:
+        with os.fdopen(write_end, "wb") as pipe:
+            pipe.write(answer)
+    finally:
+        os._exit(0)
+
+
+def _answer_of(task: Task) -> bytes:
+    """The task's result, or its error, as a line."""
     try:
         answer: Dict[str, Any] = {"result": task()}
     except BaseException as problem:
         answer = {"error": as_worker_error(problem).to_json()}
-    try:
-        with os.fdopen(write_end, "wb") as pipe:
-            pipe.write(json.dumps(answer).encode() + b"\n")
-    finally:
-        os._exit(0)
+    return json.dumps(answer).encode() + b"\n"
 
 
 def _collect(child: int, read_end: int, memory: MemoryWatch) -> Dict[str, Any]:
     # A line, not the end of the file: a model's own subprocesses may hold the pipe open.
     with os.fdopen(read_end, "rb") as pipe:
         line = pipe.readline()
-    _, status, usage = os.wait4(child, 0)
     if not line.endswith(b"\n"):
-        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == COMPILE_TIMEOUT_EXIT_CODE:
-            raise WorkerError(COMPILE_TIMEOUT, "compiling took too long")
-        if _killed(status) and memory.ran_out(usage.ru_maxrss * PEAK_UNIT):
-            raise WorkerError("out_of_memory", "the system ended the process that trained the variant")
-        raise WorkerError("variant_died", "the process that trained the variant " + _cause(status))
+        raise _death_of(child, memory)
+    os.waitpid(child, 0)
+    return _result_in(line)
+
+
+def _death_of(child: int, memory: MemoryWatch) -> WorkerError:
+    """Why a child that has given no answer ended."""
+    _, status, usage = os.wait4(child, 0)
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status) == COMPILE_TIMEOUT_EXIT_CODE:
+        return WorkerError(COMPILE_TIMEOUT, "compiling took too long")
+    if _killed(status) and memory.ran_out(usage.ru_maxrss * PEAK_UNIT):
+        return WorkerError("out_of_memory", "the system ended the process that trained the variant")
+    return WorkerError("variant_died", "the process that trained the variant " + _cause(status))
+
+
+def _result_in(line: bytes) -> Dict[str, Any]:
     answer = json.loads(line.decode())
     if "error" in answer:
         raise WorkerError(answer["error"]["type"], answer["error"]["message"])
     result: Dict[str, Any] = answer["result"]
     return result
+
+
+class Helper:
+    """A forked child that does one task after another, with threads that this process never has.
+
+    It ends with this process, whose end of its pipe is closed then, and a task that ends it ends nothing else.
+    """
+
+    def __init__(self, do: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
+        asked, ask = os.pipe()
+        answers, answered = os.pipe()
+        self._child = os.fork()
+        if self._child == 0:
+            os.close(ask)
+            os.close(answers)
+            _help_and_exit(do, asked, answered)
+        os.close(asked)
+        os.close(answered)
+        self._ask, self._answers = os.fdopen(ask, "wb"), os.fdopen(answers, "rb")
+
+    def result(self, request: Dict[str, Any]) -> Dict[str, Any]:
+        """Result of a request; WorkerError where it fails. One whose helper has died needs a new one."""
+        memory = MemoryWatch()
+        with contextlib.suppress(BrokenPipeError):  # it died just now: it will not answer
+            self._ask.write(json.dumps(request).encode() + b"\n")
+            self._ask.flush()
+        line = self._answers.readline()
+        if line.endswith(b"\n"):
+            return _result_in(line)
+        self.close()
+        raise _death_of(self._child, memory)
+
+    @property
+    def alive(self) -> bool:
+        return not self._answers.closed
+
+    def close(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._ask.close()
+        self._answers.close()
+
+
+def _help_and_exit(do: Callable[[Dict[str, Any]], Dict[str, Any]], asked: int, answered: int) -> None:
+    """Answer requests until there are no more, and exit."""
+    try:
+        with os.fdopen(asked, "rb") as requests, os.fdopen(answered, "wb") as answers:
+            for line in requests:
+                request = json.loads(line.decode())
+                answers.write(_answer_of(lambda: do(request)))  # noqa: B023 - it is done before the next one
+                answers.flush()
+    finally:
+        os._exit(0)
 
 
 def _killed(status: int) -> bool:

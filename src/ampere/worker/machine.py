@@ -8,16 +8,17 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Optional, Tuple
 
 from ampere.core.errors import bad_request
-from ampere.core.protocol import PROTOCOL
+from ampere.core.protocol import OWN_THREADS_VARIABLE, PROTOCOL, THREAD_VARIABLES
 from ampere.meters import choose_meter, unusable_counters, use_meter, watts_of
 from ampere.meters.system_state import governor, power_source
 from ampere.runtimes import installed
 
 from .memory import available_bytes
 
+MOST_THREADS = 4096
 NEON = ("aarch64", "arm64", "armv7l", "armv8l")
 
 
@@ -35,6 +36,7 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "machine_id": machine_id(),
         "cpu": cpu_model(),
         "cores": os.cpu_count() or 1,
+        "threads": named_threads() or default_threads(),
         "vector_width": vector_width(),
         "torch": runtimes.get("torch"),
         "runtimes": runtimes,
@@ -89,6 +91,41 @@ def _machine_name(root: Path) -> Optional[str]:
 
 def cpu_model() -> str:
     return _cpuinfo("model name") or _cpuinfo("Model") or platform.processor() or platform.machine() or "unknown"
+
+
+def named_threads() -> Optional[int]:
+    """The number of threads that the user's environment gives to PyTorch; None where it names none."""
+    own = os.environ.get(OWN_THREADS_VARIABLE)  # of a worker whose variables the host has set
+    values = [own] if own is not None else [os.environ.get(name, "") for name in THREAD_VARIABLES]
+    numbers = [value.partition(",")[0].strip() for value in values]
+    return next((int(number) for number in numbers if number.isdecimal() and 0 < int(number) <= MOST_THREADS), None)
+
+
+def default_threads(root: str = "/") -> int:
+    """Threads that PyTorch trains with unless a number is set: one for each physical core that it may use.
+
+    Found without loading it. Two logical processors of one core count once, as in the library of its products.
+    """
+    try:
+        allowed = os.sched_getaffinity(0)
+    except AttributeError:  # not Linux
+        return _performance_cores() or os.cpu_count() or 1
+    folder = Path(root) / "sys/devices/system/cpu"
+    return len({_core_of(folder / f"cpu{number}" / "topology") or (str(number), "") for number in allowed})
+
+
+def _core_of(topology: Path) -> Optional[Tuple[str, str]]:
+    with contextlib.suppress(OSError):
+        return (topology / "physical_package_id").read_text(), (topology / "core_id").read_text()
+    return None
+
+
+def _performance_cores() -> Optional[int]:
+    """Those of an Apple processor; None elsewhere."""
+    with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
+        command = ["sysctl", "-n", "hw.perflevel0.physicalcpu"]
+        return int(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=10).stdout)
+    return None
 
 
 def vector_width() -> int:

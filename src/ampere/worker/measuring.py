@@ -7,9 +7,9 @@
     with a counter     yyyyyyyy TTTTTTTT yyyyyyyy TTTTTTTT ...   whole windows in turn, long enough for it
     pairing "plain"    TTTTTTTT               one loop by the clock, without a yardstick: the paper's way
 
-A window's ratio is its CPU time per iteration over that of its two neighbours: what the machine
-does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not count: after a
-larger network the first ones find their memory out of the caches, and cost up to a half more.
+A window's ratio is its time per iteration over that of its two neighbours, CPU time of one thread and wall time of
+several: what the machine does to both (clock, throttling, neighbours) cancels. The dots are yardstick steps that do not
+count: after a larger network the first ones find their memory out of the caches, and cost up to a half more.
 
 The power of a steady load is what a gauge shows once it has settled, without the ends of a window:
 

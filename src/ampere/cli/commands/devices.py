@@ -46,6 +46,7 @@ def run(options: Namespace) -> None:
             notice("checking the meters under load and at rest, in turns ...", options.quiet)
         found = {
             "device": device.identity,
+            "threads": device.described.threads,
             "meters": [device.meter.to_json()],
             "counters": device.counters(options.check),
             "simulated": {f"simulated:{name}": part.title for name, part in PARTS.items()},
@@ -80,6 +81,7 @@ def _summary(path: Path, device: Mapping[str, Any]) -> dict[str, Any]:
         "device_id": profile.device["id"],
         "of_this_device": same_device(profile.device, device),
         "setup": profile.setup.to_json(),
+        "threads": list(profile.threads),
         "spaces": list(profile.spaces),
         "measurements": len(profile.observations),
         "profiling_seconds": profile.profiling_seconds,
@@ -97,6 +99,7 @@ def show(found: Mapping[str, Any]) -> None:
     print_facts(
         [
             *_machine(device),
+            ("threads", f"{found['threads']}, as PyTorch uses where nobody says otherwise; --threads changes it"),
             *_meters(found["meters"], found["counters"]),
             ("simulated", ", ".join(found["simulated"])),
         ]
@@ -162,7 +165,12 @@ def _profile(profile: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "problem", profile["problem"]
         return
     setup = setup_line(TrainingSetup.from_json(dict(profile["setup"])))
-    yield "covers", f"{', '.join(profile['spaces']) or 'nothing yet'}; {setup}"
+    also = [str(threads) for threads in profile["threads"] if threads != profile["setup"]["threads"]]
+    yield (
+        "covers",
+        f"{', '.join(profile['spaces']) or 'nothing yet'}; {setup}"
+        + (f"; and on {', '.join(also)} threads" if also else ""),
+    )
     spread = "" if profile["spread"] is None else f"; rounds typically differ by {units.percent(profile['spread'])}"
     seconds = units.seconds(profile["profiling_seconds"])
     yield "from", f"{profile['measurements']} measurements in {seconds}{spread}"

@@ -128,6 +128,8 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
     profile = result.profile
     yield "setup", setup_line(profile.setup)
     yield "profile", str(result.path)
+    if profile.others:
+        yield "threads", f"the file holds {', '.join(map(str, profile.threads))}; each learns from the others"
     simulated = "simulated " if profile.meter.simulated else ""
     most_first = sorted(result.measurements.items(), key=lambda item: -item[1])
     measured = ", ".join(f"{n} {PLURALS.get(purpose, purpose)}" for purpose, n in most_first)

@@ -117,8 +117,9 @@ def _rows(validation: Validation) -> Iterator[tuple[str, ...]]:
 
 
 def _facts(validation: Validation) -> Iterator[tuple[str, str]]:
-    from ampere.cli.wording import meter_line
+    from ampere.cli.wording import meter_line, setup_line
 
+    yield "setup", setup_line(validation.setup)
     low, high = min(r.actual for r in validation.rows), max(r.actual for r in validation.rows)
     yield "networks", f"{len(validation.rows)}, of {units.joules(low)} to {units.joules(high)} per iteration"
     if validation.own_code:

@@ -38,6 +38,7 @@ class SimulatedWorker:
         self.part: Part = PARTS[name]
         self._rng = Random(f"{name} {seed}")
         self._body = Body(self.part, self._rng)
+        self._threads = 1  # of the present block
 
     def clock(self) -> float:
         """Simulated seconds since it was switched on."""
@@ -51,6 +52,7 @@ class SimulatedWorker:
             "machine": part.name,
             "cpu": f"simulated {part.title}",
             "cores": part.cores,
+            "threads": part.threads,
             "vector_width": min(part.tile_out, 32),
             "runtimes": {"torch": "simulated"},
             "meter": meter_of(part).to_json(),
@@ -84,7 +86,11 @@ class SimulatedWorker:
         began, setup = self.clock(), setup or TrainingSetup()
         network = network_of(workload)
         self._refuse_what_does_not_fit(network, setup)
-        target, yardstick = self._cost(network, setup, stage), self._cost(YARDSTICK, TrainingSetup())
+        target, yardstick = (
+            self._cost(network, setup, stage),
+            self._cost(YARDSTICK, TrainingSetup(threads=setup.threads)),
+        )
+        self._threads = setup.threads
         self._body.now += BUILD_SECONDS
         self._body.train(target, warmup)
         if power:
@@ -109,7 +115,7 @@ class SimulatedWorker:
         count: bool = True,
     ) -> Yardstick:
         """Nominal cost of the yardstick; a slow counter is read for as long as it needs, whatever the seconds."""
-        cost = self._cost(YARDSTICK, TrainingSetup())
+        cost = self._cost(YARDSTICK, TrainingSetup(threads=threads))
         whole = max(seconds, 2 * self.part.counter.window_seconds if count else 0.0)
         if power:
             reading = reading_by(self.part.counter.update_seconds)
@@ -118,7 +124,7 @@ class SimulatedWorker:
         windows = [self._body.train(cost, max(1, math.ceil(whole / 20 / cost(1.0).seconds))) for _ in range(20)]
         each = sorted(w.seconds / w.steps for w in windows)
         return Yardstick(
-            busy_seconds=median(each),
+            busy_seconds=median(each) * self._busy_cores(threads),
             wall_seconds=median(each),
             steps=sum(w.steps for w in windows),
             joules=self._read([_around(windows)], power) * median(each) / mean(each) if count else None,
@@ -180,9 +186,20 @@ class SimulatedWorker:
         """Windows as measured. Joules are always read, so that later random numbers do not depend on `count`."""
         read_joules = [read(self.part, w, self._rng, settled) for w in trained]
         return tuple(
-            Window(w.steps, w.seconds, w.seconds, joules if count else None)
+            Window(w.steps, *self._clocks(w.seconds), joules if count else None)
             for w, joules in zip(trained, read_joules, strict=True)
         )
+
+    def _clocks(self, seconds: float) -> tuple[float, float]:
+        """Wall and busy seconds of a window: waiting threads spin, which makes busy time vary."""
+        cores = self._busy_cores(self._threads)
+        if cores == 1:
+            return seconds, seconds
+        wall = seconds * math.exp(self._rng.gauss(0.0, self.part.wall_noise))
+        return wall, wall * cores * math.exp(self._rng.gauss(0.0, self.part.busy_noise))
+
+    def _busy_cores(self, threads: int) -> float:
+        return 1 + self.part.spinning * (threads - 1) if self.part.divided else 1.0
 
     def _refuse_what_does_not_fit(self, network: Network, setup: TrainingSetup) -> None:
         needed = footprint(network, setup)

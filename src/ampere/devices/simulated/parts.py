@@ -69,7 +69,7 @@ class Part:
     step_seconds: float  # of a training step, in addition to its layers
     fuses: bool  # elementwise operations are fused with the product before them
     # energy
-    static_watts: float  # drawn all the time while training
+    static_watts: float  # drawn all the time while training, with one thread
     joules_per_flop: float
     joules_per_byte: float
     joules_per_cached_byte: float
@@ -83,6 +83,14 @@ class Part:
     luck: float = 0.0  # how far the algorithm chosen for a shape is from the typical one
     cooling: Cooling | None = None
     ridge: Ridge | None = None
+    # threads: a part whose work they do not divide trains on an accelerator, or is described with all of its cores
+    threads: int = 1  # that a training loop uses where nobody says otherwise
+    divided: float = 0.0  # share of the arithmetic and of the cache's traffic that threads divide
+    memory_threads: float = 1.0  # threads that the memory can feed
+    thread_watts: float = 0.0  # of each further thread, which works or spins
+    spinning: float = 0.95  # share of a step that a further thread is busy, whether it works or spins
+    busy_noise: float = 0.11  # of a window's busy time with several threads, relative
+    wall_noise: float = 0.013  # of its wall time
 
 
 GIGA, TERA, MIBI, PICO, MICRO = 1e9, 1e12, 2.0**20, 1e-12, 1e-6
@@ -230,4 +238,33 @@ SERVER = Part(
     luck=0.06,
 )
 
-PARTS = {part.name: part for part in (XAVIER, TX2, ANDROID, IOS, SERVER)}
+DESKTOP = Part(
+    name="desktop",
+    title="desktop with 8 cores",
+    cores=8,
+    memory_bytes=32e9,
+    flops=100 * GIGA,
+    efficiency=0.75,
+    tile_out=16,
+    tile_in=4,
+    half_rows=16,
+    half_out=8,
+    half_depth=24,
+    bandwidth=15 * GIGA,
+    cache_bytes=16 * MIBI,
+    cache_bandwidth=60 * GIGA,
+    launch_seconds=8 * MICRO,
+    step_seconds=150 * MICRO,
+    fuses=False,
+    static_watts=18.0,
+    joules_per_flop=100 * PICO,
+    joules_per_byte=60 * PICO,
+    joules_per_cached_byte=8 * PICO,
+    counter=Counter("simulated RAPL", "the processor's package", 0.001, 0.06, 0.3),
+    threads=8,
+    divided=0.95,
+    memory_threads=2.7,
+    thread_watts=6.0,
+)
+
+PARTS = {part.name: part for part in (XAVIER, TX2, ANDROID, IOS, SERVER, DESKTOP)}

@@ -152,7 +152,7 @@ def truth_of(part: Part, network: Network, setup: TrainingSetup, clock: float = 
         if layer not in known:
             known[layer] = _layer_cost(part, layer, setup, kept, clock)
     step = part.step_seconds / clock
-    return Truth(tuple(known[layer] for layer in network.layers), Cost(step, part.static_watts * step))
+    return Truth(tuple(known[layer] for layer in network.layers), Cost(step, drawn_by(part, setup.threads) * step))
 
 
 def footprint(network: Network, setup: TrainingSetup) -> float:
@@ -177,22 +177,30 @@ def _layer_cost(
 ) -> Cost:
     total = Cost(0.0, 0.0)
     for kernel in (k for k in kernels_of(layer, setup.optimizer) if k.stage in stages):
-        total = total.plus(kernel_cost(part, kernel, setup.bytes_per_value, kept, clock), kernel.repeats)
+        total = total.plus(kernel_cost(part, kernel, setup.bytes_per_value, kept, clock, setup.threads), kernel.repeats)
     return total
 
 
-def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, clock: float) -> Cost:
+def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, clock: float, threads: int) -> Cost:
     """Seconds and joules of one operation."""
     padded, arithmetic = _arithmetic(part, kernel, clock)
     moved = kernel.values * bytes_per_value
     set_size = max(kept, moved) if kernel.stage == "backward" else moved
     missed = moved if math.isinf(set_size) else moved * set_size / (set_size + part.cache_bytes)
-    memory = missed / part.bandwidth + (moved - missed) / (part.cache_bandwidth * clock)
+    left = 1 - part.divided * (1 - 1 / threads)  # of the time on one thread, where threads divide the work
+    arithmetic *= left
+    feeding = min(threads, part.memory_threads)
+    memory = missed / (part.bandwidth * feeding) + left * (moved - missed) / (part.cache_bandwidth * clock)
     launch = 0.0 if part.fuses and kernel.rides else part.launch_seconds / clock
     seconds = sum(t**ROUNDNESS for t in (launch, arithmetic, memory)) ** (1 / ROUNDNESS)
     dynamic = part.joules_per_flop * padded + part.joules_per_cached_byte * (moved - missed)
-    joules = part.static_watts * seconds + _volts(clock) ** 2 * dynamic + part.joules_per_byte * missed
+    joules = drawn_by(part, threads) * seconds + _volts(clock) ** 2 * dynamic + part.joules_per_byte * missed
     return Cost(seconds, joules)
+
+
+def drawn_by(part: Part, threads: int) -> float:
+    """Watts of a part while so many threads train, without those of its arithmetic and memory."""
+    return part.static_watts + part.thread_watts * (threads - 1)
 
 
 def _arithmetic(part: Part, kernel: Kernel, clock: float) -> tuple[float, float]:

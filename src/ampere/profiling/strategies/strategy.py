@@ -119,7 +119,7 @@ class MeasurementContext:
     @property
     def reference(self) -> Reference:
         """The condition that costs refer to."""
-        return Reference(self.yardstick_seconds, self.yardstick_joules, guide(self.timing))
+        return Reference(self.yardstick_seconds, self.yardstick_joules, guide(self.timing, self.setup.threads))
 
     @property
     def steady(self) -> bool:
@@ -227,7 +227,7 @@ class Guess:
         """Updates the speed."""
         if self._speeds == [1.0]:
             self._speeds.clear()
-        self._speeds.append(observation.measurement.busy_seconds / _by_prior(observation.network))
+        self._speeds.append(observation.measurement.wall_seconds / _by_prior(observation.network))
 
 
 def _by_prior(network: Network) -> float:

@@ -1,0 +1,72 @@
+"""What several numbers of threads have in common: seconds on one of them follow from seconds on another.
+
+    s_a(net)   seconds of a step on a threads, estimated from all that was measured on a threads
+    s_b(net) = s_a(net) x f(net)
+
+The factor f varies far less between networks than time does, as power does, and depends on the same rates of work:
+large products are divided among threads, many small operations are not. So it is learnt as power is (power.py), from
+the networks that were measured on b threads. Every network that was measured on a threads only is one more network of
+the fit on b threads, with the factor's uncertainty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import hypot
+
+import numpy as np
+
+from ampere.storage.profile import STEP, Profile
+
+from .fitting import few_enough, fit
+from .normalization import NormalizedCost, costs_of, reference_of
+from .power import Power
+
+FEWEST = 8  # networks on the threads in question: with fewer there is nothing to learn the factor from
+LEAST_UNCERTAINTY = 0.02  # relative, of a factor: it differs a little between networks of equal rates
+
+
+def borrowed(profile: Profile, own: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
+    """Costs of networks that were measured on other numbers of threads only, as they would be on the profile's own."""
+    known = {(c.network, c.allocator) for c in own}
+    found: list[NormalizedCost] = []
+    for other in profile.others if len(own) >= FEWEST else ():
+        there = [c for c in costs_of(few_enough(other)) if c.stage == STEP and (c.network, c.allocator) not in known]
+        if there:
+            found += _converted(there, own, other, profile)
+            known |= {(c.network, c.allocator) for c in there}
+    return tuple(found)
+
+
+def _converted(
+    there: Sequence[NormalizedCost], own: Sequence[NormalizedCost], other: Profile, profile: Profile
+) -> list[NormalizedCost]:
+    model = fit(other)
+    on_others = np.array([model.answer(c.network, c.allocator == "system").seconds for c in own])
+    seconds = np.array([c.guiding_seconds for c in there])
+    factors = Power(
+        [c.network for c in (*own, *there)],
+        np.concatenate([on_others, seconds]),
+        np.concatenate([np.array([c.guiding_seconds for c in own]) / on_others, np.ones(len(there))]),
+        np.array([True] * len(own) + [False] * len(there)),
+        np.array([c.purpose == "network" for c in (*own, *there)]),
+    )
+    means, deviations = factors.watts([c.network for c in there], seconds)
+    reference = reference_of(profile)
+    watts = float(np.median([c.joules / c.guiding_seconds for c in own]))
+    return [
+        replace(
+            cost,
+            rounds=(float(cost.guiding_seconds * factor) / reference.seconds,),
+            yardsticks=(),
+            joules=watts * float(cost.guiding_seconds * factor),
+            joules_rounds=(),
+            seconds=float(cost.guiding_seconds * factor),
+            busy_seconds=float(cost.guiding_seconds * factor),
+            flags=(),
+            watts_uncertainty=hypot(float(deviation), LEAST_UNCERTAINTY),
+            clock=reference.clock,
+        )
+        for cost, factor, deviation in zip(there, means, deviations, strict=True)
+    ]
