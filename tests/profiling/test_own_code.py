@@ -1,7 +1,9 @@
 """A user's own code as the truth: its own inputs, its own sizes, plain processes."""
 
 import importlib.util
+import io
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +14,7 @@ from ampere.core import TrainingSetup
 from ampere.devices import VariantFailed
 from ampere.models.loading import load_model
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.measuring import _plain_process
+from ampere.profiling.plain_processes import Effort, PlainProcess
 from ampere.profiling.sources import by_own_code, source_of
 from ampere.runtimes.plain_loop import main, train
 
@@ -76,15 +78,16 @@ def test_a_function_without_sizes_is_tested_as_it_is(model):
 def test_a_plain_process_answers_with_the_reason_of_a_failure(monkeypatch, capsys):
     task = {"workload": {"factory": "nowhere:build"}, "setup": TrainingSetup().to_json(), "seconds": 0.1}
     monkeypatch.setattr("sys.argv", ["plain_loop", json.dumps(task)])
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
     main()
     assert "nowhere" in json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
 
 
 def test_a_model_that_ends_its_process_is_named(model, monkeypatch):
-    monkeypatch.setattr("ampere.profiling.measuring.python_program", lambda module: ["false"])
+    monkeypatch.setattr("ampere.profiling.plain_processes.python_program", lambda module: ["false"])
     experiment: Any = Experiment(load(model), {"factory": f"{model}:build"}, "network", "system")
-    with pytest.raises(VariantFailed, match="exit code 1"):
-        _plain_process(experiment, TrainingSetup())
+    with ExitStack() as ending, pytest.raises(VariantFailed, match="exit code 1"):
+        PlainProcess(experiment, TrainingSetup(), Effort(1.0), ending).trained()
 
 
 def load(model: str) -> Any:

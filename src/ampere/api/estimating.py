@@ -60,14 +60,16 @@ def estimate(
     current_speed: bool = False,
     allow_other_device: bool = False,
     extend: bool = True,
+    touch: float | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> Estimate:
     """What one training iteration of a model will cost, by layer, with its standard deviation.
 
-    The model is not trained. The device's own profile is used; it is made or extended first where it is not certain
-    enough of the model, for `seconds`, unless `extend` is False. A `profile` that is given is used as it is.
+    The device's own profile is used; it is made or extended first where it is not certain enough of the model, for
+    `seconds`, unless `extend` is False. A `profile` that is given is used as it is. Code of the user's own that runs
+    here is trained itself for a few seconds, once; `touch` of the result says what that showed.
 
     Args:
         model: a family (`"lenet5"`), `"file.py:function"`, a network file, a module with `inputs`, a function that
@@ -78,6 +80,7 @@ def estimate(
         seconds: how long to profile where that is needed; by default 15, and more for a slow counter or a compiler.
         allocator: `"system"` for a plain training loop, `"tuned"` for one whose allocator keeps its memory.
         current_speed: for the device as fast as it is now, instead of as it was when profiled.
+        touch: seconds of training the model's own code; by default 5 where it runs here, 0 for never.
         progress: called with a Progress while it profiles.
         notice: called with one line for each thing to know, such as why the device is profiled.
     """
@@ -86,7 +89,7 @@ def estimate(
         profile=profile, device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads,
         method=method, timing=timing, seconds=seconds, meter=meter, watts_per_core=watts_per_core,
         compile_limit=compile_limit, allocator=allocator, allow_other_device=allow_other_device, extend=extend,
-        seed=seed, progress=progress, notice=notice,
+        touch=touch, seed=seed, progress=progress, notice=notice,
     )  # fmt: skip
     with options.opened() as options:
         known = ensure_profile(model, options, inputs)

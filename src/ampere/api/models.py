@@ -64,6 +64,11 @@ class ResolvedModel:
         return self._space is not None or bool(self._loaded and self._loaded.factory)
 
     @property
+    def is_family(self) -> bool:
+        """Whether it is one of Ampere's own families, of whichever widths."""
+        return self._space is not None or bool(self._loaded and self._loaded.space)
+
+    @property
     def optimizer(self) -> str | None:
         """The optimizer that the model itself configures, such as a LightningModule; None where it configures none."""
         return getattr(self._loaded, "optimizer", None)

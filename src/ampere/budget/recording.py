@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, Network, TrainingSetup
-from ampere.core.errors import BusyError, ProfileError, UsageError
+from ampere.core.errors import ProfileError, UsageError
 from ampere.core.measurement import Window
 from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
-from ampere.storage.journal import Journal
-from ampere.storage.places import default_path, journal_path
+from ampere.storage.places import default_path
 from ampere.storage.profile import Observation, Profile, check_device
-from ampere.storage.recording import Header, header_from, record_header, record_observation
+from ampere.storage.recording import keep_apart
 
 PATIENCE_SECONDS = 60.0  # with another process that writes to the same profile
 KEPT = 4096  # readings, the newest
@@ -55,37 +54,21 @@ class RunRecorder:
                 f"{self.path} counts joules by {known.meter.name} ({known.meter.scope}), this run by {meter.name} "
                 f"({meter.scope}): choose the same meter, or leave out record=True"
             )
-        self.network, self.readings = network, deque[Reading](maxlen=KEPT)
+        self.network, self._known, self.readings = network, known, deque[Reading](maxlen=KEPT)
 
     def keep(self, meter_problem: str = "") -> bool:
         """Stores the run; False where it was too short. Others that store theirs at the same time lose nothing."""
         rounds = summed_up(list(self.readings))
         if not rounds:
             return False
-        with _opened(journal_path(self.path)) as journal:
-            known = Profile.load(self.path)
-            measured = replace(_measured(rounds, known), flags=("meter_failed",) if meter_problem else ())
-            _begin(journal, known)
-            run = Observation(self.network, measured, "run")
-            record_observation(journal, run, known.profiling_seconds)
-            replace(known, runs=(*known.runs, run)).save(self.path)
+        measured = replace(_measured(rounds, self._known), flags=("meter_failed",) if meter_problem else ())
+        keep_apart(self.path, [Observation(self.network, measured, "run")], PATIENCE_SECONDS)
         return True
 
 
 def _this_device() -> Mapping[str, Any]:
     with Device() as device:
         return device.identity
-
-
-def _opened(path: Path) -> Journal:
-    """The journal, as soon as whoever else writes to it is done."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            return Journal(path)
-        except BusyError:
-            if time.monotonic() > deadline:
-                raise
 
 
 def summed_up(readings: Sequence[Reading]) -> list[Reading]:
@@ -113,12 +96,3 @@ def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
         allocator=allocator_on(profile.device, "system"),
         conditions={"unix_time": time.time()},
     )
-
-
-def _begin(journal: Journal, known: Profile) -> None:
-    """Begins the journal of a profile that has none."""
-    if header_from(journal) is not None:
-        return
-    record_header(journal, Header.of(known))
-    for observation in (*known.observations, *known.runs):
-        record_observation(journal, observation, known.profiling_seconds)

@@ -27,6 +27,7 @@ from .batch import BatchTotals
 from .drift import Condition, as_network, followed
 from .features import Array, layer_position
 from .fitting import (
+    TYPICAL_SPREAD,
     Surrogate,
     condition_uncertainty,
     counted,
@@ -58,6 +59,25 @@ class LayerShare:
 
 
 @dataclass(frozen=True)
+class Touch:
+    """The two figures that an estimate combines: what the layers say, and what the model's own code showed."""
+
+    layers_joules: float
+    layers_stddev: float
+    code_joules: float
+    code_stddev: float
+    processes: int  # that trained it
+
+    @property
+    def factor(self) -> float:
+        """What the code costs, relative to its description."""
+        return self.code_joules / self.layers_joules
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "factor": self.factor}
+
+
+@dataclass(frozen=True)
 class Estimate:
     """The joules of one training iteration. The layers and the fixed cost of a step sum to the total."""
 
@@ -77,6 +97,7 @@ class Estimate:
     device: str = ""  # its processor, or its id where that is not known
     process_spread: float | None = None  # relative standard deviation between processes that train the same network
     machine_spread: float | None = None  # of the device's speed while it was profiled; not in the interval
+    touch: Touch | None = None  # where the model's own code was trained
     follow_memory: Callable[[], MemoryEstimate | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
@@ -129,6 +150,7 @@ class Estimate:
             "setup": self.setup.to_json(),
             "batch": self.batch,
             "device": self.device,
+            "touch": self.touch and self.touch.to_json(),
             "covers": COVERS,
         }
 
@@ -186,6 +208,15 @@ class Estimator:
     def watts(self) -> float:
         """Joules for a second of the clock that the model is fitted to, as measured or modelled by the meter."""
         return self._watts
+
+    @property
+    def counted(self) -> bool:
+        """Whether joules come from a counter, and not from time."""
+        return self._joules_model is not None
+
+    def process_spread(self, allocator: str) -> float:
+        """Relative standard deviation between processes that train the same network."""
+        return self._process_spreads.get(allocator, TYPICAL_SPREAD[allocator])
 
     @property
     def of_joules(self) -> tuple[Surrogate, float]:

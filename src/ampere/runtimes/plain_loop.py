@@ -8,7 +8,7 @@ library and the model is here; the yardstick is read by another process, before 
 import json
 import sys
 import time
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 from ampere.core import TrainingSetup
 
@@ -20,40 +20,54 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 WARMUP = 4
+WARMUP_SHARE = 0.4  # of the seconds at most
 WINDOW_SECONDS = 0.1
 FEWEST_WINDOWS = 3
 
 
 def main() -> None:
     task = json.loads(sys.argv[1])
+    sys.stdin.readline()  # until it is this process's turn
     try:
-        answer = train(task["workload"], TrainingSetup.from_json(task["setup"]), task["seconds"])
+        answer = train(task["workload"], TrainingSetup.from_json(task["setup"]), task["seconds"], task.get("at_most"))
     except Exception as problem:
         answer = {"error": f"{type(problem).__name__}: {problem}"}
     print("\n" + json.dumps(answer), flush=True)
 
 
-def train(workload: Dict[str, Any], setup: TrainingSetup, seconds: float) -> Dict[str, Any]:
-    """Windows of plain training steps, as rows of a measurement, and the first and the last loss."""
+def train(
+    workload: Dict[str, Any], setup: TrainingSetup, seconds: float, at_most: Optional[float] = None
+) -> Dict[str, Any]:
+    """Windows of plain training steps, as rows of a measurement, and the first and the last loss.
+
+    With `at_most` seconds for all of it, long steps are warmed up less; two steps are trained in any case.
+    """
+    began = time.perf_counter()
     runtime = TorchRuntime()
     runtime.prepare(setup.threads)
     training = runtime.build(workload, setup)
-    training.step()
+    step_seconds = _seconds(training.step)
     first = training.last_loss()
     for _ in range(WARMUP):
-        began = time.perf_counter()
-        training.step()
-        step_seconds = time.perf_counter() - began
+        if at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most:
+            break
+        step_seconds = _seconds(training.step)
     steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
     windows: List[List[Any]] = []
-    ends = time.perf_counter() + seconds
-    while len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends:
-        faults, began, busy = page_faults(), time.perf_counter(), time.process_time()
+    ends, last = time.perf_counter() + seconds, began + (float("inf") if at_most is None else at_most)
+    while not windows or (time.perf_counter() < last and (len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends)):
+        faults, started, busy = page_faults(), time.perf_counter(), time.process_time()
         for _ in range(steps):
             training.step()
-        busy, wall = time.process_time() - busy, time.perf_counter() - began
+        busy, wall = time.process_time() - busy, time.perf_counter() - started
         windows.append([steps, wall, busy, None, page_faults() - faults])
     return {"windows": windows, "loss": [first, training.last_loss()], "parameters": training.parameters}
+
+
+def _seconds(step: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    step()
+    return time.perf_counter() - began
 
 
 def page_faults() -> int:

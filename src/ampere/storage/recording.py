@@ -4,18 +4,20 @@
 {"observation": ..., "profiling_seconds": ...}    for each measurement, with the seconds spent so far
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ampere.core import Meter, TrainingSetup
-from ampere.core.errors import ProfileError
+from ampere.core.errors import BusyError, ProfileError
 
 from .checks import check_header, checked
 from .files import older
 from .journal import Journal, read_records
-from .profile import OPTIONAL, LayerTable, Observation, Profile, optional_numbers
+from .places import journal_path
+from .profile import APART, OPTIONAL, LayerTable, Observation, Profile, optional_numbers
 
 FORMAT = 2
 
@@ -93,7 +95,7 @@ def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mappi
     header = _header(name, records)
     if header is None:
         raise ProfileError(f"{name} does not say on which device it was made: move it away and profile again")
-    observations, runs = apart(_observations(name, records))
+    observations, other = apart(_observations(name, records))
     seconds = _profiling_seconds(name, records)
     return Profile(
         **vars(header),
@@ -101,7 +103,7 @@ def profile_from(journal: Journal | Path, spaces: Iterable[str] = (), fit: Mappi
         profiling_seconds=seconds,
         spaces=tuple(spaces),
         fit=fit or {},
-        runs=runs,
+        **other,
     )
 
 
@@ -133,10 +135,46 @@ def _profiling_seconds(name: str, records: Iterable[dict[str, Any]]) -> float:
         return float(max((record.get("profiling_seconds", 0.0) for record in records), default=0.0))
 
 
-def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], tuple[Observation, ...]]:
-    """Observations that were paired with a yardstick, and recorded runs of users, which were not."""
+Apart = dict[str, tuple[Observation, ...]]  # by field of a profile
+
+
+def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], Apart]:
+    """Observations that layers are fitted to, and those of users' own training."""
     every = tuple(observations)
-    return tuple(o for o in every if o.purpose != "run"), tuple(o for o in every if o.purpose == "run")
+    other = {field: tuple(o for o in every if o.purpose == purpose) for purpose, field in APART.items()}
+    return tuple(o for o in every if o.purpose not in APART), other
+
+
+def all_of(profile: Profile) -> tuple[Observation, ...]:
+    """Everything that a profile holds."""
+    return (*profile.observations, *(seen for field in APART.values() for seen in getattr(profile, field)))
+
+
+def keep_apart(path: Path, seen: Sequence[Observation], patience_seconds: float = 0.0) -> Profile:
+    """Stores observations of users' own training in a profile. Others that store at the same time lose nothing."""
+    with _opened(journal_path(path), patience_seconds) as journal:
+        known = Profile.load(path)
+        if header_from(journal) is None:  # a profile that came without its journal
+            record_header(journal, Header.of(known))
+            for observation in all_of(known):
+                record_observation(journal, observation, known.profiling_seconds)
+        for observation in seen:
+            record_observation(journal, observation, known.profiling_seconds)
+        more = {field: (*getattr(known, field), *found) for field, found in apart(seen)[1].items()}
+        kept = replace(known, **more)
+        kept.save(path)
+    return kept
+
+
+def _opened(path: Path, patience_seconds: float) -> Journal:
+    """The journal, as soon as whoever else writes to it is done."""
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            return Journal(path)
+        except BusyError:
+            if time.monotonic() >= deadline:
+                raise
 
 
 def _records(journal: Journal | Path) -> Iterator[dict[str, Any]]:
