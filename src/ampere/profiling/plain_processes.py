@@ -39,7 +39,7 @@ class Effort(NamedTuple):
     seconds: float
     fewest: int = 3
     most: int = 8
-    ends_sharply: bool = False  # the seconds are all that training may take, however long a step is
+    ends_sharply: bool = False  # the seconds are all that training may take, without starting Python
 
     @property
     def each(self) -> float | None:
@@ -66,16 +66,17 @@ def plain_rounds(
     with ExitStack() as ending:
         waiting = [PlainProcess(experiment, setup, effort, ending) for _ in range(effort.most * effort.ends_sharply)]
         worker = device.worker("tuned", watts_per_core)
-        began, before = time.monotonic(), _yardstick(worker, setup)
+        before, began, trained = _yardstick(worker, setup), time.monotonic(), 0.0
         while len(found) < effort.most:
-            spent = time.monotonic() - began
-            least = spent if not effort.ends_sharply else spent * (1 + 1 / max(1, len(found)))  # after one more
-            if least > effort.seconds and len(found) >= effort.fewest:
+            spent = trained if effort.ends_sharply else time.monotonic() - began
+            next_one = trained / max(1, len(found)) if effort.ends_sharply else 0.0
+            if spent + next_one > effort.seconds and len(found) >= effort.fewest:
                 break
             on_round(spent, len(found) + 1)
             process = waiting.pop(0) if waiting else PlainProcess(experiment, setup, effort, ending)
             answer = process.trained()
             after = _yardstick(worker, setup)
+            trained += float(answer["elapsed_seconds"]) + YARDSTICK_SECONDS
             found.append(experiment.observed(_measurement(answer, before, after, experiment, setup, watts_per_core)))
             before = after
     return found

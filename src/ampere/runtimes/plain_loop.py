@@ -61,7 +61,12 @@ def train(
             training.step()
         busy, wall = time.process_time() - busy, time.perf_counter() - started
         windows.append([steps, wall, busy, None, page_faults() - faults])
-    return {"windows": windows, "loss": [first, training.last_loss()], "parameters": training.parameters}
+    return {
+        "windows": windows,
+        "loss": [first, training.last_loss()],
+        "parameters": training.parameters,
+        "elapsed_seconds": time.perf_counter() - began,
+    }
 
 
 def _seconds(step: Callable[[], None]) -> float:

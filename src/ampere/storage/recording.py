@@ -135,13 +135,13 @@ def _profiling_seconds(name: str, records: Iterable[dict[str, Any]]) -> float:
         return float(max((record.get("profiling_seconds", 0.0) for record in records), default=0.0))
 
 
-Apart = dict[str, tuple[Observation, ...]]  # by field of a profile
+Apart = dict[str, Any]  # observations by their field of a profile
 
 
 def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], Apart]:
     """Observations that layers are fitted to, and those of users' own training."""
     every = tuple(observations)
-    other = {field: tuple(o for o in every if o.purpose == purpose) for purpose, field in APART.items()}
+    other: Apart = {field: tuple(o for o in every if o.purpose == purpose) for purpose, field in APART.items()}
     return tuple(o for o in every if o.purpose not in APART), other
 
 
@@ -160,7 +160,7 @@ def keep_apart(path: Path, seen: Sequence[Observation], patience_seconds: float 
                 record_observation(journal, observation, known.profiling_seconds)
         for observation in seen:
             record_observation(journal, observation, known.profiling_seconds)
-        more = {field: (*getattr(known, field), *found) for field, found in apart(seen)[1].items()}
+        more: Apart = {field: (*getattr(known, field), *found) for field, found in apart(seen)[1].items()}
         kept = replace(known, **more)
         kept.save(path)
     return kept
