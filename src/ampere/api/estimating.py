@@ -89,10 +89,10 @@ def estimate(
         profile=profile, device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads,
         method=method, timing=timing, seconds=seconds, meter=meter, watts_per_core=watts_per_core,
         compile_limit=compile_limit, allocator=allocator, allow_other_device=allow_other_device, extend=extend,
-        touch=touch, seed=seed, progress=progress, notice=notice,
+        seed=seed, progress=progress, notice=notice,
     )  # fmt: skip
     with options.opened() as options:
-        known = ensure_profile(model, options, inputs)
+        known = ensure_profile(model, options, inputs, touch)
         return (at_current_speed(known, options) if current_speed else known).estimate
 
 

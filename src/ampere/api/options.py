@@ -20,7 +20,6 @@ from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
 AnyProfile = str | Path | Profile | Estimator | ProfilingResult
-MOST_TOUCH_SECONDS = 600.0
 SETUP = ("runtime", "optimizer", "dtype", "threads")
 
 log = logging.getLogger("ampere")
@@ -60,7 +59,6 @@ class Options:
     allocator: str = "system"
     allow_other_device: bool = False
     extend: bool = True  # whether a profile may be made or extended
-    touch: float | None = 0.0  # seconds of training a model's own code for an estimate of it; None: as usual
     seed: int = 0
     progress: Callable[[Progress], None] | None = None
     notice: Callable[[str], None] | None = None  # one line a call; None: logged as "ampere"
@@ -74,8 +72,6 @@ class Options:
             raise UsageError(f"timing {self.timing!r} is none of {', '.join(TIMINGS)}")
         if self.seconds is not None and not self.seconds > 0:
             raise UsageError(f"seconds is {self.seconds:g}, but must be greater than 0: give a number such as 15")
-        if self.touch is not None and not 0 <= self.touch <= MOST_TOUCH_SECONDS:
-            raise UsageError(f"touch is {self.touch:g} s, but must be between 0 and {MOST_TOUCH_SECONDS:g}: 5 is usual")
         if self.own_end and self.seconds is not None:
             raise UsageError("own_end profiles however long it takes: leave out seconds, or own_end")
         if self.iterations_per_measurement is not None and not self.iterations_per_measurement >= 1:

@@ -2,7 +2,7 @@
 
 stored? --no--> make one -----------------------------+
    | yes                                              v
-   +--> estimate --> certain enough, or not ours to extend? --yes--> done
+   +--> estimate --> touch --> certain enough, or not ours to extend? --yes--> done
                             | no
                             +--> profile more --> estimate again --> done
 """
@@ -16,29 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core import Network, TrainingSetup
-from ampere.core.errors import (
-    AmpereError,
-    BusyError,
-    DeviceError,
-    Interrupted,
-    ModelError,
-    ProfileError,
-    UsageError,
-    WorkerError,
-)
+from ampere.core.errors import AmpereError, DeviceError, Interrupted, ModelError, ProfileError, UsageError, WorkerError
 from ampere.core.units import percent
-from ampere.devices import Device, VariantDied, VariantFailed
+from ampere.devices import Device
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
 from ampere.estimation.memory import runtime_bytes_in
 from ampere.estimation.normalization import costs_of, reference_of
 from ampere.estimation.own_code import with_own_code
-from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.attaching import deferred
-from ampere.profiling.capabilities import itself, runs_own_code
-from ampere.profiling.measuring import MeasureProgress, rounds_of
 from ampere.profiling.meter_windows import steady_power
-from ampere.profiling.plain_processes import Effort
 from ampere.profiling.running import ProfilingResult, make_profile, usual_seconds
 from ampere.profiling.strategies import find_strategy
 from ampere.profiling.strategies.strategy import Goal
@@ -47,11 +34,12 @@ from ampere.runtimes import description_of
 from ampere.runtimes.table import lacking
 from ampere.storage.places import default_path, journal_path, stored_setups
 from ampere.storage.profile import Observation, Profile, check_device, other_version
-from ampere.storage.recording import keep_apart, observations_from
+from ampere.storage.recording import observations_from
 
 from .memory import StepMemory
 from .models import Model, ResolvedModel, resolve
 from .options import SETUP, Options
+from .touching import check_touch, touched
 
 CERTAIN_ENOUGH = 0.10  # standard deviation over joules
 CURRENT_SPEED_SECONDS = 1.0
@@ -72,19 +60,25 @@ class ProfiledEstimate:
     touches: tuple[Observation, ...] = ()  # the profile's, and those that are not stored in it
 
 
-def ensure_profile(model: Model, options: Options, inputs: Any = None) -> ProfiledEstimate:
-    """An estimate of the model, from a profile that is made or extended first where that is needed and allowed."""
+def ensure_profile(
+    model: Model, options: Options, inputs: Any = None, touch: float | None = 0.0
+) -> ProfiledEstimate:
+    """An estimate of the model, from a profile that is made or extended first where that is needed and allowed.
+
+    `touch` are seconds of training the model's own code; None for as long as usual.
+    """
+    check_touch(touch)
     subject = resolve(model, inputs)
     if isinstance(options.profile, (Profile, Estimator)):
         given = options.profile.profile if isinstance(options.profile, Estimator) else options.profile
         check_same_setup(given.setup, options, "the profile")
         known = _estimated(options.profile, None, subject, options.watts_per_core, options.allocator)
-        if not options.touch:
+        if not touch:
             return known
         with options.opened_device() as device:
-            return touched(known, device, subject, options)
+            return touched(known, device, subject, options, touch)
     with options.opened_device() as device:
-        return _ensure_on(device, subject, with_own_optimizer(options, subject))
+        return _ensure_on(device, subject, with_own_optimizer(options, subject), touch)
 
 
 def with_own_optimizer(options: Options, *subjects: ResolvedModel) -> Options:
@@ -97,7 +91,7 @@ def with_own_optimizer(options: Options, *subjects: ResolvedModel) -> Options:
     return replace(options, optimizer=optimizer)
 
 
-def _ensure_on(device: Device, subject: ResolvedModel, options: Options) -> ProfiledEstimate:
+def _ensure_on(device: Device, subject: ResolvedModel, options: Options, touch: float | None) -> ProfiledEstimate:
     _need_layers(options.method)
     setup, watts = options.setup_on(device), options.watts_on(device)
     path = Path(str(options.profile)) if options.profile else default_path(device.identity, setup, *_how(options))
@@ -107,7 +101,8 @@ def _ensure_on(device: Device, subject: ResolvedModel, options: Options) -> Prof
         profile = _first(device, setup, subject, path, options, may_profile)
     elif changed := other_version(profile, device.identity):
         options.say(changed)
-    known = touched(_estimated(profile, path, subject, watts, options.allocator), device, subject, options)
+    known = _estimated(profile, path, subject, watts, options.allocator)
+    known = touched(known, device, subject, options, touch)
     if may_profile and (why := _why_more(known, subject.name)):
         options.say(f"profiling for {_seconds(device, setup, options):g} s more: {why}")
         extended = run_profiling(device, subject, replace(options, watts_per_core=None)).profile
@@ -367,66 +362,6 @@ def _baseline(
             "leave out --no-profiling, or fewer --methods"
         )
     return run_profiling(device, subject, asked, samples=samples).profile
-
-
-# A touch of the model's own code.
-
-TOUCH_SECONDS, TOUCH_PROCESSES = 5.0, 3
-
-
-def touched(known: ProfiledEstimate, device: Device, subject: ResolvedModel, options: Options) -> ProfiledEstimate:
-    """The estimate combined with some seconds of training the model's own code, where it runs here.
-
-    What was seen is stored with the device's own profile, and not in a profile that was given. By default a model is
-    trained once, unless another process writes to the profile.
-    """
-    seconds = _touch_seconds(known, device, subject, options) if options.touch is None else options.touch
-    if not seconds:
-        return known
-    setup, own = known.profile.setup, not options.profile and known.path is not None
-    if not subject.own_code or subject.is_flax or not runs_own_code(device, setup.runtime, flax=False):
-        raise UsageError(f"the own code of {subject.name} cannot be trained on {device.spec}: leave out --touch")
-    try:
-        seen = _own_code_rounds(known, device, subject, seconds, options)
-        profile = keep_apart(known.path, seen) if own and known.path else known.profile
-    except BusyError as busy:
-        options.say(f"what its own code showed is not stored: {busy}")
-        profile = known.profile
-    except (VariantDied, VariantFailed) as error:
-        if options.touch is not None:
-            raise
-        options.say(f"the estimate is by its layers alone, because its own code was not trained: {error}")
-        return known
-    touches = profile.touches if own and profile is not known.profile else (*known.touches, *seen)
-    layers = known.estimator.estimate(known.network, options.allocator)
-    estimate = with_own_code(known.estimator, layers, known.network, touches)
-    estimate = replace(estimate, follow_memory=known.estimate.follow_memory)
-    return replace(known, profile=profile, estimate=estimate, touches=touches)
-
-
-def _touch_seconds(known: ProfiledEstimate, device: Device, subject: ResolvedModel, options: Options) -> float:
-    """How long a model's own code is trained where nobody says it: not at all where it was, or is not the user's."""
-    users = subject.own_code and not subject.is_family and not subject.is_flax
-    runs = device.is_local and runs_own_code(device, known.profile.setup.runtime, flax=False)
-    allowed = options.extend and not options.profile and options.timing == "yardstick" and not known.estimate.touch
-    return TOUCH_SECONDS if users and runs and allowed else 0.0
-
-
-def _own_code_rounds(
-    known: ProfiledEstimate, device: Device, subject: ResolvedModel, seconds: float, options: Options
-) -> list[Observation]:
-    profile, name = known.profile, subject.name
-    experiment = itself(device, profile.setup.runtime, subject.source()).under(known.estimate.allocator)
-    experiment = replace(experiment, network=known.network, purpose="touch")
-    watts = watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE
-
-    def report(p: MeasureProgress) -> None:
-        options.report(f"training {name} itself", min(p.elapsed, seconds), seconds, f"process {p.round}")
-
-    effort = Effort(seconds, fewest=1, most=TOUCH_PROCESSES, ends_sharply=True)
-    reference = reference_of(profile)
-    seen, _ = rounds_of(experiment, profile.setup, effort, device, watts, reference, report, known.estimate.seconds)
-    return seen
 
 
 # The speed of the device at present.

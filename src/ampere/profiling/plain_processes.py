@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.measurement import Window, windows_from_json
-from ampere.core.processes import how_it_ended, python_program
+from ampere.core.processes import end_group, how_it_ended, own_group, python_program
 from ampere.devices import Device, VariantFailed, Worker, Yardstick
 from ampere.devices.environment import worker_environment
 from ampere.meters import CpuTimeMeter, watts_in
@@ -93,7 +93,9 @@ class PlainProcess:
         task = {"workload": dict(experiment.workload), "setup": setup.to_json(), "seconds": ROUND_SECONDS}
         command = [*python_program("ampere.runtimes.plain_loop"), json.dumps({**task, "at_most": effort.each})]
         environment = worker_environment(os.environ, experiment.allocator, setup.threads)
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **own_group()
+        )
         ending.callback(self._end)
 
     def trained(self) -> dict[str, Any]:
@@ -112,9 +114,10 @@ class PlainProcess:
         return answer
 
     def _end(self) -> None:
-        if self._process.poll() is None:
-            self._process.kill()
-        self._process.communicate()
+        end_group(self._process)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                pipe.close()
 
 
 def _measurement(

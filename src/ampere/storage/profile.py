@@ -265,13 +265,16 @@ class Profile:
             "joules_fit": dict(self.joules_fit),
             "layers": table.to_json(),
             "observations": rows,
-            **{name: rows for name, rows in apart.items() if rows},
+            **{name: kept for name, kept in apart.items() if kept},
             **({"ended": dict(self.ended)} if self.ended else {}),
         }
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Profile":
         table = LayerTable.from_json(record["layers"])
+        apart: dict[str, Any] = {
+            name: tuple(Observation.from_row(row, table) for row in record.get(name, ())) for name in APART.values()
+        }
         return cls(
             device=dict(record["device"]),
             setup=TrainingSetup.from_json(record["setup"]),
@@ -284,7 +287,7 @@ class Profile:
             method=record.get("method", "additive"),
             timing=record.get("timing", "yardstick"),
             joules_fit=dict(record.get("joules_fit", {})),
-            **{n: tuple(Observation.from_row(row, table) for row in record.get(n, ())) for n in APART.values()},
+            **apart,
             ended={str(end): int(kinds) for end, kinds in record.get("ended", {}).items()},
             **optional_numbers(record),
         )

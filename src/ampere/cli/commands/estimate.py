@@ -83,8 +83,8 @@ def run(options: Namespace) -> None:
     battery = arguments.battery(options)
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         limit = _memory_limit(device, options)
-        asked = arguments.api_options(options, device, display, touch=options.touch)
-        known = ensure_profile(arguments.model(options.model, options), asked)
+        asked = arguments.api_options(options, device, display)
+        known = ensure_profile(arguments.model(options.model, options), asked, touch=options.touch)
         if options.current_speed:
             known = at_current_speed(known, asked)
         elif not options.profile and not options.watts_per_core and (change := explain_change(known)):
