@@ -14,7 +14,7 @@ from ampere.core import TrainingSetup
 from ampere.devices import VariantFailed
 from ampere.models.loading import load_model
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.plain_processes import Effort, PlainProcess
+from ampere.profiling.plain_processes import YARDSTICK_SECONDS, Effort, PlainProcess
 from ampere.profiling.sources import by_own_code, source_of
 from ampere.runtimes.plain_loop import main, train
 
@@ -54,6 +54,18 @@ def test_the_models_own_inputs_are_trained_with(model):
     found = train(dict(workload), TrainingSetup(), 0.0)  # indices drawn below 100 would not fit the second table
     assert len(found["windows"]) == 3
     assert all(wall > 0 and busy > 0 and joules is None for _, wall, busy, joules, _ in found["windows"])
+
+
+def test_long_steps_are_trained_twice_however_short_the_time_is(model):
+    workload = source_of(load_model(f"{model}:build")).original().workload
+    found = train(dict(workload), TrainingSetup(), 0.8, at_most=0.0)
+    assert len(found["windows"]) == 1
+    assert found["elapsed_seconds"] > 0
+
+
+def test_a_touch_ends_within_its_seconds():
+    assert Effort(10.0).each is None
+    assert Effort(5.0, 1, 3, ends_sharply=True).each == pytest.approx(5 / 3 - YARDSTICK_SECONDS)
 
 
 def test_inputs_that_are_given_travel_as_shapes(model):

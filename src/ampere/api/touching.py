@@ -1,4 +1,4 @@
-"""A touch of a model's own code: trained for a few seconds, stored in the profile, combined with what its layers say."""
+"""A touch of a model's own code: trained for a few seconds, stored, and combined with what its layers say."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PROCESSES = 3
 
 def check_touch(seconds: float | None) -> None:
     if seconds is not None and not 0 <= seconds <= MOST_SECONDS:
-        raise UsageError(f"touch is {seconds:g} s, but must be between 0 and {MOST_SECONDS:g}: {USUAL_SECONDS:g} is usual")
+        raise UsageError(f"touch is {seconds:g} s, but must be between 0 and {MOST_SECONDS:g}: leave it out for 5 s")
 
 
 def touched(
