@@ -173,7 +173,7 @@ class Estimator:
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
         self.profile = profile
-        with _of_use(profile):
+        with usable_fit(profile):
             self.costs = costs_of(few_enough(profile))
             self._fit(self.costs)
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
@@ -185,8 +185,8 @@ class Estimator:
         self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
         self._machine_spread = speed_spread(profile.observations)
         self.condition = Condition()  # of the device, relative to when it was profiled
-        if runs := _newest(runs_of(profile)):
-            with _of_use(profile):
+        if runs := newest(runs_of(profile)):
+            with usable_fit(profile):
                 self._learn_from_runs(runs)
 
     def _fit(self, costs: Sequence[NormalizedCost]) -> None:
@@ -242,7 +242,7 @@ class Estimator:
 
         `condition` is a step's cost relative to when the device was profiled; None takes it from recorded runs.
         """
-        with _of_use(self.profile):
+        with usable_fit(self.profile):
             found = self._estimate(network, allocator, self.condition if condition is None else Condition(condition))
             if not all(map(isfinite, (found.joules, found.stddev, found.seconds, found.net_joules or 0.0))):
                 raise ValueError(f"{network.name or 'a network'} would cost {found.joules:g} J")
@@ -303,7 +303,7 @@ class Estimator:
 
 
 @contextmanager
-def _of_use(profile: Profile) -> Iterator[None]:
+def usable_fit(profile: Profile) -> Iterator[None]:
     """Turn a fit that fails, or is not finite, into a ProfileError: each number is possible, but not all together."""
     try:
         with np.errstate(all="ignore"):
@@ -315,7 +315,7 @@ def _of_use(profile: Profile) -> Iterator[None]:
         ) from error
 
 
-def _newest(runs: Sequence[NormalizedCost]) -> list[NormalizedCost]:
+def newest(runs: Sequence[NormalizedCost]) -> list[NormalizedCost]:
     """The newest runs, as many as are estimated in a second; the device's condition follows the last few anyway."""
     layers: set[Layer] = set()
     kept: list[NormalizedCost] = []

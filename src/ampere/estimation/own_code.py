@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp, hypot, log, sqrt
+from math import exp, hypot, isfinite, log, sqrt
 from typing import NamedTuple
 
 from ampere.core import Network
 from ampere.storage.profile import Observation
 
-from .estimate import Estimate, Estimator, Touch
+from .estimate import Estimate, Estimator, Touch, newest, usable_fit
 from .fitting import drift_share_in, noise_of
 from .normalization import NormalizedCost, conditions_of, normalized, reference_of, to_reference
 
@@ -41,13 +41,14 @@ class CodeCost(NamedTuple):
 
 
 def costs_of_code(
-    estimator: Estimator, touches: Sequence[Observation], allocator: str = "system"
+    estimator: Estimator, touches: Sequence[Observation], allocator: str = "system", first: Network | None = None
 ) -> dict[Network, CodeCost]:
-    """The cost of each model whose own code was trained with this allocator."""
+    """The cost of each model whose own code was trained with this allocator; of many, `first` and the newest."""
     reference = reference_of(estimator.profile)
     found = [c for c in normalized(touches, reference) if c.allocator == allocator]
     if not found:
         return {}
+    found = newest(sorted(found, key=lambda c: c.network == first))
     share = drift_share_in(estimator.costs, reference)
     typical = estimator.process_spread(allocator)
 
@@ -77,11 +78,22 @@ def with_own_code(
     estimator: Estimator, estimate: Estimate, network: Network, touches: Sequence[Observation]
 ) -> Estimate:
     """The estimate combined with what the model's own code showed; as it is where that was not trained."""
-    costs = costs_of_code(estimator, touches, estimate.allocator)
-    shown = costs.get(network)
-    if shown is None or not estimate.joules > 0:
+    if not touches:
         return estimate
-    deviation = hypot(estimate.stddev / estimate.joules, code_stddev(estimator, [*costs.values()], estimate.allocator))
+    with usable_fit(estimator.profile):
+        costs = costs_of_code(estimator, touches, estimate.allocator, network)
+        shown = costs.get(network)
+        if shown is None:
+            return estimate
+        apart = code_stddev(estimator, [*costs.values()], estimate.allocator)
+        found = _combined(estimate, shown, hypot(estimate.stddev / estimate.joules, apart))
+        if not all(map(isfinite, (found.joules, found.stddev, found.seconds))):
+            raise ValueError(f"the own code of {network.name or 'a network'} would cost {shown.joules:g} J")
+    return found
+
+
+def _combined(estimate: Estimate, shown: CodeCost, deviation: float) -> Estimate:
+    """`deviation` is the relative standard deviation of the layers' answer, that of code around it included."""
     weight = deviation**2 / (deviation**2 + shown.variance)
     code = shown.joules * estimate.condition
     factor = exp(weight * log(code / estimate.joules))
