@@ -66,7 +66,8 @@ def build(
 
     def block(before: int, after: int) -> nn.Module:
         normed = nn.GroupNorm(HEADS, after) if norm == "group" else BATCH_NORMS[dimensions](after)
-        return nn.Sequential(conv(before, after, 3, padding=1), normed, nn.SiLU(), conv(after, after, 3, padding=1), nn.ReLU())
+        first, second = conv(before, after, 3, padding=1), conv(after, after, 3, padding=1)
+        return nn.Sequential(first, normed, nn.SiLU(), second, nn.ReLU())
 
     def upwards(before: int, after: int) -> nn.Module:
         if up == "transposed":

@@ -25,9 +25,8 @@ class SqueezeExcite(nn.Module):
     def __init__(self, channels: int) -> None:
         super().__init__()
         hidden = max(1, channels // SQUEEZED)
-        self.gate = nn.Sequential(
-            nn.AdaptiveAvgPool2d(1), nn.Conv2d(channels, hidden, 1), nn.ReLU(), nn.Conv2d(hidden, channels, 1), nn.Sigmoid()
-        )
+        narrow, wide = nn.Conv2d(channels, hidden, 1), nn.Conv2d(hidden, channels, 1)
+        self.gate = nn.Sequential(nn.AdaptiveAvgPool2d(1), narrow, nn.ReLU(), wide, nn.Sigmoid())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x * self.gate(x)
