@@ -17,11 +17,19 @@ from ampere.profiling.overheads import Timed, time_evaluating, time_loading
 from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
-from .models import Model, ResolvedModel, resolve
+from .models import Model, ResolvedModel, WholeDevice, resolve
 from .options import AnyProfile, Options, Progress
-from .profiles import at_current_speed, ensure_profile, run_profiling, stored_profile, with_own_optimizer
+from .profiles import (
+    at_current_speed,
+    ensure_profile,
+    profiling_seconds,
+    run_profiling,
+    stored_profile,
+    with_own_optimizer,
+)
 
 OVERHEADS_AT_MOST = 3.0  # seconds of timing each
+DEVICE_SECONDS = 120.0  # of profiling a whole device, where nobody says it
 
 
 def device(
@@ -97,7 +105,7 @@ def estimate(
 
 
 def profile(
-    model: Model,
+    model: Model | None = None,
     inputs: Any = None,
     *,
     seconds: float | None = None,
@@ -122,7 +130,8 @@ def profile(
 ) -> ProfilingResult:
     """Trains small networks like the model on a device, and stores what was learnt.
 
-    A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the device's own,
+    Without a model the whole device is profiled, for any model: networks of every sort, and large layers alone, in
+    120 s. A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the device's own,
     simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out` is the profile's
     file; by default it is the device's own. A live module is profiled from the layers of its trace. With `own_end`
     the paper's method (`method="sequential"`) profiles until its own rule ends it. `iterations_per_measurement` are 500
@@ -136,7 +145,7 @@ def profile(
         allow_other_device=allow_other_device, seed=seed, progress=progress, notice=notice, own_end=own_end,
         iterations_per_measurement=iterations_per_measurement,
     )  # fmt: skip
-    subject = resolve(model, inputs)
+    subject = WholeDevice() if model is None else resolve(model, inputs)
     if not subject.trainable:
         raise UsageError(f"{subject.name} is a network, which cannot be trained: name the model itself")
     with options.opened_device() as opened:
@@ -144,6 +153,9 @@ def profile(
         if watts is not None and watts_in(opened.meter.scope) is None:
             raise UsageError(f"joules of {opened.spec} come from a counter: leave out --watts-per-core")
         asked = replace(with_own_optimizer(options, subject), watts_per_core=watts)
+        if model is None and seconds is None and not own_end:
+            usual = profiling_seconds(opened, asked.setup_on(opened), asked)
+            asked = replace(asked, seconds=max(DEVICE_SECONDS, usual))
         return run_profiling(opened, subject, asked, target=target, out=Path(out) if out else None)
 
 

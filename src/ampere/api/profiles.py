@@ -104,7 +104,7 @@ def _ensure_on(device: Device, subject: ResolvedModel, options: Options, touch: 
     known = _estimated(profile, path, subject, watts, options.allocator)
     known = touched(known, device, subject, options, touch)
     if may_profile and (why := _why_more(known, subject.name)):
-        options.say(f"profiling for {_seconds(device, setup, options):g} s more: {why}")
+        options.say(f"profiling for {profiling_seconds(device, setup, options):g} s more: {why}")
         extended = run_profiling(device, subject, replace(options, watts_per_core=None)).profile
         known = _estimated(extended, path, subject, watts, options.allocator, known.touches)
     return known
@@ -217,7 +217,7 @@ def _first(
     if not may_profile:
         command = f"ampere profile MODEL{profile_options(setup, options)}"
         raise ProfileError(f"no profile of {which} yet: make one with `{command}`, or give --profile FILE")
-    options.say(f"no profile of {which} yet: making one in {_seconds(device, setup, options):g} s, once")
+    options.say(f"no profile of {which} yet: making one in {profiling_seconds(device, setup, options):g} s, once")
     return run_profiling(device, subject, replace(options, watts_per_core=None)).profile
 
 
@@ -260,7 +260,7 @@ def run_profiling(
 ) -> ProfilingResult:
     """Profiles the model on an open device, with progress; a run that is stopped says what is kept."""
     setup = options.setup_on(device)
-    seconds = _seconds(device, setup, options)
+    seconds = profiling_seconds(device, setup, options)
     unusual = [word for word in _how(options) if word not in USUAL_METHOD]
     task = " ".join([f"profiling {subject.name}", *unusual, *([f"in {options.runtime}"] if options.runtime else [])])
     path = out or default_path(device.identity, setup, *_how(options))
@@ -291,7 +291,8 @@ def run_profiling(
     return made
 
 
-def _seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
+def profiling_seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
+    """How long to profile: as long as the options say, or else as is usual there."""
     if options.own_end:
         return math.inf
     if options.seconds is not None:

@@ -95,7 +95,7 @@ def _draw_encoder_decoder(rng: Random) -> Arguments:
     dimensions, depth = rng.choice([1, 2, 2, 2, 3]), rng.randint(1, 3)
     sizes = {1: (64, 1024), 2: (16, 96), 3: (8, 24)}[dimensions]
     return {
-        "batch": log_uniform(rng, 1, 16),
+        "batch": log_uniform(rng, 2, 16),
         "dimensions": dimensions,
         "size": _multiple(rng, 2**depth, *sizes),
         "channels_in": rng.choice([1, 3]),

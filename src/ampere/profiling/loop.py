@@ -179,7 +179,8 @@ class Profiling:
     def _choose_targets(self) -> None:
         if not self._targets:
             original = self._source.original()
-            wanted = [original, *(self._source.sample(self._rng) for _ in range(TARGETS))]
+            count = getattr(self._source, "targets", TARGETS)
+            wanted = [original, *(self._source.sample(self._rng) for _ in range(count))]
             plain = [e.under("system") for e in wanted[: len(wanted) // 2] if "system" in self._context.trainers]
             self._targets = [*wanted, *plain]
             self._pool.append(original)
