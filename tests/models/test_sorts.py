@@ -1,4 +1,4 @@
-"""Networks of every sort, for the profile of a device: they build, train, and stay near the time that they should take."""
+"""Networks of every sort, for the profile of a device: they build, train, and take about as long as they should."""
 
 import json
 from random import Random
