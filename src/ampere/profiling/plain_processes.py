@@ -12,9 +12,10 @@ import math
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from statistics import median
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, TrainingSetup
@@ -89,9 +90,17 @@ def _yardstick(worker: Worker, setup: TrainingSetup) -> Yardstick:
 class PlainProcess:
     """A process that has imported the library, and trains when it is asked to."""
 
-    def __init__(self, experiment: Experiment, setup: TrainingSetup, effort: Effort, ending: ExitStack) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        setup: TrainingSetup,
+        effort: Effort,
+        ending: ExitStack,
+        changes: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         task = {"workload": dict(experiment.workload), "setup": setup.to_json(), "seconds": ROUND_SECONDS}
-        command = [*python_program("ampere.runtimes.plain_loop"), json.dumps({**task, "at_most": effort.each})]
+        task = {**task, "at_most": effort.each, "changes": dict(changes)}
+        command = [*python_program("ampere.runtimes.plain_loop"), json.dumps(task)]
         environment = worker_environment(os.environ, experiment.allocator, setup.threads)
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **own_group()

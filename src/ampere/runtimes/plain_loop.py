@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from ampere.core import TrainingSetup
 
+from .changed_training import build_changed
 from .torch_runtime import TorchRuntime
 
 try:
@@ -29,14 +30,19 @@ def main() -> None:
     task = json.loads(sys.argv[1])
     sys.stdin.readline()  # until it is this process's turn
     try:
-        answer = train(task["workload"], TrainingSetup.from_json(task["setup"]), task["seconds"], task.get("at_most"))
+        setup = TrainingSetup.from_json(task["setup"])
+        answer = train(task["workload"], setup, task["seconds"], task.get("at_most"), task.get("changes"))
     except Exception as problem:
         answer = {"error": f"{type(problem).__name__}: {problem}"}
     print("\n" + json.dumps(answer), flush=True)
 
 
 def train(
-    workload: Dict[str, Any], setup: TrainingSetup, seconds: float, at_most: Optional[float] = None
+    workload: Dict[str, Any],
+    setup: TrainingSetup,
+    seconds: float,
+    at_most: Optional[float] = None,
+    changes: Optional[Dict[str, Any]] = None,
 ) -> Dict[str, Any]:
     """Windows of plain training steps, as rows of a measurement, and the first and the last loss.
 
@@ -45,7 +51,7 @@ def train(
     began = time.perf_counter()
     runtime = TorchRuntime()
     runtime.prepare(setup.threads)
-    training = runtime.build(workload, setup)
+    training = build_changed(workload, setup, changes) if changes else runtime.build(workload, setup)
     step_seconds = _seconds(training.step)
     first = training.last_loss()
     for _ in range(WARMUP):
