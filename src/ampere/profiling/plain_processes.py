@@ -98,8 +98,13 @@ class PlainProcess:
         ending: ExitStack,
         changes: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        task = {"workload": dict(experiment.workload), "setup": setup.to_json(), "seconds": ROUND_SECONDS}
-        task = {**task, "at_most": effort.each, "changes": dict(changes)}
+        task = {
+            "workload": dict(experiment.workload),
+            "setup": setup.to_json(),
+            "seconds": ROUND_SECONDS,
+            "at_most": effort.each,
+            "changes": dict(changes),
+        }
         command = [*python_program("ampere.runtimes.plain_loop"), json.dumps(task)]
         environment = worker_environment(os.environ, experiment.allocator, setup.threads)
         self._process: subprocess.Popen[bytes] = subprocess.Popen(

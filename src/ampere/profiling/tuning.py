@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from statistics import NormalDist, mean, median, variance
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ampere.core import KINDS, Network, TrainingSetup
@@ -24,7 +25,7 @@ from ampere.core.units import joules, percent
 from ampere.devices import VariantFailed
 from ampere.devices.environment import THREADS, TUNED
 
-from .experiment import Experiment
+from .experiment import Experiment, Workload
 from .plain_processes import Effort, PlainProcess
 
 FEWEST_PAIRS, MOST_PAIRS = 3, 6  # of a change, in each of the two runs
@@ -44,7 +45,7 @@ class Change(NamedTuple):
     paste: tuple[str, ...]
     allocator: str | None = None
     threads: int | None = None
-    changes: Mapping[str, Any] = {}
+    changes: Mapping[str, Any] = MappingProxyType({})
     batch_factor: int = 1
     alters: str = ""  # what is learnt, where it changes that: tried only if the user allows it
 
@@ -68,13 +69,13 @@ def changes_for(network: Network, setup: TrainingSetup, cores: int, allowed: Seq
         found.append(Change(f"threads {threads}", f"{threads} thread{'s' * (threads > 1)}", paste, threads=threads))
     if any(layer.kind.startswith("conv") and len(KINDS[layer.kind].shape_out(layer)) == 4 for layer in network.layers):
         lines = tuple(f"{what} = {what}.to(memory_format=torch.channels_last)" for what in ("model", "images"))
-        found.append(Change("channels_last", "images and weights channels last", lines, changes={"channels_last": True}))
+        found.append(Change("channels_last", "images, weights channels last", lines, changes={"channels_last": True}))
     if setup.optimizer in FUSED:
         lines = (f"optimizer = torch.optim.{optimizer}(model.parameters(), ..., fused=True)",)
         found.append(Change("fused", "a fused optimizer", lines, changes={"optimizer": {"fused": True}}))
     if OPTIMIZERS[setup.optimizer].made_by["torch"][0].startswith("torch.optim"):
         lines = (f"optimizer = torch.optim.{optimizer}(model.parameters(), ..., foreach=True)",)
-        found.append(Change("foreach", "one update for all parameters", lines, changes={"optimizer": {"foreach": True}}))
+        found.append(Change("foreach", "all parameters in one update", lines, changes={"optimizer": {"foreach": True}}))
     return [*found, *(change for change in _altering() if change.name in allowed)]
 
 
@@ -230,7 +231,7 @@ def _advice(change: Change, ratios: Ratios, second: bool, sample: float, failed:
 
 
 def pairs_of(experiment: Experiment, setup: TrainingSetup, watts_per_core: float) -> Pair:
-    """Pairs of processes that train the model; joules of larger batches are those of as many samples as the original's."""
+    """Pairs of processes that train the model; joules of a larger batch are those of as many samples as before."""
     effort = Effort(2 * TRAINED_SECONDS + 0.6, 1, 2, ends_sharply=True)
 
     def joules_of(process: PlainProcess, samples: int) -> float:
@@ -240,9 +241,7 @@ def pairs_of(experiment: Experiment, setup: TrainingSetup, watts_per_core: float
     def pair(change: Change, with_it_first: bool) -> tuple[float, float]:
         changed = experiment.under(change.allocator) if change.allocator else experiment
         if change.batch_factor > 1:
-            arguments = dict(changed.workload.get("arguments") or {})
-            arguments["batch"] = change.batch_factor * experiment.network.batch
-            changed = replace(changed, workload={**changed.workload, "arguments": arguments})
+            changed = replace(changed, workload=_of_batch(changed, change.batch_factor * experiment.network.batch))
         with_threads = replace(setup, threads=change.threads or setup.threads)
         with ExitStack() as ending:
             without = PlainProcess(experiment, setup, effort, ending)
@@ -253,3 +252,19 @@ def pairs_of(experiment: Experiment, setup: TrainingSetup, watts_per_core: float
             return joules_of(without, 1), joules_of(having, change.batch_factor)
 
     return pair
+
+
+def _of_batch(experiment: Experiment, batch: int) -> Workload:
+    """The same model with another batch: of its inputs where they are given as shapes, else of its function."""
+    workload, before = experiment.workload, experiment.network.batch
+    if "inputs" not in workload:
+        return {**workload, "arguments": {**(workload.get("arguments") or {}), "batch": batch}}
+
+    def one(spec: Mapping[str, Any]) -> dict[str, Any]:
+        first, *rest = spec["shape"] or [None]
+        return {**spec, "shape": [batch, *rest] if first == before else spec["shape"]}
+
+    inputs = workload["inputs"]
+    if isinstance(inputs, Mapping):
+        return {**workload, "inputs": {name: one(spec) for name, spec in inputs.items()}}
+    return {**workload, "inputs": [one(spec) for spec in inputs]}
