@@ -20,11 +20,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.describe(
         parser,
         "Tries on the model's own code what may make training cheaper without changing what is learnt: the allocator's "
-        "settings, threads, memory format, fused optimizers. Each change is tried in pairs of fresh processes, and what "
-        "seems to save is tried a second time: only what that confirms is advised.",
-        "ampere tune net.py:build                           about two minutes",
+        "settings, threads, memory format, fused optimizers. Each change is tried in pairs of fresh processes. What "
+        "seems to save is tried a second time, and only what that confirms is advised.",
+        "ampere tune net.py:build                     about two minutes",
         "ampere tune net.py:build --optimizer adamw --seconds 300",
-        "ampere tune net.py:build --allow bfloat16,compile  also what changes precision, or compiles",
+        "ampere tune net.py:build --allow compile     these as well",
     )
     arguments.add_model(parser)
     parser.add_argument(
