@@ -130,12 +130,12 @@ def profile(
 ) -> ProfilingResult:
     """Trains small networks like the model on a device, and stores what was learnt.
 
-    Without a model the whole device is profiled, for any model: networks of every sort, and large layers alone, in
-    120 s. A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the device's
-    own, simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out` is the
-    profile's file; by default it is the device's own. A live module is profiled from the layers of its trace. With `own_end`
-    the paper's method (`method="sequential"`) profiles until its own rule ends it. `iterations_per_measurement` are 500
-    in the paper; by default a measurement is as short as it can be.
+    Without a model the whole device is profiled, for any model: networks of every sort, and large layers alone, for
+    two minutes. A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the
+    device's own, simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out`
+    is the profile's file; by default it is the device's own. A live module is profiled from the layers of its trace.
+    With `own_end` the paper's method (`method="sequential"`) profiles until its own rule ends it.
+    `iterations_per_measurement` are 500 in the paper; by default a measurement is as short as it can be.
     """
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import lcm
 from random import Random
 from typing import Any, Protocol
@@ -67,6 +68,11 @@ def _built(space: Space, arguments: dict[str, Any], purpose: str) -> Experiment:
     return Experiment(traced(space.factory, arguments), workload, purpose)
 
 
+def _named(name: str, experiment: Experiment) -> Experiment:
+    """Networks have the name of their sort: intervals are calibrated on sorts that were held out."""
+    return replace(experiment, network=experiment.network.renamed(name))
+
+
 class DeviceSource:
     """Networks of every sort, and large layers alone: what a profile of a whole device is made of."""
 
@@ -75,11 +81,12 @@ class DeviceSource:
 
     def original(self) -> Experiment:
         first = next(iter(EVERY_SORT.values()))
-        return _built(first, dict(first.default), "network")
+        return _named(first.name, _built(first, dict(first.default), "network"))
 
     def sample(self, rng: Random) -> Experiment:
         [name] = rng.choices([*SHARES], [*SHARES.values()])
-        return _built(EVERY_SORT[name], EVERY_SORT[name].sample(rng), "layer" if name == "lone" else "network")
+        purpose = "layer" if name == "lone" else "network"
+        return _named(name, _built(EVERY_SORT[name], EVERY_SORT[name].sample(rng), purpose))
 
     def opaque(self) -> list[Experiment]:
         return []
