@@ -7,6 +7,7 @@ import pytest
 import ampere
 from ampere.api import Options, ensure_profile, resolve
 from ampere.devices.simulated import SimulatedWorker
+from ampere.profiling.observing import block_seconds, iterations_of
 
 SERVER = "simulated:server"
 FAMILIES = ("lenet5", "har", "lstm")
@@ -45,6 +46,13 @@ def test_without_a_model_it_takes_two_minutes_unless_said_otherwise(monkeypatch)
     ampere.profile(device="local")
     ampere.profile(device="local", seconds=30)
     assert asked == [("device", 120.0), ("device", 30)]
+
+
+def test_a_step_of_a_second_fits_into_a_profile():
+    for allocator in ("tuned", "system"):
+        assert iterations_of(allocator, 0.1)[0] >= 4
+        assert sum(iterations_of(allocator, 1.0)) <= 4
+        assert block_seconds(allocator, 1.0, 0.002) < 5.0
 
 
 @pytest.mark.parametrize("seed", [1, 2])
