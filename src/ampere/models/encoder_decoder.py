@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-CONVS = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
-TRANSPOSED = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
-BATCH_NORMS = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
-POOLS = {1: nn.MaxPool1d, 2: nn.MaxPool2d, 3: nn.MaxPool3d}
+CONVS: dict[int, Any] = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
+TRANSPOSED: dict[int, Any] = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
+BATCH_NORMS: dict[int, Any] = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
+POOLS: dict[int, Any] = {1: nn.MaxPool1d, 2: nn.MaxPool2d, 3: nn.MaxPool3d}
 HEADS = 4
 
 
 class Attention(nn.Module):
     """Self-attention over all places, added to what it reads."""
 
-    def __init__(self, channels: int, conv: type[nn.Module]) -> None:
+    def __init__(self, channels: int, conv: Any) -> None:
         super().__init__()
         self.norm = nn.GroupNorm(HEADS, channels)
         self.qkv, self.out = conv(channels, 3 * channels, 1), conv(channels, channels, 1)
@@ -71,7 +73,8 @@ def build(
 
     def upwards(before: int, after: int) -> nn.Module:
         if up == "transposed":
-            return TRANSPOSED[dimensions](before, after, 2, 2)
+            made: nn.Module = TRANSPOSED[dimensions](before, after, 2, 2)
+            return made
         return nn.Sequential(nn.Upsample(scale_factor=2), conv(before, after, 3, padding=1))
 
     down = [block(before, after) for before, after in zip([channels_in, *widths], widths[:-1])]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import torch
 from torch import nn
 
-ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "tanh": nn.Tanh}
 
 
 class Categories(nn.Module):
@@ -54,7 +56,7 @@ def build(
         return nn.Sequential(*mixers, Mean(), nn.Linear(width, outputs)), torch.randn(batch, tokens, width)
     modules: list[nn.Module] = [Categories(tables, width)] if tables else []
     before = width * max(1, len(tables))
-    norms = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
+    norms: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
     for _ in range(depth):
         modules += [nn.Linear(before, width), *([norms[norm](width)] if norm in norms else []), act()]
         modules += [nn.Dropout(dropout)] if dropout else []

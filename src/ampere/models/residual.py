@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Callable
+
 import torch
 from torch import nn
 
-ACTIVATIONS = {"relu": nn.ReLU, "silu": nn.SiLU, "gelu": nn.GELU}
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "silu": nn.SiLU, "gelu": nn.GELU}
 EXPANSION, SQUEEZED = 4, 4
 
 
@@ -76,7 +78,7 @@ def _path(
 
 def conv(before: int, after: int, kernel: int, stride: int, groups: int, norm: str) -> list[nn.Module]:
     convolution = nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups, bias=norm == "none")
-    norms = {"batch": nn.BatchNorm2d, "group": group_norm}
+    norms: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm2d, "group": group_norm}
     return [convolution, norms[norm](after)] if norm in norms else [convolution]
 
 
