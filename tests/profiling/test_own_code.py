@@ -14,8 +14,10 @@ from ampere.core import TrainingSetup
 from ampere.devices import VariantFailed
 from ampere.models.loading import load_model
 from ampere.profiling.experiment import Experiment
+from ampere.profiling import plain_processes
 from ampere.profiling.plain_processes import YARDSTICK_SECONDS, Effort, PlainProcess
 from ampere.profiling.sources import by_own_code, source_of
+from ampere.runtimes import plain_loop
 from ampere.runtimes.plain_loop import main, train
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -61,6 +63,10 @@ def test_long_steps_are_trained_twice_however_short_the_time_is(model):
     found = train(dict(workload), TrainingSetup(), 0.8, at_most=0.0)
     assert len(found["windows"]) == 1
     assert found["elapsed_seconds"] > 0
+
+
+def test_the_word_of_a_process_that_is_ready_is_one():
+    assert plain_processes.READY.decode() == plain_loop.READY
 
 
 def test_a_touch_ends_within_its_seconds():

@@ -30,6 +30,7 @@ from .experiment import Experiment
 
 YARDSTICK_SECONDS = 0.3
 ROUND_SECONDS = 0.8
+READY = b"ready"  # as a plain loop says it; its module imports PyTorch, so it is not imported here
 GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
 LOADED_WALL_PER_BUSY = 1.25
 
@@ -67,6 +68,8 @@ def plain_rounds(
     with ExitStack() as ending:
         waiting = [PlainProcess(experiment, setup, effort, ending) for _ in range(effort.most * effort.ends_sharply)]
         worker = device.worker("tuned", watts_per_core)
+        for process in waiting:
+            process.wait()
         before, began, trained = _yardstick(worker, setup), time.monotonic(), 0.0
         while len(found) < effort.most:
             spent = trained if effort.ends_sharply else time.monotonic() - began
@@ -111,6 +114,12 @@ class PlainProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **own_group()
         )
         ending.callback(self._end)
+
+    def wait(self) -> None:
+        """Until it has imported what it needs, so that it disturbs no other process; or has ended."""
+        assert self._process.stdout is not None
+        while (line := self._process.stdout.readline()) and line.strip() != READY:
+            pass
 
     def trained(self) -> dict[str, Any]:
         """What the process answers once it has trained the model."""

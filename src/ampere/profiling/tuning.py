@@ -246,6 +246,8 @@ def pairs_of(experiment: Experiment, setup: TrainingSetup, watts_per_core: float
         with ExitStack() as ending:
             without = PlainProcess(experiment, setup, effort, ending)
             having = PlainProcess(changed, with_threads, effort, ending, change.changes)
+            for process in (without, having):
+                process.wait()
             if with_it_first:
                 after = joules_of(having, change.batch_factor)
                 return joules_of(without, 1), after
