@@ -138,7 +138,8 @@ class Profiling:
         """The experiments of the next batch, and the error expected before it."""
         started = time.monotonic()
         share = self._time_allocation = self._current_time_allocation(goal)
-        self._sample(self._context.clock() + share.sampling * goal.seconds)
+        sampling = getattr(self._source, "sampling", share.sampling)
+        self._sample(self._context.clock() + sampling * goal.seconds)
         pieces = [p for whole in self._pool[-share.networks :] for p in slices(whole.network, self._rng, 1)]
         drawn, used = self._drawn(self._pool, share.drawn * seconds)
         if "system" in self._context.trainers:

@@ -78,6 +78,7 @@ class DeviceSource:
 
     name = "device"
     targets = 2 * len(EVERY_SORT)  # that uncertainty is reduced for: each sort should be among them
+    sampling = 0.02  # share of the budget for each sampling: these networks take longer to trace than those of a space
 
     def original(self) -> Experiment:
         first = next(iter(EVERY_SORT.values()))
