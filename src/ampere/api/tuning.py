@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ampere.core import Meter
 from ampere.core.errors import UsageError
 from ampere.devices import LOCAL, Device
-from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from ampere.profiling.capabilities import check_setup, itself
 from ampere.profiling.tuning import ALLOWABLE, Tuning, changes_for, pairs_of, try_changes
 
@@ -61,7 +62,8 @@ def tune(
         options.report(f"tuning {subject.name}", min(elapsed, seconds), seconds, text)
 
     tried, joules = try_changes(changes, pairs_of(experiment, setup, watts), seconds, report)
-    return Tuning(subject.name, joules, setup, experiment.network.batch, tuple(tried))
+    meter = Meter(**CpuTimeMeter(watts).describe())  # of processes that no counter is read in
+    return Tuning(subject.name, joules, setup, experiment.network.batch, meter, tuple(tried))
 
 
 def _cores() -> int:

@@ -17,7 +17,7 @@ from statistics import NormalDist, mean, median, variance
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ampere.core import KINDS, Network, TrainingSetup
+from ampere.core import KINDS, Meter, Network, TrainingSetup
 from ampere.core.display import frame, html_table
 from ampere.core.measurement import windows_from_json
 from ampere.core.optimizers import OPTIMIZERS
@@ -116,6 +116,7 @@ class Tuning:
     joules: float  # of an iteration as it is
     setup: TrainingSetup
     batch: int
+    meter: Meter
     tried: tuple[Advice, ...]
 
     @property
@@ -129,6 +130,7 @@ class Tuning:
             "joules_per_iteration": self.joules,
             "setup": self.setup.to_json(),
             "batch": self.batch,
+            "meter": self.meter.to_json(),
             "tried": [one.to_json() for one in self.tried],
         }
 

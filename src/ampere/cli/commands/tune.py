@@ -92,8 +92,11 @@ def _row(one: Advice) -> tuple[str, ...]:
 
 
 def _lines(found: Tuning) -> Iterator[tuple[str, str]]:
+    from ampere.cli.wording import meter_line
+
     for one in found.advice:
         saved = f"{units.joules(one.joules_saved)} of each iteration"
         alters = f"; it changes {one.alters}" if one.alters else ""
         yield one.change, f"saves {saved}{alters}: {'; '.join(one.paste)}"
-    yield "joules", "modelled from the CPU time of the training process; each change alone, not together"
+    yield "joules", meter_line(found.meter)
+    yield "savings", "of each change alone; two of them together may save less than their sum"
