@@ -60,9 +60,7 @@ class ProfiledEstimate:
     touches: tuple[Observation, ...] = ()  # the profile's, and those that are not stored in it
 
 
-def ensure_profile(
-    model: Model, options: Options, inputs: Any = None, touch: float | None = 0.0
-) -> ProfiledEstimate:
+def ensure_profile(model: Model, options: Options, inputs: Any = None, touch: float | None = 0.0) -> ProfiledEstimate:
     """An estimate of the model, from a profile that is made or extended first where that is needed and allowed.
 
     `touch` are seconds of training the model's own code; None for as long as usual.

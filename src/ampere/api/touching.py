@@ -66,8 +66,10 @@ def touched(
 def _usual_seconds(known: ProfiledEstimate, device: Device, subject: ResolvedModel, options: Options) -> float:
     """How long a model's own code is trained where nobody says it: not at all where it was, or is not the user's."""
     users = device.is_local and not subject.is_family and _can_be_trained(known, device, subject)
+    if not users or device.capabilities(known.profile.setup.runtime).compiles:  # each process would compile it
+        return 0.0
     allowed = options.extend and not options.profile and options.timing == "yardstick" and not known.estimate.touch
-    return USUAL_SECONDS if users and allowed else 0.0
+    return USUAL_SECONDS if allowed else 0.0
 
 
 def _can_be_trained(known: ProfiledEstimate, device: Device, subject: ResolvedModel) -> bool:
