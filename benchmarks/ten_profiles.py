@@ -1,11 +1,11 @@
-"""Does a device cost the same tomorrow? Several profiles of this machine, and the joules that each gives the same models.
+"""Does a model cost the same by each of several profiles of this machine, made one after the other?
 
     python benchmarks/ten_profiles.py                          ten profiles of the whole device, 120 s each: 20 minutes
     python benchmarks/ten_profiles.py --profiles 3 --seconds 15 --models cnn5 resnet
 
-Each profile is made from nothing, by a worker of its own. Printed are each model's joules over the profiles: their mean,
-their standard deviation, and how often another profile's figure lies in the 90 % interval. The yardstick's reference of
-each profile is what all its joules scale with.
+Each profile is made from nothing, by a worker of its own. Printed are each model's joules over the profiles: their
+mean, their standard deviation, and how often another profile's figure lies in the 90 % interval. The yardstick's
+reference of each profile is what all its joules scale with.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def _print(name: str, found: list[dict[str, Any]]) -> None:
     pairs = [(a["interval"], b["joules"]) for a in found for b in found if a is not b]
     inside = mean(low <= other <= high for (low, high), other in pairs)
     spread = stdev(joules) / mean(joules)
-    print(f"{name:20} {1e3 * mean(joules):.2f} mJ, spread {spread:.1%}, others' figures in the 90 % interval {inside:.0%}")
+    print(f"{name:20} {1e3 * mean(joules):.2f} mJ, spread {spread:.1%}, others in the 90 % interval {inside:.0%}")
 
 
 if __name__ == "__main__":
