@@ -17,7 +17,6 @@ there, in a folder of its own; the same command goes on from there. Delete the f
 
 import argparse
 import ast
-import inspect
 import json
 import os
 import subprocess
@@ -46,7 +45,6 @@ from ampere.storage.profile import Profile
 
 HERE = Path(__file__).parent
 HALVES = {half: HERE / "street" / f"{half}.py" for half in ("development", "once")}
-GENERAL = ("cnn", "transformers", "recurrent")  # the spaces that a profile of the device is made of
 OURS = ("device", "model", "touch", "measure")
 RIVALS = {
     "flops": "FLOPs",
@@ -147,8 +145,7 @@ def measure(models: list[str], records: Records, folder: Path, options: argparse
     methods = [method for method in options.methods.split(",") if method]
     device = options.device_profile or folder / "device.json"
     if set(methods) - {"model"} and not device.exists():
-        for space in GENERAL:
-            ampere.profile(space, seconds=options.device_seconds / len(GENERAL), out=device, threads=options.threads)
+        ampere.profile(seconds=options.device_seconds, out=device, threads=options.threads)
     estimate = Methods(device, folder, options)
     with Device("local") as local:
         worker = local.worker("tuned")
@@ -205,9 +202,7 @@ class Methods:
         return _row(Estimator(made.profile).estimate(resolve(model).network), made.profile)
 
     def _touch(self, model: str) -> Row:
-        if "touch" not in inspect.signature(ampere.estimate).parameters:
-            return {"failed": "there is no touch yet"}
-        touched = ampere.estimate(model, profile=self._known.profile, touch=self._options.touch_seconds)  # type: ignore[call-arg]
+        touched = ampere.estimate(model, profile=self._known, touch=self._options.touch_seconds)
         return _row(touched, self._known.profile)
 
     def _measure(self, model: str) -> Row:

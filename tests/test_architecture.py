@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import ampere
 from ampere.models import SPACES
+from ampere.models.sorts import SORTS
 
 PUBLIC = set(ampere.__all__)
 SRC = Path(__file__).resolve().parents[1] / "src"
@@ -45,7 +46,8 @@ TRAVELLING = {
     "worker": {"ampere.core", "ampere.meters", "ampere.runtimes", "ampere.worker"},
 }
 # Of the models that travel too, the files that build one.
-BUILDERS = {f"models/{space.factory.split(':')[0].split('.')[-1]}.py" for space in SPACES.values()}
+SPACES_AND_SORTS = (*SPACES.values(), *SORTS.values())
+BUILDERS = {f"models/{space.factory.split(':')[0].split('.')[-1]}.py" for space in SPACES_AND_SORTS}
 
 TORCH_AT_IMPORT = ("tracing/", "models/", "runtimes/")
 FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}

@@ -37,6 +37,7 @@ PUBLIC = [
     "report",
     "search",
     "trace",
+    "tune",
     "validate",
 ]
 NAMED = [name for name in PUBLIC if name != "__version__"]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         report,
         search,
         trace,
+        tune,
         validate,
     )
     from ampere.budget import Budget
@@ -59,6 +60,7 @@ _HOMES = {
     "report": "ampere.api",
     "search": "ampere.api",
     "trace": "ampere.api",
+    "tune": "ampere.api",
     "validate": "ampere.api",
 }
 
@@ -92,6 +94,7 @@ __all__ = [
     "report",
     "search",
     "trace",
+    "tune",
     "validate",
 ]
 

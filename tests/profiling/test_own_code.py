@@ -1,7 +1,9 @@
 """A user's own code as the truth: its own inputs, its own sizes, plain processes."""
 
 import importlib.util
+import io
 import json
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,8 +14,10 @@ from ampere.core import TrainingSetup
 from ampere.devices import VariantFailed
 from ampere.models.loading import load_model
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.measuring import _plain_process
+from ampere.profiling import plain_processes
+from ampere.profiling.plain_processes import YARDSTICK_SECONDS, Effort, PlainProcess
 from ampere.profiling.sources import by_own_code, source_of
+from ampere.runtimes import plain_loop
 from ampere.runtimes.plain_loop import main, train
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -54,6 +58,22 @@ def test_the_models_own_inputs_are_trained_with(model):
     assert all(wall > 0 and busy > 0 and joules is None for _, wall, busy, joules, _ in found["windows"])
 
 
+def test_long_steps_are_trained_twice_however_short_the_time_is(model):
+    workload = source_of(load_model(f"{model}:build")).original().workload
+    found = train(dict(workload), TrainingSetup(), 0.8, at_most=0.0)
+    assert len(found["windows"]) == 1
+    assert found["elapsed_seconds"] > 0
+
+
+def test_the_word_of_a_process_that_is_ready_is_one():
+    assert plain_processes.READY.decode() == plain_loop.READY
+
+
+def test_a_touch_ends_within_its_seconds():
+    assert Effort(10.0).each is None
+    assert Effort(5.0, 1, 3, ends_sharply=True).each == pytest.approx(5 / 3 - YARDSTICK_SECONDS)
+
+
 def test_inputs_that_are_given_travel_as_shapes(model):
     assert source_of(load_model(f"{model}:build", batch=6)).original().workload["inputs"] == [
         {"shape": [6, 2], "dtype": "int64", "high": 100}
@@ -76,15 +96,16 @@ def test_a_function_without_sizes_is_tested_as_it_is(model):
 def test_a_plain_process_answers_with_the_reason_of_a_failure(monkeypatch, capsys):
     task = {"workload": {"factory": "nowhere:build"}, "setup": TrainingSetup().to_json(), "seconds": 0.1}
     monkeypatch.setattr("sys.argv", ["plain_loop", json.dumps(task)])
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
     main()
     assert "nowhere" in json.loads(capsys.readouterr().out.splitlines()[-1])["error"]
 
 
 def test_a_model_that_ends_its_process_is_named(model, monkeypatch):
-    monkeypatch.setattr("ampere.profiling.measuring.python_program", lambda module: ["false"])
+    monkeypatch.setattr("ampere.profiling.plain_processes.python_program", lambda module: ["false"])
     experiment: Any = Experiment(load(model), {"factory": f"{model}:build"}, "network", "system")
-    with pytest.raises(VariantFailed, match="exit code 1"):
-        _plain_process(experiment, TrainingSetup())
+    with ExitStack() as ending, pytest.raises(VariantFailed, match="exit code 1"):
+        PlainProcess(experiment, TrainingSetup(), Effort(1.0), ending).trained()
 
 
 def load(model: str) -> Any:

@@ -19,6 +19,7 @@ from .profiles import (
     stored_profile,
     unsupported_layers,
 )
+from .tuning import tune
 from .using import compare, prune, report, search, validate
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "search",
     "stored_profile",
     "trace",
+    "tune",
     "unsupported_layers",
     "validate",
 ]

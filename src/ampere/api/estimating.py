@@ -17,11 +17,19 @@ from ampere.profiling.overheads import Timed, time_evaluating, time_loading
 from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
-from .models import Model, ResolvedModel, resolve
+from .models import Model, ResolvedModel, WholeDevice, resolve
 from .options import AnyProfile, Options, Progress
-from .profiles import at_current_speed, ensure_profile, run_profiling, stored_profile, with_own_optimizer
+from .profiles import (
+    at_current_speed,
+    ensure_profile,
+    profiling_seconds,
+    run_profiling,
+    stored_profile,
+    with_own_optimizer,
+)
 
 OVERHEADS_AT_MOST = 3.0  # seconds of timing each
+DEVICE_SECONDS = 120.0  # of profiling a whole device, where nobody says it
 
 
 def device(
@@ -60,14 +68,16 @@ def estimate(
     current_speed: bool = False,
     allow_other_device: bool = False,
     extend: bool = True,
+    touch: float | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
     notice: Callable[[str], None] | None = None,
 ) -> Estimate:
     """What one training iteration of a model will cost, by layer, with its standard deviation.
 
-    The model is not trained. The device's own profile is used; it is made or extended first where it is not certain
-    enough of the model, for `seconds`, unless `extend` is False. A `profile` that is given is used as it is.
+    The device's own profile is used; it is made or extended first where it is not certain enough of the model, for
+    `seconds`, unless `extend` is False. A `profile` that is given is used as it is. Code of the user's own that runs
+    here is trained itself for a few seconds, once; `touch` of the result says what that showed.
 
     Args:
         model: a family (`"lenet5"`), `"file.py:function"`, a network file, a module with `inputs`, a function that
@@ -78,6 +88,7 @@ def estimate(
         seconds: how long to profile where that is needed; by default 15, and more for a slow counter or a compiler.
         allocator: `"system"` for a plain training loop, `"tuned"` for one whose allocator keeps its memory.
         current_speed: for the device as fast as it is now, instead of as it was when profiled.
+        touch: seconds of training the model's own code; by default 5 where it runs here, 0 for never.
         progress: called with a Progress while it profiles.
         notice: called with one line for each thing to know, such as why the device is profiled.
     """
@@ -89,12 +100,12 @@ def estimate(
         seed=seed, progress=progress, notice=notice,
     )  # fmt: skip
     with options.opened() as options:
-        known = ensure_profile(model, options, inputs)
+        known = ensure_profile(model, options, inputs, touch)
         return (at_current_speed(known, options) if current_speed else known).estimate
 
 
 def profile(
-    model: Model,
+    model: Model | None = None,
     inputs: Any = None,
     *,
     seconds: float | None = None,
@@ -119,11 +130,12 @@ def profile(
 ) -> ProfilingResult:
     """Trains small networks like the model on a device, and stores what was learnt.
 
-    A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the device's own,
-    simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out` is the profile's
-    file; by default it is the device's own. A live module is profiled from the layers of its trace. With `own_end`
-    the paper's method (`method="sequential"`) profiles until its own rule ends it. `iterations_per_measurement` are 500
-    in the paper; by default a measurement is as short as it can be.
+    Without a model the whole device is profiled, for any model: networks of every sort, and large layers alone, for
+    two minutes. A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the
+    device's own, simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out`
+    is the profile's file; by default it is the device's own. A live module is profiled from the layers of its trace.
+    With `own_end` the paper's method (`method="sequential"`) profiles until its own rule ends it.
+    `iterations_per_measurement` are 500 in the paper; by default a measurement is as short as it can be.
     """
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
@@ -133,7 +145,7 @@ def profile(
         allow_other_device=allow_other_device, seed=seed, progress=progress, notice=notice, own_end=own_end,
         iterations_per_measurement=iterations_per_measurement,
     )  # fmt: skip
-    subject = resolve(model, inputs)
+    subject = WholeDevice() if model is None else resolve(model, inputs)
     if not subject.trainable:
         raise UsageError(f"{subject.name} is a network, which cannot be trained: name the model itself")
     with options.opened_device() as opened:
@@ -141,6 +153,9 @@ def profile(
         if watts is not None and watts_in(opened.meter.scope) is None:
             raise UsageError(f"joules of {opened.spec} come from a counter: leave out --watts-per-core")
         asked = replace(with_own_optimizer(options, subject), watts_per_core=watts)
+        if model is None and seconds is None and not own_end:
+            usual = profiling_seconds(opened, asked.setup_on(opened), asked)
+            asked = replace(asked, seconds=max(DEVICE_SECONDS, usual))
         return run_profiling(opened, subject, asked, target=target, out=Path(out) if out else None)
 
 

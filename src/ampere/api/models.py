@@ -12,7 +12,7 @@ from ampere.core import Network
 from ampere.core.errors import UsageError
 from ampere.models.loading import LoadedModel, find_space, is_flax, load_model, need_torch
 from ampere.models.spaces import Space
-from ampere.profiling.sources import LiveSource, Source, SpaceSource, source_of, trace_loaded
+from ampere.profiling.sources import DeviceSource, LiveSource, Source, SpaceSource, source_of, trace_loaded
 
 # A family's name, `file.py:function`, a network file, a LoadedModel, a Network, a live module (with `inputs`, or as
 # `(module, inputs)`), or a function that builds one.
@@ -64,6 +64,11 @@ class ResolvedModel:
         return self._space is not None or bool(self._loaded and self._loaded.factory)
 
     @property
+    def is_family(self) -> bool:
+        """Whether it is one of Ampere's own families, of whichever widths."""
+        return self._space is not None or bool(self._loaded and self._loaded.space)
+
+    @property
     def optimizer(self) -> str | None:
         """The optimizer that the model itself configures, such as a LightningModule; None where it configures none."""
         return getattr(self._loaded, "optimizer", None)
@@ -91,6 +96,16 @@ class ResolvedModel:
         if self.loaded.space is not None and dict(self.loaded.arguments) == dict(self.loaded.space.default):
             return source_of(self.loaded)
         return source_of(self.loaded, self.network)
+
+
+class WholeDevice(ResolvedModel):
+    """No model: what is profiled for all of them."""
+
+    def __init__(self) -> None:
+        super().__init__(DeviceSource.name)
+
+    def source(self) -> Source:
+        return DeviceSource()
 
 
 def resolve(model: Model, inputs: Any = None) -> ResolvedModel:

@@ -2,7 +2,7 @@
 
 stored? --no--> make one -----------------------------+
    | yes                                              v
-   +--> estimate --> certain enough, or not ours to extend? --yes--> done
+   +--> estimate --> touch --> certain enough, or not ours to extend? --yes--> done
                             | no
                             +--> profile more --> estimate again --> done
 """
@@ -23,6 +23,7 @@ from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
 from ampere.estimation.memory import runtime_bytes_in
 from ampere.estimation.normalization import costs_of, reference_of
+from ampere.estimation.own_code import with_own_code
 from ampere.profiling.attaching import deferred
 from ampere.profiling.meter_windows import steady_power
 from ampere.profiling.running import ProfilingResult, make_profile, usual_seconds
@@ -32,12 +33,13 @@ from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
 from ampere.runtimes import description_of
 from ampere.runtimes.table import lacking
 from ampere.storage.places import default_path, journal_path, stored_setups
-from ampere.storage.profile import Profile, check_device, other_version
+from ampere.storage.profile import Observation, Profile, check_device, other_version
 from ampere.storage.recording import observations_from
 
 from .memory import StepMemory
 from .models import Model, ResolvedModel, resolve
 from .options import SETUP, Options
+from .touching import check_touch, touched
 
 CERTAIN_ENOUGH = 0.10  # standard deviation over joules
 CURRENT_SPEED_SECONDS = 1.0
@@ -55,18 +57,26 @@ class ProfiledEstimate:
     estimate: Estimate
     unsupported: tuple[str, ...] = ()  # layers that the profile's runtime cannot train, each with the reason
     step_memory: StepMemory | None = None
+    touches: tuple[Observation, ...] = ()  # the profile's, and those that are not stored in it
 
 
-def ensure_profile(model: Model, options: Options, inputs: Any = None) -> ProfiledEstimate:
-    """An estimate of the model, from a profile that is made or extended first where that is needed and allowed."""
+def ensure_profile(model: Model, options: Options, inputs: Any = None, touch: float | None = 0.0) -> ProfiledEstimate:
+    """An estimate of the model, from a profile that is made or extended first where that is needed and allowed.
+
+    `touch` are seconds of training the model's own code; None for as long as usual.
+    """
+    check_touch(touch)
     subject = resolve(model, inputs)
     if isinstance(options.profile, (Profile, Estimator)):
         given = _on_named_threads(options.profile, options)
-        known = given.profile if isinstance(given, Estimator) else given
-        check_same_setup(known.setup, options, "the profile")
-        return _estimated(given, None, subject, options.watts_per_core, options.allocator)
+        check_same_setup((given.profile if isinstance(given, Estimator) else given).setup, options, "the profile")
+        known = _estimated(given, None, subject, options.watts_per_core, options.allocator)
+        if not touch:
+            return known
+        with options.opened_device() as device:
+            return touched(known, device, subject, options, touch)
     with options.opened_device() as device:
-        return _ensure_on(device, subject, with_own_optimizer(options, subject))
+        return _ensure_on(device, subject, with_own_optimizer(options, subject), touch)
 
 
 def _on_named_threads(given: Profile | Estimator, options: Options) -> Profile | Estimator:
@@ -86,7 +96,7 @@ def with_own_optimizer(options: Options, *subjects: ResolvedModel) -> Options:
     return replace(options, optimizer=optimizer)
 
 
-def _ensure_on(device: Device, subject: ResolvedModel, options: Options) -> ProfiledEstimate:
+def _ensure_on(device: Device, subject: ResolvedModel, options: Options, touch: float | None) -> ProfiledEstimate:
     _need_layers(options.method)
     setup, watts = options.setup_on(device), options.watts_on(device)
     path = Path(str(options.profile)) if options.profile else default_path(device.identity, setup, *_how(options))
@@ -97,10 +107,11 @@ def _ensure_on(device: Device, subject: ResolvedModel, options: Options) -> Prof
     elif changed := other_version(profile, device.identity):
         options.say(changed)
     known = _estimated(profile, path, subject, watts, options.allocator)
+    known = touched(known, device, subject, options, touch)
     if may_profile and (why := _why_more(known, subject.name)):
-        options.say(f"profiling for {_seconds(device, setup, options):g} s more: {why}")
+        options.say(f"profiling for {profiling_seconds(device, setup, options):g} s more: {why}")
         extended = run_profiling(device, subject, replace(options, watts_per_core=None)).profile
-        known = _estimated(extended, path, subject, watts, options.allocator)
+        known = _estimated(extended, path, subject, watts, options.allocator, known.touches)
     return known
 
 
@@ -118,14 +129,21 @@ def _need_layers(method: str) -> None:
 
 
 def _estimated(
-    profile: Profile | Estimator, path: Path | None, subject: ResolvedModel, watts: float | None, allocator: str
+    profile: Profile | Estimator,
+    path: Path | None,
+    subject: ResolvedModel,
+    watts: float | None,
+    allocator: str,
+    touches: Sequence[Observation] = (),
 ) -> ProfiledEstimate:
     estimator = profile if isinstance(profile, Estimator) else Estimator(profile, watts)
     network, made = subject.network, estimator.profile
     unsupported = unsupported_layers(network, made.setup.runtime)
     followed = StepMemory(subject, made.setup, allocator, runtime_bytes_in(made))
     estimate = replace(estimator.estimate(network, allocator), follow_memory=lambda: followed.usual)
-    return ProfiledEstimate(made, path, network, estimator, estimate, unsupported, followed)
+    touches = tuple(touches) or made.touches
+    estimate = with_own_code(estimator, estimate, network, touches)
+    return ProfiledEstimate(made, path, network, estimator, estimate, unsupported, followed, touches)
 
 
 def unsupported_layers(network: Network, runtime: str) -> tuple[str, ...]:
@@ -206,7 +224,7 @@ def _first(
     if not may_profile:
         command = f"ampere profile MODEL{profile_options(setup, options)}"
         raise ProfileError(f"no profile of {which} yet: make one with `{command}`, or give --profile FILE")
-    options.say(f"no profile of {which} yet: making one in {_seconds(device, setup, options):g} s, once")
+    options.say(f"no profile of {which} yet: making one in {profiling_seconds(device, setup, options):g} s, once")
     return run_profiling(device, subject, replace(options, watts_per_core=None)).profile
 
 
@@ -229,7 +247,7 @@ def _missing(setup: TrainingSetup, stored: list[TrainingSetup], path: Path) -> s
 def _why_more(known: ProfiledEstimate, name: str) -> str:
     """Why the profile is not certain enough of the model; "" where it is."""
     estimate, profile = known.estimate, known.profile
-    unknown = [*estimate.unprofiled, *estimate.extrapolated]
+    unknown = [] if estimate.touch else [*estimate.unprofiled, *estimate.extrapolated]
     uncertain = name not in profile.spaces and estimate.stddev > CERTAIN_ENOUGH * estimate.joules
     if not unknown and not uncertain:
         return ""
@@ -251,7 +269,7 @@ def run_profiling(
 ) -> ProfilingResult:
     """Profiles the model on an open device, with progress; a run that is stopped says what is kept."""
     setup = options.setup_on(device)
-    seconds = _seconds(device, setup, options)
+    seconds = profiling_seconds(device, setup, options)
     unusual = [word for word in _how(options) if word not in USUAL_METHOD]
     task = " ".join([f"profiling {subject.name}", *unusual, *([f"in {options.runtime}"] if options.runtime else [])])
     path = out or default_path(device.identity, setup, *_how(options))
@@ -282,7 +300,8 @@ def run_profiling(
     return made
 
 
-def _seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
+def profiling_seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
+    """How long to profile: as long as the options say, or else as is usual there."""
     if options.own_end:
         return math.inf
     if options.seconds is not None:
@@ -374,4 +393,5 @@ def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstim
     condition = (now.seconds(profile.setup.threads) / profile.yardstick_seconds) ** share
     allocator = options.allocator
     estimate = known.estimator.estimate(known.network, allocator, condition)
+    estimate = with_own_code(known.estimator, estimate, known.network, known.touches)
     return replace(known, estimate=replace(estimate, follow_memory=known.estimate.follow_memory))

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, Network
-from ampere.core.errors import BusyError, ProfileError, UsageError
+from ampere.core.errors import ProfileError, UsageError
 from ampere.core.measurement import Window
 from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
-from ampere.storage.journal import Journal
-from ampere.storage.places import default_path, journal_path
+from ampere.storage.places import default_path
 from ampere.storage.profile import Observation, Profile, check_device
-from ampere.storage.recording import Header, header_from, record_header, record_observation
+from ampere.storage.recording import keep_apart
 
 PATIENCE_SECONDS = 60.0  # with another process that writes to the same profile
 KEPT = 4096  # readings, the newest
@@ -49,7 +48,7 @@ class RunRecorder:
             raise ProfileError(
                 f"{self.path} does not exist, so the run cannot be recorded: make it with `ampere profile MODEL` first"
             )
-        known = self._known()
+        known = self._profile()
         if not known.observations:
             raise ProfileError(f"{self.path} holds no measurement: profile again, for longer")
         if not known.meter.simulated:
@@ -61,7 +60,7 @@ class RunRecorder:
             )
         self.network, self.readings = network, deque[Reading](maxlen=KEPT)
 
-    def _known(self) -> Profile:
+    def _profile(self) -> Profile:
         profile = Profile.load(self.path)
         found = profile if self._threads is None else profile.on_threads(self._threads)
         if found is None:
@@ -76,13 +75,9 @@ class RunRecorder:
         rounds = summed_up(list(self.readings))
         if not rounds:
             return False
-        with _opened(journal_path(self.path)) as journal:
-            known = self._known()
-            measured = replace(_measured(rounds, known), flags=("meter_failed",) if meter_problem else ())
-            _begin(journal, known)
-            run = Observation(self.network, measured, "run")
-            record_observation(journal, run, known.profiling_seconds, known.setup.threads)
-            replace(known, runs=(*known.runs, run)).save(self.path)
+        measured = replace(_measured(rounds, self._profile()), flags=("meter_failed",) if meter_problem else ())
+        seen = [Observation(self.network, measured, "run")]
+        keep_apart(self.path, seen, PATIENCE_SECONDS, self._threads)
         return True
 
 
@@ -96,17 +91,6 @@ def _usual_place() -> tuple[Path, int]:
 def _this_device() -> Mapping[str, Any]:
     with Device() as device:
         return device.identity
-
-
-def _opened(path: Path) -> Journal:
-    """The journal, as soon as whoever else writes to it is done."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            return Journal(path)
-        except BusyError:
-            if time.monotonic() > deadline:
-                raise
 
 
 def summed_up(readings: Sequence[Reading]) -> list[Reading]:
@@ -142,13 +126,3 @@ def _measured(rounds: Sequence[Reading], profile: Profile) -> Measurement:
 def _window(reading: Reading, busy_seconds: float, threads: int) -> Window:
     wall = reading.seconds if threads == 1 else busy_seconds
     return Window(reading.steps, wall, busy_seconds, reading.joules)
-
-
-def _begin(journal: Journal, known: Profile) -> None:
-    """Begins the journal of a profile that has none."""
-    threads = known.setup.threads
-    if header_from(journal, threads) is not None:
-        return
-    record_header(journal, Header.of(known))
-    for observation in (*known.observations, *known.runs):
-        record_observation(journal, observation, known.profiling_seconds, threads)

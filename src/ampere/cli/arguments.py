@@ -50,6 +50,12 @@ def option_type(parse: Callable[[str], T]) -> Callable[[str], T]:
 
 
 seconds = option_type(parse_seconds)
+
+
+def seconds_or_zero(text: str) -> float:
+    return 0.0 if text.strip() in ("0", "0s") else seconds(text)
+
+
 watts = option_type(parse_power)
 memory = option_type(parse_memory)
 
@@ -145,6 +151,7 @@ QUANTITIES = (
     "--battery",
     "--idle",
     "--seconds",
+    "--touch",
     "--budget",
     "--watts-per-core",
     "--compile-limit",

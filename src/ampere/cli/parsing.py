@@ -21,6 +21,7 @@ TITLES = {
     "measure": "train a model for real and report what an iteration costs",
     "validate": "compare estimates with real training, and with simpler methods",
     "evaluate": "run the paper's experiments on your own device",
+    "tune": "find what makes training a model cheaper without changing what it learns",
     "prune": "remove channels of a model until it fits an energy budget",
     "search": "find the best architectures of a space inside an energy budget",
     "report": "write one HTML page that shows where the energy goes",

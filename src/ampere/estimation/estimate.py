@@ -27,6 +27,7 @@ from .batch import BatchTotals
 from .drift import Condition, as_network, followed
 from .features import Array, layer_position
 from .fitting import (
+    TYPICAL_SPREAD,
     Surrogate,
     busy_power,
     condition_uncertainty,
@@ -60,6 +61,25 @@ class LayerShare:
 
 
 @dataclass(frozen=True)
+class Touch:
+    """The two figures that an estimate combines: what the layers say, and what the model's own code showed."""
+
+    layers_joules: float
+    layers_stddev: float
+    code_joules: float
+    code_stddev: float
+    processes: int  # that trained it
+
+    @property
+    def factor(self) -> float:
+        """What the code costs, relative to its description."""
+        return self.code_joules / self.layers_joules
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "factor": self.factor}
+
+
+@dataclass(frozen=True)
 class Estimate:
     """The joules of one training iteration. The layers and the fixed cost of a step sum to the total."""
 
@@ -79,6 +99,7 @@ class Estimate:
     device: str = ""  # its processor, or its id where that is not known
     process_spread: float | None = None  # relative standard deviation between processes that train the same network
     machine_spread: float | None = None  # of the device's speed while it was profiled; not in the interval
+    touch: Touch | None = None  # where the model's own code was trained
     follow_memory: Callable[[], MemoryEstimate | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
@@ -131,6 +152,7 @@ class Estimate:
             "setup": self.setup.to_json(),
             "batch": self.batch,
             "device": self.device,
+            "touch": self.touch and self.touch.to_json(),
             "covers": COVERS,
         }
 
@@ -153,7 +175,7 @@ class Estimator:
     def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
         """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
         self.profile, self.meter = profile, profile.meter
-        with _of_use(profile):
+        with usable_fit(profile):
             self.costs = costs_of(few_enough(profile))
             if watts_per_core is not None:
                 self.meter = _modelled(profile, watts_per_core)
@@ -167,8 +189,8 @@ class Estimator:
         self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
         self._machine_spread = speed_spread(profile.observations, reference_of(profile).clock)
         self.condition = Condition()  # of the device, relative to when it was profiled
-        if runs := _newest(runs_of(profile)):
-            with _of_use(profile):
+        if runs := newest(runs_of(profile)):
+            with usable_fit(profile):
                 self._learn_from_runs(runs)
 
     def _fit(self, costs: Sequence[NormalizedCost]) -> None:
@@ -190,6 +212,15 @@ class Estimator:
     def watts(self) -> float:
         """Joules for a second of the clock that the model is fitted to, as measured or modelled by the meter."""
         return self._watts
+
+    @property
+    def counted(self) -> bool:
+        """Whether joules come from a counter, and not from time."""
+        return self._joules_model is not None
+
+    def process_spread(self, allocator: str) -> float:
+        """Relative standard deviation between processes that train the same network."""
+        return self._process_spreads.get(allocator, TYPICAL_SPREAD[allocator])
 
     @property
     def of_joules(self) -> tuple[Surrogate, float]:
@@ -215,7 +246,7 @@ class Estimator:
 
         `condition` is a step's cost relative to when the device was profiled; None takes it from recorded runs.
         """
-        with _of_use(self.profile):
+        with usable_fit(self.profile):
             found = self._estimate(network, allocator, self.condition if condition is None else Condition(condition))
             if not all(map(isfinite, (found.joules, found.stddev, found.seconds, found.net_joules or 0.0))):
                 raise ValueError(f"{network.name or 'a network'} would cost {found.joules:g} J")
@@ -276,7 +307,7 @@ class Estimator:
 
 
 @contextmanager
-def _of_use(profile: Profile) -> Iterator[None]:
+def usable_fit(profile: Profile) -> Iterator[None]:
     """Turn a fit that fails, or is not finite, into a ProfileError: each number is possible, but not all together."""
     try:
         with np.errstate(all="ignore"):
@@ -288,7 +319,7 @@ def _of_use(profile: Profile) -> Iterator[None]:
         ) from error
 
 
-def _newest(runs: Sequence[NormalizedCost]) -> list[NormalizedCost]:
+def newest(runs: Sequence[NormalizedCost]) -> list[NormalizedCost]:
     """The newest runs, as many as are estimated in a second; the device's condition follows the last few anyway."""
     layers: set[Layer] = set()
     kept: list[NormalizedCost] = []

@@ -73,7 +73,7 @@ def joules_data_of(costs: Sequence[NormalizedCost], reference: Reference) -> Dat
     return Data(
         networks=tuple(c.network for c in read),
         costs=np.array([c.joules for c in read]),
-        noise=np.array([_noise(c, len(c.joules_rounds), c.joules_spread, spreads[c.allocator]) for c in read]),
+        noise=np.array([noise_of(c, len(c.joules_rounds), c.joules_spread, spreads[c.allocator]) for c in read]),
         system=np.array([float(c.allocator == "system") for c in read]),
     )
 
@@ -105,7 +105,7 @@ def _data_at_reference(costs: Sequence[NormalizedCost], reference: Reference, sh
     return Data(
         networks=tuple(c.network for c in moved),
         costs=np.array([c.ratio * reference.seconds for c in moved]),
-        noise=np.array([_noise(c, len(c.rounds), c.spread, spreads[c.allocator]) for c in moved]),
+        noise=np.array([noise_of(c, len(c.rounds), c.spread, spreads[c.allocator]) for c in moved]),
         system=np.array([float(c.allocator == "system") for c in moved]),
     )
 
@@ -123,7 +123,7 @@ def _pooled_spread(costs: Sequence[NormalizedCost], allocator: str, joules: bool
     return float(np.clip(np.sqrt(np.median(np.square(known)) * 1.5), 0.003, 0.3))
 
 
-def _noise(cost: NormalizedCost, rounds: int, spread: float | None, typical: float) -> float:
+def noise_of(cost: NormalizedCost, rounds: int, spread: float | None, typical: float) -> float:
     """Relative variance of the median of a number of rounds."""
     own = spread or 0.0
     single = (PRIOR_ROUNDS * typical**2 + (rounds - 1) * own**2) / (PRIOR_ROUNDS + rounds - 1)

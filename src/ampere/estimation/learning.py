@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +26,7 @@ ISOLATED_EVALUATIONS = 150  # at least, of a search among isolated layers: they 
 ISOLATED_FREEDOM = 1.4  # factor on the width of the prior of hyperparameters among isolated layers
 JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated on
 REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters too: few measurements are overfitted
+FEWEST_SORTS, FEWEST_OF_A_SORT = 4, 3  # of networks, from which on folds are sorts
 CALIBRATED_FROM = 16  # measurements, below which intervals are not calibrated
 
 
@@ -70,23 +73,40 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     """The same model with intervals scaled to cover held-out measurements as often as they should.
 
     Prices and posterior are refitted without each fold; hyperparameters too where measurements are few. `judged` marks
-    the measurements that are like the networks to estimate.
+    the measurements that are like the networks to estimate. Where networks are of several sorts, a fold is one of them:
+    a user's model is of no sort that was measured.
     """
     data, scores = model.data, np.full(len(model.data), np.nan)
     fresh = Hyperparameters(one_by_one=model.hyper.one_by_one)
     if np.sum(judged) < CALIBRATED_FROM:
         return model
-    for fold in range(FOLDS):
-        held_out = np.arange(len(data)) % FOLDS == fold
+    sorts = sorts_of(data, judged)
+    for held_out in _folds(data, sorts):
         rest = data.only(~held_out)
         without = learn(rest, fresh) if len(data) <= REFIT_UP_TO else Additive(rest, model.hyper)
         scores[held_out] = _scores(without, data.only(held_out))
-        if np.sum(judged & ~np.isnan(scores)) >= JUDGED_ON:
+        if np.sum(judged & ~np.isnan(scores)) >= JUDGED_ON and not sorts:
             break
     judged = judged & ~np.isnan(scores)
     level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # the finite-sample level of conformal prediction
     factor = float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
     return Additive(data, replace(model.hyper, calibration=factor), model.prices)
+
+
+def sorts_of(data: Data, judged: Array) -> list[str]:
+    """The names that enough networks share, where there are several: the sorts of a device's profile."""
+    names = Counter(n.name for n, counts in zip(data.networks, judged, strict=True) if counts and n.name)
+    found = [name for name, count in names.items() if count >= FEWEST_OF_A_SORT]
+    return found if len(found) >= FEWEST_SORTS else []
+
+
+def _folds(data: Data, sorts: list[str]) -> Iterator[Array]:
+    """The measurements to hold out at a time: all of a sort where there are several, else every eighth."""
+    if sorts:
+        names = np.array([network.name for network in data.networks])
+        yield from (names == name for name in sorts)
+    else:
+        yield from (np.arange(len(data)) % FOLDS == fold for fold in range(FOLDS))
 
 
 def _spread_out(data: Data, most: int) -> Data:

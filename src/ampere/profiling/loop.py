@@ -140,7 +140,8 @@ class Profiling:
         """The experiments of the next batch, and the error expected before it."""
         started = time.monotonic()
         share = self._time_allocation = self._current_time_allocation(goal)
-        self._sample(self._context.clock() + share.sampling * goal.seconds)
+        sampling = getattr(self._source, "sampling", share.sampling)
+        self._sample(self._context.clock() + sampling * goal.seconds)
         pieces = [p for whole in self._pool[-share.networks :] for p in slices(whole.network, self._rng, 1)]
         drawn, used = self._drawn(self._pool, share.drawn * seconds)
         if "system" in self._context.trainers:
@@ -181,7 +182,8 @@ class Profiling:
     def _choose_targets(self) -> None:
         if not self._targets:
             original = self._source.original()
-            wanted = [original, *(self._source.sample(self._rng) for _ in range(TARGETS))]
+            count = getattr(self._source, "targets", TARGETS)
+            wanted = [original, *(self._source.sample(self._rng) for _ in range(count))]
             plain = [e.under("system") for e in wanted[: len(wanted) // 2] if "system" in self._context.trainers]
             self._targets = [*wanted, *plain]
             self._pool.append(original)

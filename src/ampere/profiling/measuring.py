@@ -9,11 +9,7 @@ lies, what the allocator does), so there are several.
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import subprocess
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
@@ -22,11 +18,9 @@ from typing import Any
 from ampere.core import Meter, TrainingSetup
 from ampere.core.display import frame, html_table
 from ampere.core.errors import DeviceError
-from ampere.core.measurement import WALL, Window, clock_of, windows_from_json
-from ampere.core.processes import how_it_ended, python_program
+from ampere.core.measurement import clock_of, seconds_per_iteration
 from ampere.core.units import joules, seconds
-from ampere.devices import Device, VariantFailed, Worker, Yardstick
-from ampere.devices.environment import worker_environment
+from ampere.devices import Device, Worker, Yardstick
 from ampere.estimation.estimate import COVERS, Estimate
 from ampere.estimation.fitting import drift_share_in
 from ampere.estimation.normalization import (
@@ -38,19 +32,16 @@ from ampere.estimation.normalization import (
     to_reference,
     usable,
 )
-from ampere.meters import CpuTimeMeter, watts_in
 from ampere.storage.profile import Observation, Profile
 
 from .experiment import Experiment
 from .overheads import OVERHEADS, Timed
+from .plain_processes import ROUND_SECONDS, Effort, can_be_plain, plain_rounds
 
 PAIRING = {"system": "window", "tuned": "step"}
 FIRST_GUESS = 20  # steps of the first round, before it is known how long one takes
-ROUNDS_AT_LEAST, ROUNDS_AT_MOST = 3, 8
-ROUND_SECONDS = 0.8
-YARDSTICK_SECONDS = 0.3
-GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
-LOADED_WALL_PER_BUSY = 1.25
+FEWEST_STEPS, MOST_STEPS = 8, 400  # of a round in a worker
+WARMUP = 5
 
 
 @dataclass(frozen=True)
@@ -166,14 +157,59 @@ def measure_experiment(
 ) -> NormalizedCost:
     """The cost of an iteration, in the condition that the profile refers to, or as it is now where there is none."""
     nominal = reference_of(profile) if profile else None
-    if _in_plain_processes(experiment, setup, device):
-        measured = _plain_rounds(experiment, setup, seconds, device, watts_per_core, nominal, on_progress)
-        return _at(nominal, measured, profile)
-    elapsed, seen, steps = 0.0, [], FIRST_GUESS
-    for number in range(ROUNDS_AT_MOST):
-        if elapsed > seconds and number >= ROUNDS_AT_LEAST:
+    seen, nominal = rounds_of(experiment, setup, Effort(seconds), device, watts_per_core, nominal, on_progress)
+    return _at(nominal, normalized(seen, nominal)[0], profile)
+
+
+def rounds_of(
+    experiment: Experiment,
+    setup: TrainingSetup,
+    effort: Effort,
+    device: Device,
+    watts_per_core: float,
+    nominal: Reference | None,
+    on_progress: Callable[[MeasureProgress], None],
+    step_seconds: float | None = None,
+) -> tuple[list[Observation], Reference]:
+    """An observation of each fresh process that trained it, and the condition that they refer to.
+
+    `step_seconds` is a guess, where there is one.
+    """
+
+    def report(elapsed: float, number: int) -> None:
+        on_progress(MeasureProgress(elapsed, effort.seconds, number))
+
+    if can_be_plain(experiment, setup, device):
+        seen = plain_rounds(experiment, setup, effort, device, watts_per_core, report)
+        clock = clock_of(setup.threads)
+        alone = (seconds_per_iteration(o.measurement.yardstick, clock) for o in seen)
+        nominal = nominal or Reference(median(alone), clock=clock)
+        seen = [o for o in seen if usable(o.measurement, nominal)]
+    else:
+        seen, nominal = _rounds_of_workers(
+            experiment, setup, effort, device, watts_per_core, nominal, report, step_seconds
+        )
+    if not seen:
+        raise DeviceError("no round gave a usable figure: close other programs and try again")
+    return seen, nominal
+
+
+def _rounds_of_workers(
+    experiment: Experiment,
+    setup: TrainingSetup,
+    effort: Effort,
+    device: Device,
+    watts_per_core: float,
+    nominal: Reference | None,
+    report: Callable[[float, int], None],
+    step_seconds: float | None,
+) -> tuple[list[Observation], Reference]:
+    elapsed, seen = 0.0, list[Observation]()
+    steps = _steps(step_seconds, effort) if step_seconds else FIRST_GUESS
+    for number in range(effort.most):
+        if elapsed > effort.seconds and number >= effort.fewest:
             break
-        on_progress(MeasureProgress(elapsed, seconds, number + 1))
+        report(elapsed, number + 1)
         with device.fresh(watts_per_core, number + 1) as workers:
             worker = workers[experiment.allocator]
             began = worker.clock()
@@ -181,95 +217,20 @@ def measure_experiment(
             seen += _round(experiment, setup, worker, nominal, steps)
             elapsed += worker.clock() - began
         if seen:
-            steps = max(8, min(400, round(ROUND_SECONDS / seen[-1].measurement.wall_seconds)))
-    if not seen:
-        raise DeviceError("no round gave a usable figure: close other programs and try again")
+            steps = _steps(seen[-1].measurement.wall_seconds, effort)
     assert nominal is not None
-    return _at(nominal, normalized(seen, nominal)[0], profile)
+    return seen, nominal
 
 
-def _at(nominal: Reference | None, measured: NormalizedCost, profile: Profile | None) -> NormalizedCost:
-    if profile is None or nominal is None:
+def _steps(step_seconds: float, effort: Effort) -> int:
+    fewest = 1 if effort.ends_sharply else FEWEST_STEPS
+    return max(fewest, min(MOST_STEPS, round(min(ROUND_SECONDS, effort.each or math.inf) / step_seconds)))
+
+
+def _at(nominal: Reference, measured: NormalizedCost, profile: Profile | None) -> NormalizedCost:
+    if profile is None:
         return measured
     return to_reference(measured, nominal, drift_share_in(costs_of(profile), reference_of(profile)).part)
-
-
-def _in_plain_processes(experiment: Experiment, setup: TrainingSetup, device: Device) -> bool:
-    """Whether a script without a yardstick and a meter can train it: by its own code, here, with modelled joules."""
-    modelled = device.is_local and watts_in(device.meter.scope) is not None
-    return modelled and experiment.system and setup.runtime == "torch" and "factory" in experiment.workload
-
-
-def _plain_rounds(
-    experiment: Experiment,
-    setup: TrainingSetup,
-    seconds: float,
-    device: Device,
-    watts_per_core: float,
-    nominal: Reference | None,
-    on_progress: Callable[[MeasureProgress], None],
-) -> NormalizedCost:
-    """The cost of a step from several plain processes, each between two readings of the yardstick."""
-    began, ratios, yardsticks = time.monotonic(), list[float](), list[float]()
-    rows, losses = list[Window](), list[float]()
-    worker = device.worker("tuned", watts_per_core)
-    clock = clock_of(setup.threads)
-    before = worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime).seconds(setup.threads)
-    while len(ratios) < ROUNDS_AT_MOST:
-        elapsed = time.monotonic() - began
-        if elapsed > seconds and len(ratios) >= ROUNDS_AT_LEAST:
-            break
-        on_progress(MeasureProgress(elapsed, seconds, len(ratios) + 1))
-        found = _plain_process(experiment, setup)
-        after = worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime).seconds(setup.threads)
-        windows = windows_from_json(found["windows"])
-        ratios.append(2 * median(w.per_iteration(clock) for w in windows) / (before + after))
-        yardsticks.append((before + after) / 2)
-        rows += windows
-        losses += found["loss"]
-        before = after
-    reference = nominal or Reference(median(yardsticks), clock=clock)
-    cost = median(ratios) * reference.seconds
-    wall_per_busy = median(w.wall_seconds / w.busy_seconds for w in rows)
-    wall, busy = (cost, cost / wall_per_busy) if clock == WALL else (cost * wall_per_busy, cost)
-    flags = {
-        "loaded": setup.threads == 1 and wall_per_busy > LOADED_WALL_PER_BUSY,
-        "nonfinite_loss": not all(map(math.isfinite, losses)),
-    }
-    return NormalizedCost(
-        experiment.network,
-        experiment.purpose,
-        experiment.stage,
-        experiment.allocator,
-        rounds=tuple(ratios),
-        yardsticks=tuple(yardsticks),
-        joules=busy * watts_per_core,
-        joules_rounds=(),
-        seconds=wall,
-        busy_seconds=busy,
-        iterations=sum(w.iterations for w in rows),
-        meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
-        flags=tuple(flag for flag, applies in flags.items() if applies),
-        clock=clock,
-    )
-
-
-def _plain_process(experiment: Experiment, setup: TrainingSetup) -> dict[str, Any]:
-    task = {"workload": dict(experiment.workload), "setup": setup.to_json(), "seconds": ROUND_SECONDS}
-    command = [*python_program("ampere.runtimes.plain_loop"), json.dumps(task)]
-    environment = worker_environment(os.environ, experiment.allocator, setup.threads)
-    try:
-        ran = subprocess.run(command, stdout=subprocess.PIPE, env=environment, timeout=GRACE_SECONDS)
-        answer: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
-    except subprocess.TimeoutExpired:
-        raise VariantFailed(f"training did not end within {GRACE_SECONDS:g} s: give a smaller batch") from None
-    except (ValueError, IndexError):
-        raise VariantFailed(
-            f"the process that trained the model ended without an answer ({how_it_ended(ran.returncode)})"
-        ) from None
-    if "error" in answer:
-        raise VariantFailed(f"the model cannot be trained: {answer['error']}")
-    return answer
 
 
 def _nominal(yardstick: Yardstick, threads: int) -> Reference:
@@ -283,7 +244,7 @@ def _round(
         experiment.workload,
         setup,
         iterations=steps,
-        warmup=5,
+        warmup=min(WARMUP, steps),
         pairing=PAIRING[experiment.allocator],
         isolation="inline",
     )

@@ -20,12 +20,16 @@ QUIET = {"pairing": "step", "isolation": "inline"}
 SETTLED = {"pairing": "window", "isolation": "inline"}
 PLAIN = {"pairing": "window", "isolation": "fork"}
 QUIET_SECONDS, PLAIN_SECONDS = 0.04, 0.08
+LONG_STEP = 0.15  # seconds, from which on a block has few steps: large layers and models fit into a profile only so
+LONG_STEPS = {"tuned": 2, "system": 3}
 BLOCK_SECONDS, SLOWEST_STEP = 60.0, 1.0  # when a block is cut short: after so long, or so long for each step
 BUILD_SECONDS = {"tuned": 0.012, "system": 0.06}
 
 
 def iterations_of(allocator: str, step_seconds: float) -> tuple[int, int]:
     """The number of steps to measure and to warm up. Blocks are short, because blocks differ more than steps."""
+    if step_seconds > LONG_STEP:
+        return LONG_STEPS[allocator], 1
     if allocator == "system":
         return max(8, min(24, round(PLAIN_SECONDS / step_seconds))), 3
     return max(4, min(8, round(QUIET_SECONDS / step_seconds))), 2

@@ -27,7 +27,9 @@ from ampere.storage.journal import Journal
 from ampere.storage.places import default_path, journal_path
 from ampere.storage.profile import Observation, Profile, check_device
 from ampere.storage.recording import (
+    Apart,
     Header,
+    all_of,
     apart,
     header_from,
     observations_from,
@@ -61,7 +63,7 @@ def header_for(
     if known is None and old is not None:
         known = last = Header.of(old)
         record_header(journal, known)
-        for observation in (*old.observations, *old.runs):
+        for observation in all_of(old):
             record_observation(journal, observation, old.profiling_seconds, threads)
     found = known or last or next((Header.of(other) for other in others), None)
     if found is not None:
@@ -213,7 +215,7 @@ class Earlier(NamedTuple):
     """What the journal holds of runs before this one."""
 
     measured: tuple[Observation, ...]
-    runs: tuple[Observation, ...]  # of users' own training
+    other: Apart  # of users' own training
     seconds: float
     unfinished: float  # of these seconds, those of a run that did not come to its end
 
@@ -317,7 +319,7 @@ def make_profile(
         )
         if (typical := at_typical_speed(header, collected.observations)) != header:
             record_header(journal, header := typical)
-        profile = _profile(header, collected, old, asked.name, earlier.seconds + clock() - began, earlier.runs)
+        profile = _profile(header, collected, old, asked.name, earlier.seconds + clock() - began, earlier.other)
         profile = replace(profile, others=others)
         profile.save(path)
     return ProfilingResult(
@@ -377,7 +379,7 @@ def _profile(
     old: Profile | None,
     name: str,
     seconds: float,
-    runs: tuple[Observation, ...],
+    other: Apart,
 ) -> Profile:
     spaces = tuple(dict.fromkeys([*(old.spaces if old else ()), name]))
     return Profile(
@@ -387,6 +389,6 @@ def _profile(
         spaces=spaces,
         fit=collected.model.hyper.to_json() if collected.model else collected.fit,
         joules_fit=collected.joules_model.hyper.to_json() if collected.joules_model else {},
-        runs=runs,
+        **other,
         ended=collected.ended,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import lcm
 from random import Random
 from typing import Any, Protocol
@@ -14,6 +15,7 @@ from ampere.core.network import InputSpec, with_loss
 from ampere.devices.replayed import ReplayedWorker
 from ampere.devices.workloads import traced
 from ampere.models.loading import LoadedModel, is_flax, resized
+from ampere.models.sorts import EVERY_SORT, SHARES
 from ampere.models.spaces import Space
 from ampere.storage.profile import Observation
 
@@ -49,8 +51,7 @@ class SpaceSource:
 
     def of(self, arguments: dict[str, Any]) -> Experiment:
         """The network that the factory builds from these arguments."""
-        workload = {"factory": self._space.factory, "arguments": arguments}
-        return Experiment(traced(self._space.factory, arguments), workload, "network")
+        return _built(self._space, arguments, "network")
 
     def opaque(self) -> list[Experiment]:
         return []
@@ -60,6 +61,36 @@ class SpaceSource:
 
     def sample(self, rng: Random) -> Experiment:
         return self.of(self._space.sample(rng))
+
+
+def _built(space: Space, arguments: dict[str, Any], purpose: str) -> Experiment:
+    workload = {"factory": space.factory, "arguments": arguments}
+    return Experiment(traced(space.factory, arguments), workload, purpose)
+
+
+def _named(name: str, experiment: Experiment) -> Experiment:
+    """Networks have the name of their sort: intervals are calibrated on sorts that were held out."""
+    return replace(experiment, network=experiment.network.renamed(name))
+
+
+class DeviceSource:
+    """Networks of every sort, and large layers alone: what a profile of a whole device is made of."""
+
+    name = "device"
+    targets = 2 * len(EVERY_SORT)  # that uncertainty is reduced for: each sort should be among them
+    sampling = 0.02  # share of the budget for each sampling: these networks take longer to trace than those of a space
+
+    def original(self) -> Experiment:
+        first = next(iter(EVERY_SORT.values()))
+        return _named(first.name, _built(first, dict(first.default), "network"))
+
+    def sample(self, rng: Random) -> Experiment:
+        [name] = rng.choices([*SHARES], [*SHARES.values()])
+        purpose = "layer" if name == "lone" else "network"
+        return _named(name, _built(EVERY_SORT[name], EVERY_SORT[name].sample(rng), purpose))
+
+    def opaque(self) -> list[Experiment]:
+        return []
 
 
 class ModelSource:

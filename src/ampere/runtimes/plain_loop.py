@@ -5,55 +5,87 @@ yardstick or a meter in it changes what a step costs, by up to a fifth for small
 library and the model is here; the yardstick is read by another process, before and after.
 """
 
+import contextlib
 import json
 import sys
 import time
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List, Optional
 
 from ampere.core import TrainingSetup
 
+from .changed_training import build_changed
 from .torch_runtime import TorchRuntime
+from .user_code import find_factory
 
 try:
     import resource
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
+READY = "ready"  # a line that says that everything is imported
 WARMUP = 4
+WARMUP_SHARE = 0.4  # of the seconds at most
 WINDOW_SECONDS = 0.1
 FEWEST_WINDOWS = 3
 
 
 def main() -> None:
     task = json.loads(sys.argv[1])
+    if "factory" in task["workload"]:
+        with contextlib.suppress(Exception):  # what is wrong with it is said below
+            find_factory(task["workload"]["factory"])
+    print(READY, flush=True)
+    sys.stdin.readline()  # until it is this process's turn
     try:
-        answer = train(task["workload"], TrainingSetup.from_json(task["setup"]), task["seconds"])
+        setup = TrainingSetup.from_json(task["setup"])
+        answer = train(task["workload"], setup, task["seconds"], task.get("at_most"), task.get("changes"))
     except Exception as problem:
         answer = {"error": f"{type(problem).__name__}: {problem}"}
     print("\n" + json.dumps(answer), flush=True)
 
 
-def train(workload: Dict[str, Any], setup: TrainingSetup, seconds: float) -> Dict[str, Any]:
-    """Windows of plain training steps, as rows of a measurement, and the first and the last loss."""
+def train(
+    workload: Dict[str, Any],
+    setup: TrainingSetup,
+    seconds: float,
+    at_most: Optional[float] = None,
+    changes: Optional[Dict[str, Any]] = None,
+) -> Dict[str, Any]:
+    """Windows of plain training steps, as rows of a measurement, and the first and the last loss.
+
+    With `at_most` seconds for all steps, long ones are warmed up less; two are trained in any case.
+    """
     runtime = TorchRuntime()
     runtime.prepare(setup.threads)
-    training = runtime.build(workload, setup)
-    training.step()
+    training = build_changed(workload, setup, changes) if changes else runtime.build(workload, setup)
+    began = time.perf_counter()
+    step_seconds = _seconds(training.step)
     first = training.last_loss()
     for _ in range(WARMUP):
-        began = time.perf_counter()
-        training.step()
-        step_seconds = time.perf_counter() - began
+        if at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most:
+            break
+        step_seconds = _seconds(training.step)
     steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
     windows: List[List[Any]] = []
-    ends = time.perf_counter() + seconds
-    while len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends:
-        faults, began, busy = page_faults(), time.perf_counter(), time.process_time()
+    ends, last = time.perf_counter() + seconds, began + (float("inf") if at_most is None else at_most)
+    while not windows or (time.perf_counter() < last and (len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends)):
+        faults, started, busy = page_faults(), time.perf_counter(), time.process_time()
         for _ in range(steps):
             training.step()
-        busy, wall = time.process_time() - busy, time.perf_counter() - began
+        busy, wall = time.process_time() - busy, time.perf_counter() - started
         windows.append([steps, wall, busy, None, page_faults() - faults])
-    return {"windows": windows, "loss": [first, training.last_loss()], "parameters": training.parameters}
+    return {
+        "windows": windows,
+        "loss": [first, training.last_loss()],
+        "parameters": training.parameters,
+        "elapsed_seconds": time.perf_counter() - began,
+    }
+
+
+def _seconds(step: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    step()
+    return time.perf_counter() - began
 
 
 def page_faults() -> int:

@@ -81,9 +81,13 @@ def trainable(model: nn.Module) -> List[nn.Parameter]:
 
 
 def training(
-    parameters: List[nn.Parameter], loss_of: Callable[[], Tensor], optimizer_name: str, chain: Optional[Chain] = None
+    parameters: List[nn.Parameter],
+    loss_of: Callable[[], Tensor],
+    optimizer_name: str,
+    chain: Optional[Chain] = None,
+    **optimizer_arguments: Any,
 ) -> Training:
-    optimizer = OPTIMIZERS[optimizer_name].make("torch", parameters) if parameters else None
+    optimizer = OPTIMIZERS[optimizer_name].make("torch", parameters, **optimizer_arguments) if parameters else None
     last: List[Tensor] = []
 
     def seen(loss: Tensor) -> None:

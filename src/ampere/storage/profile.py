@@ -128,8 +128,9 @@ def _layer(row: list[Any], functions: list[list[Any]]) -> Layer:
     )
 
 
-PURPOSES = ("layer", "variant", "network", "opaque", "run", "stage", "kernel")
+PURPOSES = ("layer", "variant", "network", "opaque", "run", "touch", "stage", "kernel")
 IN_PART = ("stage", "kernel")  # purposes for which only a part of the step was timed
+APART = {"run": "runs", "touch": "touches"}  # purposes that layers are not fitted to, and their fields of a profile
 STEP = "step"
 STAGES = ("forward", "backward", "update")
 
@@ -209,6 +210,7 @@ class Profile:
     yardstick_joules: float | None = None  # joules of the same step, where a counter reads them
     joules_fit: Mapping[str, Any] = field(default_factory=dict)  # like `fit`, for joules that a counter read
     runs: tuple[Observation, ...] = ()  # recorded training runs of the user, in their order
+    touches: tuple[Observation, ...] = ()  # processes that trained users' models by their own code
     watts_idle: float | None = None  # what the counter read at rest
     common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
     common_yardstick_joules: float | None = None
@@ -273,7 +275,7 @@ class Profile:
     def to_json(self) -> dict[str, Any]:
         table = LayerTable()
         rows = [observation.to_row(table) for observation in self.observations]
-        runs = [run.to_row(table) for run in self.runs]
+        apart = {name: [seen.to_row(table) for seen in getattr(self, name)] for name in APART.values()}
         return {
             "device": dict(self.device),
             "setup": self.setup.to_json(),
@@ -291,7 +293,7 @@ class Profile:
             "joules_fit": dict(self.joules_fit),
             "layers": table.to_json(),
             "observations": rows,
-            **({"runs": runs} if runs else {}),
+            **{name: kept for name, kept in apart.items() if kept},
             **({"ended": dict(self.ended)} if self.ended else {}),
             **({"others": [other.to_json() for other in self.others]} if self.others else {}),
         }
@@ -299,6 +301,9 @@ class Profile:
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> "Profile":
         table = LayerTable.from_json(record["layers"])
+        apart: dict[str, Any] = {
+            name: tuple(Observation.from_row(row, table) for row in record.get(name, ())) for name in APART.values()
+        }
         return cls(
             device=dict(record["device"]),
             setup=TrainingSetup.from_json(record["setup"]),
@@ -311,7 +316,7 @@ class Profile:
             method=record.get("method", "additive"),
             timing=record.get("timing", "yardstick"),
             joules_fit=dict(record.get("joules_fit", {})),
-            runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
+            **apart,
             ended={str(end): int(kinds) for end, kinds in record.get("ended", {}).items()},
             others=tuple(_other(each) for each in record.get("others", ())),
             **optional_numbers(record),

@@ -7,18 +7,20 @@ A journal may hold several numbers of threads, with a header for each. A measure
 it belongs to the header before it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ampere.core import Meter, TrainingSetup
-from ampere.core.errors import ProfileError
+from ampere.core.errors import BusyError, ProfileError
 
 from .checks import check_header, checked
 from .files import older
 from .journal import Journal, read_records
-from .profile import OPTIONAL, LayerTable, Observation, Profile, optional_numbers
+from .places import journal_path
+from .profile import APART, OPTIONAL, LayerTable, Observation, Profile, optional_numbers
 
 FORMAT = 2
 
@@ -108,7 +110,7 @@ def _part(journal: Journal | Path, threads: int, spaces: Iterable[str], fit: Map
     name, records = _name(journal), list(_records(journal, threads))
     header = _header(name, records)
     assert header is not None
-    observations, runs = apart(_observations(name, records))
+    observations, other = apart(_observations(name, records))
     seconds = _profiling_seconds(name, records)
     return Profile(
         **vars(header),
@@ -116,7 +118,7 @@ def _part(journal: Journal | Path, threads: int, spaces: Iterable[str], fit: Map
         profiling_seconds=seconds,
         spaces=tuple(spaces),
         fit=fit,
-        runs=runs,
+        **other,
     )
 
 
@@ -148,10 +150,54 @@ def _profiling_seconds(name: str, records: Iterable[dict[str, Any]]) -> float:
         return float(max((record.get("profiling_seconds", 0.0) for record in records), default=0.0))
 
 
-def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], tuple[Observation, ...]]:
-    """Observations that were paired with a yardstick, and recorded runs of users, which were not."""
+Apart = dict[str, Any]  # observations by their field of a profile
+
+
+def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...], Apart]:
+    """Observations that layers are fitted to, and those of users' own training."""
     every = tuple(observations)
-    return tuple(o for o in every if o.purpose != "run"), tuple(o for o in every if o.purpose == "run")
+    other: Apart = {field: tuple(o for o in every if o.purpose == purpose) for purpose, field in APART.items()}
+    return tuple(o for o in every if o.purpose not in APART), other
+
+
+def all_of(profile: Profile) -> tuple[Observation, ...]:
+    """Everything that a profile holds."""
+    return (*profile.observations, *(seen for field in APART.values() for seen in getattr(profile, field)))
+
+
+def keep_apart(
+    path: Path, seen: Sequence[Observation], patience_seconds: float = 0.0, threads: int | None = None
+) -> Profile:
+    """Stores observations of users' own training in a profile. Others that store at the same time lose nothing.
+
+    They belong to its part on so many threads; without, to the one that is in front.
+    """
+    with _opened(journal_path(path), patience_seconds) as journal:
+        known = Profile.load(path)
+        if threads is not None:
+            known = known.on_threads(threads) or known
+        threads = known.setup.threads
+        if header_from(journal, threads) is None:  # a profile that came without its journal
+            record_header(journal, Header.of(known))
+            for observation in all_of(known):
+                record_observation(journal, observation, known.profiling_seconds, threads)
+        for observation in seen:
+            record_observation(journal, observation, known.profiling_seconds, threads)
+        more: Apart = {field: (*getattr(known, field), *found) for field, found in apart(seen)[1].items()}
+        kept = replace(known, **more)
+        kept.save(path)
+    return kept
+
+
+def _opened(path: Path, patience_seconds: float) -> Journal:
+    """The journal, as soon as whoever else writes to it is done."""
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        try:
+            return Journal(path)
+        except BusyError:
+            if time.monotonic() >= deadline:
+                raise
 
 
 def _records(journal: Journal | Path, threads: int | None = None) -> Iterator[dict[str, Any]]:

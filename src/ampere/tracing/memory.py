@@ -14,6 +14,7 @@ storage: a view or an operation in place takes nothing. A storage ends when nobo
 
 from __future__ import annotations
 
+import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.optim import Optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ampere.core.allocations import (
@@ -198,6 +200,19 @@ def _running_modules(model: nn.Module) -> list[str]:
     return running
 
 
+@contextmanager
+def _without_compiler() -> Iterator[None]:
+    """Optimizers tell the compiler what to leave alone, for which they import it: more than a second, for nothing."""
+    usual = {name: getattr(Optimizer, name) for name in ("add_param_group", "zero_grad")}
+    try:
+        for name, function in usual.items():
+            setattr(Optimizer, name, inspect.unwrap(function))
+        yield
+    finally:
+        for name, function in usual.items():
+            setattr(Optimizer, name, function)
+
+
 def _follow(
     model: nn.Module,
     loss_of: Callable[[], Tensor],
@@ -219,8 +234,10 @@ def _follow(
         if parameter.requires_grad:
             hooked: Any = parameter
             hooked.register_post_accumulate_grad_hook(lambda p: follower.hold(p.grad, GRADIENTS))
-    updating = OPTIMIZERS[optimizer].make("torch", trained)
-    with follower:
+    with _without_compiler():
+        updating = OPTIMIZERS[optimizer].make("torch", trained)
+    update = inspect.unwrap(type(updating).step)  # as it runs without hooks, of which there are none
+    with follower, _without_compiler():
         for _ in range(STEPS):
             updating.zero_grad(set_to_none=True)
             loss = loss_of()
@@ -228,7 +245,8 @@ def _follow(
                 if each.part == TEMPORARY:
                     each.part = ACTIVATIONS
             loss.backward()  # type: ignore[no-untyped-call]
-            updating.step()
+            with torch.no_grad():
+                update(updating)
             for state in updating.state.values():
                 for tensor in tensors_in(list(state.values())):
                     follower.hold(tensor, OPTIMIZER)

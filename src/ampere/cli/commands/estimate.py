@@ -31,7 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.describe(
         parser,
         "How many joules training a model will cost on this device, layer by layer and with a 90 % interval. The "
-        "model is not trained. The first time, the device is profiled for some seconds.",
+        "first time, the device is profiled for some seconds. A model of your own is trained for a few seconds, once.",
         "ampere estimate lenet5                              one iteration, by layer",
         "ampere estimate net.py:build --input 10x3x32x32 --iterations 10000",
         "ampere estimate net.py:build --arg width=32 --batch 64",
@@ -53,6 +53,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="K",
         type=arguments.count_or_zero,
         help="show the K most expensive layers (default: as many as fit the screen; 0: all)",
+    )
+    parser.add_argument(
+        "--touch",
+        metavar="S",
+        type=arguments.seconds_or_zero,
+        help="seconds of training the model's own code, to compare with what its layers say "
+        "(default 5, once, where the code runs here; 0: never)",
     )
     arguments.add_group_by(parser)
     group = parser.add_argument_group("memory")
@@ -77,7 +84,7 @@ def run(options: Namespace) -> None:
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         limit = _memory_limit(device, options)
         asked = arguments.api_options(options, device, display)
-        known = ensure_profile(arguments.model(options.model, options), asked)
+        known = ensure_profile(arguments.model(options.model, options), asked, touch=options.touch)
         if options.current_speed:
             known = at_current_speed(known, asked)
         elif not options.profile and not options.watts_per_core and (change := explain_change(known)):
@@ -145,7 +152,13 @@ def show(
 
     spent = memory_lines(memory) if memory else ()
     print_facts(
-        [*_setup(estimate), *spent, *_run(estimate, total, battery, options), *_uncertain(known, asked, options)]
+        [
+            *_touch(estimate),
+            *_setup(estimate),
+            *spent,
+            *_run(estimate, total, battery, options),
+            *_uncertain(known, asked, options),
+        ]
     )
     print()
     scale, unit = units.joules_unit(estimate.joules)
@@ -169,6 +182,21 @@ def first_line(estimate: Estimate) -> str:
 def is_uncertain(estimate: Estimate) -> bool:
     low, high = estimate.interval
     return high - low > UNCERTAIN * estimate.joules
+
+
+def _touch(estimate: Estimate) -> Iterator[tuple[str, str]]:
+    """What the layers say, and what the model's own code showed."""
+    if (touch := estimate.touch) is None:
+        return
+    yield "layers", f"{_with_stddev(touch.layers_joules, touch.layers_stddev)}, added up from the profile"
+    apart = f"{units.percent(abs(touch.factor - 1))} {'more' if touch.factor > 1 else 'less'}"
+    processes = f"{touch.processes} process{'es' if touch.processes > 1 else ''}"
+    yield "own code", f"{_with_stddev(touch.code_joules, touch.code_stddev)}, {apart}: trained in {processes}"
+
+
+def _with_stddev(joules: float, stddev: float) -> str:
+    scale, unit = units.joules_unit(joules)
+    return f"{units.three(joules / scale)} ± {units.three(stddev / scale)} {unit}"
 
 
 def _setup(estimate: Estimate) -> Iterator[tuple[str, str]]:

@@ -30,8 +30,10 @@ PLURALS = {
 def add_arguments(parser: ArgumentParser) -> None:
     arguments.describe(
         parser,
-        "Trains small networks and layers like the model's on this device, and keeps what was learnt. A profile that "
-        "is already there is extended; a run that was stopped is continued.",
+        "Trains small networks and layers like the model's on this device, and keeps what was learnt. Without a model "
+        "it learns the device for any model, in 2 minutes. A profile that is already there is extended; a run that was "
+        "stopped is continued.",
+        "ampere profile                                 this device, for any model",
         "ampere profile lenet5                          for LeNet-5 of any widths",
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
@@ -45,7 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--seconds",
         metavar="S",
         type=arguments.seconds,
-        help="time to profile (default 15; a runtime that compiles: 120; a slow counter: more)",
+        help="time to profile (default 15, without a model 120; a runtime that compiles: 120; a slow counter: more)",
     )
     parser.add_argument(
         "--own-end",
@@ -86,9 +88,12 @@ def run(options: Namespace) -> None:
 
     if options.own_end and options.seconds is not None:
         raise UsageError("--own-end profiles however long it takes: leave out --seconds, or --own-end")
-    if bool(options.model) == bool(options.space):
-        raise UsageError(f"name either a model or --space with one of {', '.join(SPACES)} (see ampere profile --help)")
-    model = arguments.trainable_model(options.model or options.space, options)
+    if options.model and options.space:
+        raise UsageError("a model and --space are both named: leave out one of them")
+    named = options.model or options.space
+    if not named and (options.input or options.batch or options.arg):
+        raise UsageError("--input, --batch and --arg belong to a model: name it, or leave them out")
+    model = arguments.trainable_model(named, options) if named else None
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         result = profile(
             model,

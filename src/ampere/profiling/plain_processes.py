@@ -1,0 +1,176 @@
+"""Processes that train a model as a user's script does, with the yardstick read in another process around each.
+
+    yardstick | start, import | build, warm up | steps | steps | ... | steps | yardstick | ...
+
+Where time is short all of them start at once, and wait with the library imported until it is their turn.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from statistics import median
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ampere.core import Measurement, Meter, TrainingSetup
+from ampere.core.measurement import Window, windows_from_json
+from ampere.core.processes import end_group, how_it_ended, own_group, python_program
+from ampere.devices import Device, VariantFailed, Worker, Yardstick
+from ampere.devices.environment import worker_environment
+from ampere.meters import CpuTimeMeter, watts_in
+from ampere.storage.profile import Observation
+
+from .experiment import Experiment
+
+YARDSTICK_SECONDS = 0.3
+ROUND_SECONDS = 0.8
+READY = b"ready"  # as a plain loop says it; its module imports PyTorch, so it is not imported here
+GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
+LOADED_WALL_PER_BUSY = 1.25
+
+
+class Effort(NamedTuple):
+    """How long to train, in how many fresh processes."""
+
+    seconds: float
+    fewest: int = 3
+    most: int = 8
+    ends_sharply: bool = False  # the seconds are all that training may take, without starting Python
+
+    @property
+    def each(self) -> float | None:
+        """Seconds of training in each process, at most."""
+        return max(self.seconds / self.most - YARDSTICK_SECONDS, 0.1) if self.ends_sharply else None
+
+
+def can_be_plain(experiment: Experiment, setup: TrainingSetup, device: Device) -> bool:
+    """Whether a script without a yardstick and a meter can train it: by its own code, here, with modelled joules."""
+    modelled = device.is_local and watts_in(device.meter.scope) is not None
+    return modelled and experiment.system and setup.runtime == "torch" and "factory" in experiment.workload
+
+
+def plain_rounds(
+    experiment: Experiment,
+    setup: TrainingSetup,
+    effort: Effort,
+    device: Device,
+    watts_per_core: float,
+    on_round: Callable[[float, int], None],
+) -> list[Observation]:
+    """One observation of each process; `on_round` is called before each with the seconds spent and its number."""
+    found: list[Observation] = []
+    with ExitStack() as ending:
+        waiting = [PlainProcess(experiment, setup, effort, ending) for _ in range(effort.most * effort.ends_sharply)]
+        worker = device.worker("tuned", watts_per_core)
+        for process in waiting:
+            process.wait()
+        before, began, trained = _yardstick(worker, setup), time.monotonic(), 0.0
+        while len(found) < effort.most:
+            spent = trained if effort.ends_sharply else time.monotonic() - began
+            next_one = trained / max(1, len(found)) if effort.ends_sharply else 0.0
+            if spent + next_one > effort.seconds and len(found) >= effort.fewest:
+                break
+            on_round(spent, len(found) + 1)
+            process = waiting.pop(0) if waiting else PlainProcess(experiment, setup, effort, ending)
+            answer = process.trained()
+            after = _yardstick(worker, setup)
+            trained += float(answer["elapsed_seconds"]) + YARDSTICK_SECONDS
+            found.append(experiment.observed(_measurement(answer, before, after, experiment, setup, watts_per_core)))
+            before = after
+    return found
+
+
+def _yardstick(worker: Worker, setup: TrainingSetup) -> Yardstick:
+    return worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime)
+
+
+class PlainProcess:
+    """A process that has imported the library, and trains when it is asked to."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        setup: TrainingSetup,
+        effort: Effort,
+        ending: ExitStack,
+        changes: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        task = {
+            "workload": dict(experiment.workload),
+            "setup": setup.to_json(),
+            "seconds": ROUND_SECONDS,
+            "at_most": effort.each,
+            "changes": dict(changes),
+        }
+        command = [*python_program("ampere.runtimes.plain_loop"), json.dumps(task)]
+        environment = worker_environment(os.environ, experiment.allocator, setup.threads)
+        self._process: subprocess.Popen[bytes] = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **own_group()
+        )
+        ending.callback(self._end)
+
+    def wait(self) -> None:
+        """Until it has imported what it needs, so that it disturbs no other process; or has ended."""
+        assert self._process.stdout is not None
+        while (line := self._process.stdout.readline()) and line.strip() != READY:
+            pass
+
+    def trained(self) -> dict[str, Any]:
+        """What the process answers once it has trained the model."""
+        try:
+            out, _ = self._process.communicate(b"\n", timeout=GRACE_SECONDS)
+            answer: dict[str, Any] = json.loads(out.splitlines()[-1])
+        except subprocess.TimeoutExpired:
+            raise VariantFailed(f"training did not end within {GRACE_SECONDS:g} s: give a smaller batch") from None
+        except (ValueError, IndexError):
+            raise VariantFailed(
+                f"the process that trained the model ended without an answer ({how_it_ended(self._process.returncode)})"
+            ) from None
+        if "error" in answer:
+            raise VariantFailed(f"the model cannot be trained: {answer['error']}")
+        return answer
+
+    def _end(self) -> None:
+        end_group(self._process)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                pipe.close()
+
+
+def _measurement(
+    answer: dict[str, Any],
+    before: Yardstick,
+    after: Yardstick,
+    experiment: Experiment,
+    setup: TrainingSetup,
+    watts_per_core: float,
+) -> Measurement:
+    """The windows of a process, paired with a yardstick that changes evenly from the reading before to that after."""
+    target = [w._replace(joules=w.busy_seconds * watts_per_core) for w in windows_from_json(answer["windows"])]
+    loaded = median(w.wall_seconds / max(w.busy_seconds, 1e-9) for w in target) > LOADED_WALL_PER_BUSY
+    first, last = (loss if math.isfinite(loss) else None for loss in answer["loss"])
+    flags = {"loaded": setup.threads == 1 and loaded, "nonfinite_loss": None in (first, last)}
+    return Measurement(
+        target=tuple(target),
+        yardstick=tuple(_between(before, after, i / len(target), watts_per_core) for i in range(len(target) + 1)),
+        meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
+        allocator=experiment.allocator,
+        parameters=int(answer["parameters"]),
+        loss=(first, last),
+        flags=tuple(flag for flag, applies in flags.items() if applies),
+    )
+
+
+def _between(before: Yardstick, after: Yardstick, part: float, watts_per_core: float) -> Window:
+    busy, wall = (
+        (1 - part) * b + part * a
+        for b, a in ((before.busy_seconds, after.busy_seconds), (before.wall_seconds, after.wall_seconds))
+    )
+    steps = before.steps
+    return Window(steps, wall * steps, busy * steps, busy * steps * watts_per_core)

@@ -1,0 +1,67 @@
+"""One profile a device: made without a model, used for any; and extending it makes no other model's estimate worse."""
+
+from random import Random
+
+import pytest
+
+import ampere
+from ampere.api import Options, ensure_profile, resolve
+from ampere.devices.simulated import SimulatedWorker
+from ampere.profiling.observing import block_seconds, iterations_of
+
+SERVER = "simulated:server"
+FAMILIES = ("lenet5", "har", "lstm")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("AMPERE_HOME", str(tmp_path / "home"))
+
+
+def off(estimator: ampere.Estimator, name: str) -> tuple[float, float]:
+    """The relative error of a family's original, and the relative standard deviation that the estimate has."""
+    network = resolve(name).network
+    found, truth = estimator.estimate(network), SimulatedWorker("server").truth(network).total.joules
+    return found.joules / truth - 1, found.stddev / found.joules
+
+
+def test_a_profile_without_a_model_answers_for_any_model():
+    made = ampere.profile(device=SERVER, seconds=120)
+    assert made.profile.spaces == ("device",)
+    assert not made.refused
+    estimator = ampere.Estimator(made.profile)
+    errors = [abs(off(estimator, name)[0]) for name in ("cnn5", "resnet", "transformer", *FAMILIES)]
+    assert sorted(errors)[len(errors) // 2] < 0.25
+    known = ensure_profile("transformer", Options(device=SERVER, extend=False))
+    assert known.profile.spaces == ("device",)
+
+
+def test_without_a_model_it_takes_two_minutes_unless_said_otherwise(monkeypatch):
+    asked = []
+
+    def run_profiling(device, subject, options, **more):
+        asked.append((subject.name, options.seconds))
+
+    monkeypatch.setattr("ampere.api.estimating.run_profiling", run_profiling)
+    ampere.profile(device="local")
+    ampere.profile(device="local", seconds=30)
+    assert asked == [("device", 120.0), ("device", 30)]
+
+
+def test_a_step_of_a_second_fits_into_a_profile():
+    for allocator in ("tuned", "system"):
+        assert iterations_of(allocator, 0.1)[0] >= 4
+        assert sum(iterations_of(allocator, 1.0)) <= 4
+        assert block_seconds(allocator, 1.0, 0.002) < 5.0
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_extending_a_profile_keeps_other_models_within_their_intervals(seed, tmp_path):
+    order = Random(seed).sample(FAMILIES, len(FAMILIES))
+    for number, name in enumerate(order):
+        made = ampere.profile(name, device=SERVER, seconds=60, out=tmp_path / "profile.json", seed=seed)
+        estimator = ampere.Estimator(made.profile)
+        for known in order[: number + 1]:
+            error, stddev = off(estimator, known)
+            assert abs(error) <= 2.6 * stddev, f"{known} after {', '.join(order[: number + 1])}"
+            assert abs(error) < 0.15
