@@ -19,6 +19,7 @@ from .profiles import (
     stored_profile,
     unsupported_layers,
 )
+from .run import RunPlan, whole_run
 from .using import compare, prune, report, search, validate
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "ProfilingResult",
     "Progress",
     "ResolvedModel",
+    "RunPlan",
     "at_current_speed",
     "compare",
     "device",
@@ -51,4 +53,5 @@ __all__ = [
     "trace",
     "unsupported_layers",
     "validate",
+    "whole_run",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ampere.storage.profile import Profile
 from .models import Model, ResolvedModel, resolve
 from .options import AnyProfile, Options, Progress
 from .profiles import at_current_speed, ensure_profile, run_profiling, stored_profile, with_own_optimizer
+from .run import RunPlan, whole_run
 
 OVERHEADS_AT_MOST = 3.0  # seconds of timing each
 
@@ -60,6 +61,19 @@ def estimate(
     current_speed: bool = False,
     allow_other_device: bool = False,
     extend: bool = True,
+    iterations: int | None = None,
+    epochs: int | None = None,
+    samples: int | None = None,
+    evaluate_every: str | int | None = None,
+    evaluation_samples: int | None = None,
+    data: str | None = None,
+    accumulate: int = 1,
+    checkpoint_every: str | int | None = None,
+    price: str | float | None = None,
+    grid: str | float | Sequence[str | float] | None = None,
+    pue: float | None = None,
+    battery: str | None = None,
+    idle: str | float | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
     notice: Callable[[str], None] | None = None,
@@ -78,6 +92,13 @@ def estimate(
         seconds: how long to profile where that is needed; by default 15, and more for a slow counter or a compiler.
         allocator: `"system"` for a plain training loop, `"tuned"` for one whose allocator keeps its memory.
         current_speed: for the device as fast as it is now, instead of as it was when profiled.
+        iterations: the length of the whole run, or `epochs` of so many `samples`; `estimate.run` is its cost.
+        evaluate_every: `"1epoch"` or a number of iterations, of `evaluation_samples` each; likewise `checkpoint_every`.
+        data: `"file.py:function"` that returns the batches, or a data set: timed once.
+        accumulate: batches from one update of the weights to the next.
+        price: what a kilowatt-hour costs, as `"0.30/kWh"`.
+        grid: `"400g/kWh"`, a country's code, or several; `pue` is the factor of the facility.
+        battery: what a full battery holds, as `"15Wh"`; `idle` is what the device draws anyway, as `"8W"`.
         progress: called with a Progress while it profiles.
         notice: called with one line for each thing to know, such as why the device is profiled.
     """
@@ -88,9 +109,15 @@ def estimate(
         compile_limit=compile_limit, allocator=allocator, allow_other_device=allow_other_device, extend=extend,
         seed=seed, progress=progress, notice=notice,
     )  # fmt: skip
+    plan = RunPlan(
+        iterations, epochs, samples, evaluate_every, evaluation_samples, data, accumulate, checkpoint_every, price,
+        grid, pue, battery, idle,
+    )  # fmt: skip
+    subject = resolve(model, inputs)
     with options.opened() as options:
-        known = ensure_profile(model, options, inputs)
-        return (at_current_speed(known, options) if current_speed else known).estimate
+        known = ensure_profile(subject, options)
+        known = at_current_speed(known, options) if current_speed else known
+        return replace(known.estimate, run=whole_run(known, plan, subject, options))
 
 
 def profile(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import hypot, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,9 @@ from .fitting import (
 from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
 from .sequential import Sequential
+
+if TYPE_CHECKING:
+    from .training_run import TrainingRun
 
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
@@ -77,6 +80,7 @@ class Estimate:
     device: str = ""  # its processor, or its id where that is not known
     process_spread: float | None = None  # relative standard deviation between processes that train the same network
     machine_spread: float | None = None  # of the device's speed while it was profiled; not in the interval
+    run: TrainingRun | None = None  # of the whole run, where one was asked about
     follow_memory: Callable[[], MemoryEstimate | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
