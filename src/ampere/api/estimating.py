@@ -9,6 +9,7 @@ from typing import Any
 
 from ampere.core.errors import ModelError, UsageError
 from ampere.devices import LOCAL, Device, check_same_meter
+from ampere.devices.core_watts import of_profile
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.capabilities import check_setup, itself, runs_own_code
@@ -223,7 +224,9 @@ def _measured(
     if evaluation and setup.runtime != "torch":
         raise UsageError(f"evaluation is timed with torch only, not with {setup.runtime}: leave one of them out")
     modelled = watts_in(profile.meter.scope) if profile else None
-    watts = options.watts_on(device) or modelled or DEFAULT_WATTS_PER_CORE
+    named = options.watts_on(device)
+    cores = None if named else of_profile(device.identity, profile.meter if profile else device.meter)
+    watts = named or (cores.watts if cores else modelled or DEFAULT_WATTS_PER_CORE)
     experiment = itself(device, setup.runtime, subject.source()).under(device.allocator(options.allocator))
     if left_out := len(subject.network.layers) - len(experiment.network.layers):
         raise ModelError(
@@ -242,9 +245,10 @@ def _measured(
         options.report(f"training {subject.name}", p.elapsed, p.seconds, f"round {p.round}")
 
     found = measure_experiment(experiment, setup, seconds, device, watts, profile, report)
+    found = replace(found, meter=cores.meter) if cores else found
     beside = None
     if profile:
-        estimator = Estimator(profile, watts if modelled else None)
+        estimator = Estimator(profile, named if modelled else None)
         beside = estimator.estimate(subject.network, options.allocator)
     own_code = subject.own_code and runs_own_code(device, setup.runtime, subject.is_flax)
     name, batch = subject.network.name or subject.name, subject.network.batch

@@ -25,6 +25,7 @@ TITLES = {
     "search": "find the best architectures of a space inside an energy budget",
     "report": "write one HTML page that shows where the energy goes",
     "trace": "show the layers of a model, or write them to a file",
+    "calibrate": "learn the watts of this device's cores, where its joules are modelled",
     "devices": "show this machine, its meters, and the profiles stored here",
     "conformance": "check whether a worker of your own follows Ampere's protocol",
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ampere.core import units
 
-from .wording import joules_label
+from .wording import joules_label, within
 
 if TYPE_CHECKING:
     from ampere.api import RunPlan
@@ -97,7 +97,7 @@ def _costs(total: TrainingRun) -> Iterator[Line]:
     if tariff.price is None and not tariff.grids and tariff.facility_factor == DEFAULT_FACTOR:
         return
     least, most = tariff.kwh(low), tariff.kwh(high)
-    origin = f", {joules_label(total.meter)}"
+    origin = f", {joules_label(total.meter)}{within(total.meter)}"
     yield "kWh", f"{_kwh(total.kwh)} (90 %: {_kwh(least)} to {_kwh(most)}){_facility(tariff)}{origin}"
     if tariff.price:
         price = tariff.price

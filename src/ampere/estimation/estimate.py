@@ -18,6 +18,7 @@ from ampere.core.display import frame, html_table
 from ampere.core.errors import ProfileError, UsageError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.units import parse_energy
+from ampere.devices.core_watts import of_profile
 from ampere.devices.opening import allocator_on
 from ampere.meters import CpuTimeMeter
 from ampere.storage.profile import Profile
@@ -99,6 +100,12 @@ class Estimate:
         return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
 
     @property
+    def watts_interval(self) -> tuple[float, float] | None:
+        """Beside the interval: joules if all modelled watts are too high or too low; None where joules were read."""
+        factor = self.meter.factor
+        return None if self.meter.measured or factor == 1 else (self.joules / factor, self.joules * factor)
+
+    @property
     def uncertainty(self) -> dict[str, float | None]:
         """Relative standard deviations: of the model's cost, between processes, and of the machine's own speed.
 
@@ -122,6 +129,7 @@ class Estimate:
             "joules_net_of_idle_per_iteration": self.net_joules,
             "joules_stddev": self.stddev,
             "joules_interval90": list(self.interval),
+            "joules_watts_interval": self.watts_interval and list(self.watts_interval),
             "uncertainty": self.uncertainty,
             "seconds_per_iteration": self.seconds,
             "layers": [vars(share) for share in self.layers],
@@ -158,7 +166,10 @@ class Estimator:
         with _of_use(profile):
             self.costs = costs_of(few_enough(profile))
             self._fit(self.costs)
+        known = of_profile(profile.device, profile.meter) if watts_per_core is None else None
+        watts_per_core = known.watts if known else watts_per_core
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
+        self.meter = known.meter if known else self.meter
         self._watts, self._wall = _watts(self.costs, profile, watts_per_core), _wall_seconds(self.costs, profile)
         self._ranges = _measured_ranges(profile)
         self.condition_uncertainty = (

@@ -154,6 +154,8 @@ class TrainingRun:
             "watts_idle": self.watts_idle,
             **self.tariff.to_json(self.gross.mean, self.gross_interval),
             "modelled": not self.meter.measured,
+            "watts_origin": self.meter.origin or None,
+            "watts_factor": self.meter.factor,
             "not_covered": NOT_COVERED,
             "battery_joules": self.battery.joules if self.battery else None,
             "battery_share": self.battery_share,
