@@ -10,7 +10,7 @@ from typing import Any
 from ampere.core.errors import ModelError, UsageError
 from ampere.devices import LOCAL, Device, check_same_meter
 from ampere.devices.core_watts import of_profile
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate, Estimator, estimator_for
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.capabilities import check_setup, itself, runs_own_code
 from ampere.profiling.measuring import MeasuredStep, MeasureProgress, measure_experiment
@@ -248,7 +248,7 @@ def _measured(
     found = replace(found, meter=cores.meter) if cores else found
     beside = None
     if profile:
-        estimator = Estimator(profile, named if modelled else None)
+        estimator = estimator_for(profile, named if modelled else None)
         beside = estimator.estimate(subject.network, options.allocator)
     own_code = subject.own_code and runs_own_code(device, setup.runtime, subject.is_flax)
     name, batch = subject.network.name or subject.name, subject.network.batch

@@ -18,7 +18,7 @@ from ampere.core.display import frame, html_table
 from ampere.core.errors import ProfileError, UsageError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.units import parse_energy
-from ampere.devices.core_watts import of_profile
+from ampere.devices.core_watts import CoreWatts, of_profile
 from ampere.devices.opening import allocator_on
 from ampere.meters import CpuTimeMeter
 from ampere.storage.profile import Profile
@@ -160,17 +160,18 @@ class Estimate:
 class Estimator:
     """Estimates networks with one profile. The profile is fitted once, then used for many networks."""
 
-    def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
+    def __init__(self, profile: Profile, watts_per_core: float | CoreWatts | None = None) -> None:
         """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
+        self._named_watts = watts_per_core
+        cores = watts_per_core if isinstance(watts_per_core, CoreWatts) else None
+        watts = cores.watts if cores else watts_per_core
         self.profile = profile
         with _of_use(profile):
             self.costs = costs_of(few_enough(profile))
             self._fit(self.costs)
-        known = of_profile(profile.device, profile.meter) if watts_per_core is None else None
-        watts_per_core = known.watts if known else watts_per_core
-        self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
-        self.meter = known.meter if known else self.meter
-        self._watts, self._wall = _watts(self.costs, profile, watts_per_core), _wall_seconds(self.costs, profile)
+        self.meter = cores.meter if cores else profile.meter if watts is None else _modelled(profile, watts)
+        self._watts, self._wall = _watts(self.costs, profile, watts), _wall_seconds(self.costs, profile)
+        self._watts_share = self._watts / _watts(self.costs, profile, None)  # of the profile's own
         self._ranges = _measured_ranges(profile)
         self.condition_uncertainty = (
             0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
@@ -194,8 +195,12 @@ class Estimator:
         self.condition = conditions[-1]
 
     def _in_reference(self, run: NormalizedCost) -> tuple[float, float]:
-        answer = self.estimate(run.network, run.allocator, 1.0)
-        return answer.joules, answer.stddev
+        answer = self.estimate(run.network, run.allocator, 1.0)  # a run's joules are at the profile's own watts
+        return answer.joules / self._watts_share, answer.stddev / self._watts_share
+
+    def on(self, profile: Profile) -> Estimator:
+        """An estimator at the same watts with another profile of the same device."""
+        return Estimator(profile, self._named_watts)
 
     @property
     def watts(self) -> float:
@@ -356,6 +361,12 @@ def _wall_seconds(costs: Sequence[NormalizedCost], profile: Profile) -> float:
     """Wall seconds for a second of cost on an idle machine: the lower quartile of all measurements."""
     ratios = [c.seconds / (c.ratio * profile.yardstick_seconds) for c in costs]
     return float(np.quantile(ratios, 0.25)) if ratios else 1.0
+
+
+def estimator_for(profile: Profile, watts_per_core: float | None = None) -> Estimator:
+    """The estimator of a profile, with what is known of the device's cores where joules are modelled by the default."""
+    cores = of_profile(profile.device, profile.meter) if watts_per_core is None else None
+    return Estimator(profile, cores or watts_per_core)
 
 
 def estimate(network: Network, profile: Profile, allocator: str = "system", condition: float | None = None) -> Estimate:
