@@ -109,6 +109,7 @@ def test_watts_of_a_calibration_replace_the_default_and_bring_their_own_uncertai
 def test_recorded_runs_do_not_look_like_drift_at_other_watts(profile: Profile) -> None:
     network = chain(3, 20, 30, 40)
     seconds = true_seconds(network)
-    run = Observation(network, replace(block(seconds, YARDSTICK, joules=WATTS * seconds, meter=METER), yardstick=()), "run")
+    plain = replace(block(seconds, YARDSTICK, joules=WATTS * seconds, meter=METER), yardstick=())
+    run = Observation(network, plain, "run")
     known = replace(profile, runs=(run,))
     assert Estimator(known, 10.0).condition.factor == pytest.approx(Estimator(known).condition.factor)
