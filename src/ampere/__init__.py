@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ampere.api import (
+        EnergyCheck,
         Options,
         Progress,
+        check,
         compare,
         device,
         estimate,
@@ -36,6 +38,7 @@ _HOMES = {
     "Budget": "ampere.budget",
     "Comparison": "ampere.comparison",
     "Device": "ampere.devices",
+    "EnergyCheck": "ampere.api",
     "Estimate": "ampere.estimation.estimate",
     "Estimator": "ampere.estimation.estimate",
     "Layer": "ampere.core",
@@ -48,6 +51,7 @@ _HOMES = {
     "Progress": "ampere.api",
     "Ranking": "ampere.comparison",
     "TrainingSetup": "ampere.core",
+    "check": "ampere.api",
     "compare": "ampere.api",
     "device": "ampere.api",
     "estimate": "ampere.api",
@@ -68,6 +72,7 @@ __all__ = [
     "Budget",
     "Comparison",
     "Device",
+    "EnergyCheck",
     "Estimate",
     "Estimator",
     "Layer",
@@ -81,6 +86,7 @@ __all__ = [
     "Ranking",
     "TrainingSetup",
     "__version__",
+    "check",
     "compare",
     "device",
     "estimate",

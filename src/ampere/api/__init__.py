@@ -4,6 +4,7 @@ from ampere.models.loading import load_model
 from ampere.profiling.measuring import MeasuredStep
 from ampere.profiling.running import ProfilingResult
 
+from .checking import EnergyCheck, check
 from .estimating import device, estimate, measure, profile
 from .models import Model, ResolvedModel, resolve, trace
 from .options import OptionKeywords, Options, Progress
@@ -24,6 +25,7 @@ from .using import compare, prune, report, search, validate
 
 __all__ = [
     "CERTAIN_ENOUGH",
+    "EnergyCheck",
     "MeasuredStep",
     "Model",
     "OptionKeywords",
@@ -34,6 +36,7 @@ __all__ = [
     "ResolvedModel",
     "RunPlan",
     "at_current_speed",
+    "check",
     "compare",
     "device",
     "ensure_profile",

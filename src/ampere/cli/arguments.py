@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer, _ArgumentGroup
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -97,6 +97,11 @@ def share(text: str) -> float:
     return number
 
 
+def increase(text: str) -> float:
+    """A share that may also be nothing."""
+    return 0.0 if text.strip() in ("0", "0%") else share(text)
+
+
 def confidence(text: str) -> float:
     probability = share(text)
     if probability < 0.5:
@@ -158,6 +163,7 @@ QUANTITIES = (
     "--power",
     "--memory",
     "--price",
+    "--max-increase",
     "--grid",
 )
 _NEGATIVE = re.compile(r"-[0-9.]+[a-zA-Zµ/]+")
@@ -263,12 +269,13 @@ def add_meter_choice(parser: ArgumentParser) -> None:
     )
 
 
-def add_output(parser: ArgumentParser) -> None:
+def add_output(parser: ArgumentParser) -> _ArgumentGroup:
     group = parser.add_argument_group("output")
     group.add_argument(
         "--json", action="store_true", help="one JSON object on standard output, all else on standard error"
     )
     group.add_argument("--quiet", action="store_true", help="no progress and no notices")
+    return group
 
 
 def add_allocator(parser: ArgumentParser, default: str) -> None:

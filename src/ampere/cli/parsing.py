@@ -19,6 +19,7 @@ TITLES = {
     "profile": "learn what layers cost on this device, by training small networks",
     "attach": "add the log of a bench meter to a profile, after profiling",
     "measure": "train a model for real and report what an iteration costs",
+    "check": "fail where a change makes training more expensive than its baseline",
     "validate": "compare estimates with real training, and with simpler methods",
     "evaluate": "run the paper's experiments on your own device",
     "prune": "remove channels of a model until it fits an energy budget",

@@ -66,13 +66,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_method(parser)
     arguments.add_setup(parser)
     arguments.add_meter(parser, "the profile's own")
-    arguments.add_output(parser)
+    group = arguments.add_output(parser)
+    group.add_argument(
+        "--format", choices=("json", "csv", "markdown", "html"), help="write it to standard output in this format"
+    )
 
 
 def run(options: Namespace) -> None:
     from ampere.api import at_current_speed, ensure_profile, resolve, whole_run
     from ampere.cli.last_estimates import explain_change
 
+    if options.json and options.format not in (None, "json"):
+        raise UsageError(f"--json and --format {options.format} are two formats: give one of them")
     plan = arguments.run_plan(options)
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         limit = _memory_limit(device, options)
@@ -85,9 +90,13 @@ def run(options: Namespace) -> None:
             display.notice(change)
         total = whole_run(known, plan, subject, asked)
         memory = _memory(known, limit, options)
-        if options.json:
-            spent = {"memory": memory and memory.to_json()}
+        spent = {"memory": memory and memory.to_json()}
+        if options.format == "json" or options.json:
             print_json({**to_json(known, total), **spent, **_blocks(known.estimate, options.group_by)})
+        elif options.format:
+            from ampere.reporting.documents import FORMATS
+
+            print(FORMATS[options.format]({**to_json(known, total), **spent}), end="")
         else:
             show(known, total, plan, memory, asked, options)
 
