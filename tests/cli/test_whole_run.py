@@ -130,3 +130,37 @@ def test_a_loader_that_ends_early_or_has_other_batches_is_refused():
     with pytest.raises(UsageError, match=r"ends after 7 batches, but an epoch of 1,000 samples has 250"):
         _epoch(plan, 4, loaded)
     assert _epoch(RunPlan(epochs=3, data="net.py:loader"), 4, loaded) == 7
+
+
+# Other formats, and the gate.
+
+
+def test_the_same_estimate_in_each_format(estimate):
+    record = json.loads(estimate(*RUN, "--format", "json"))
+    assert record == json.loads(estimate(*RUN, "--json"))
+    assert estimate("--format", "csv").splitlines()[0] == "name,kind,joules,stddev,share"
+    assert estimate(*RUN, "--grid", "DE", "--format", "markdown").startswith("# cnn5: ")
+    assert estimate("--format", "html").startswith("<!DOCTYPE html>")
+
+
+def test_two_formats_are_refused(here, refused):
+    refused(here("estimate", "cnn5", "--json", "--format", "csv"), 2, "--format csv")
+
+
+def test_a_gate_passes_and_fails_with_its_own_exit_code(server_home, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("AMPERE_HOME", str(server_home))
+    summary, baseline, cheaper = (tmp_path / name for name in ("summary.md", "energy.json", "cheaper.json"))
+    words = ["check", "cnn5", *DEVICE, "--no-profiling", "--summary", str(summary), "--baseline"]
+    assert main([*words, str(baseline), "--write"]) == 0
+    assert main([*words, str(baseline), "--max-increase", "0%"]) == 0
+    assert summary.read_text() == 2 * summary.read_text()[: len(summary.read_text()) // 2]
+    capsys.readouterr()
+    assert main(["estimate", "cnn5", *DEVICE, "--no-profiling", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    half = {name: record[name] / 2 for name in ("joules_per_iteration", "joules_stddev")}
+    cheaper.write_text(json.dumps({**record, **half}))
+    assert main([*words, str(cheaper)]) == 11
+    said = capsys.readouterr()
+    assert "Energy of training: FAILED" in said.out
+    assert said.err.splitlines()[-1].startswith("ampere: cnn5 costs ")
+    assert main([*words, str(tmp_path / "gone.json")]) == 2

@@ -5,15 +5,16 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from urllib.request import urlopen
 
 import pytest
+from tests.integrations.jobs import SimulatedBattery
 
 from ampere import Budget
 from ampere.integrations.metrics import attributes_of, observe_opentelemetry, push_prometheus, serve_prometheus
-from tests.integrations.jobs import SimulatedBattery
 
 
 @pytest.fixture
-def running():
+def running(monkeypatch):
     """A budget of 100 J that has spent 3 of them in 3 of 10 steps."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     battery = SimulatedBattery()
     with Budget(100, meter=battery, iterations=10) as budget:
         for _ in range(3):

@@ -1,6 +1,7 @@
 """Model cards with the energy of a training, as their schemas want it."""
 
 import pytest
+from tests.integrations.jobs import SimulatedBattery
 
 from ampere import Budget
 from ampere.core import Meter
@@ -9,7 +10,6 @@ from ampere.estimation.estimate import Estimate
 from ampere.estimation.running_costs import Tariff, parse_grids
 from ampere.estimation.training_run import training_run
 from ampere.integrations.model_cards import cyclonedx, hugging_face, spent
-from tests.integrations.jobs import SimulatedBattery
 
 METER = Meter("cpu-time", False, "5 W per busy core", origin="the default", factor=2.0)
 ESTIMATE = Estimate("net", 3600.0, 36.0, 60.0, (), (), (), METER, "system", device="a CPU")

@@ -64,22 +64,22 @@ def _affordable(
     max_increase: float = 0.05,
     **options: Any,
 ) -> Estimate | EnergyCheck:
-    import ampere
+    from ampere.api import check, estimate
     from ampere.core import units
     from ampere.core.errors import MoreExpensive, UsageError
 
     if (joules is None) == (baseline is None):
         raise UsageError("ampere_budget needs joules='5mJ' or baseline='energy.json': give one of them")
     if baseline is not None:
-        found = ampere.check(model, baseline, inputs, max_increase=max_increase, **options)
+        found = check(model, baseline, inputs, max_increase=max_increase, **options)
         found.raise_if_failed()
         return found
     allowed = units.parse_energy(joules, "joules") if isinstance(joules, str) else float(joules or 0.0)
-    estimate = ampere.estimate(model, inputs, **options)
-    low, high = map(units.joules, estimate.interval)
-    if estimate.interval[0] > allowed:  # noise does not explain it
+    made = estimate(model, inputs, **options)
+    low, high = map(units.joules, made.interval)
+    if made.interval[0] > allowed:  # noise does not explain it
         raise MoreExpensive(
-            f"{estimate.network or 'the model'} costs {units.joules(estimate.joules)} per iteration (90 %: {low} to "
-            f"{high}), and {units.joules(allowed)} are allowed"
+            f"{made.network or 'the model'} costs {units.joules(made.joules)} per iteration (90 %: {low} to {high}), "
+            f"and {units.joules(allowed)} are allowed"
         )
-    return estimate
+    return made

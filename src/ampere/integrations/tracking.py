@@ -10,6 +10,7 @@ Lightning and the Hugging Face Trainer.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import RuntimeMissingError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ampere.estimation.estimate import Estimate
 
 FOLDER = "ampere"
+UNUSUAL = re.compile("[^A-Za-z0-9_. -]")  # characters that MLflow takes in no name
 
 
 def parameters_of(estimate: Estimate) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def metrics_of(estimate: Estimate) -> dict[str, float]:
     if run := estimate.run:
         found.update(run_joules=run.joules, run_seconds=run.seconds, run_kwh=run.kwh)
         for grid in run.tariff.grids:
-            found[f"run_grams_co2e_{grid.region.replace('/', ' per ')}"] = grid.grams_per_kwh * run.kwh
+            found[f"run_grams_co2e_{UNUSUAL.sub('_', grid.region)}"] = grid.grams_per_kwh * run.kwh
     return {f"{FOLDER}/{name}": value for name, value in found.items()}
 
 
@@ -61,9 +63,7 @@ def log_to_wandb(estimate: Estimate, run: Any = None) -> None:
     try:
         import wandb
     except ImportError:
-        raise RuntimeMissingError(
-            "Weights & Biases is not installed: pip install 'ampere-energy[tracking]'"
-        ) from None
+        raise RuntimeMissingError("Weights & Biases is not installed: pip install 'ampere-energy[tracking]'") from None
     run = run or wandb.run or wandb.init()
     run.config.update(parameters_of(estimate))
     run.summary.update(metrics_of(estimate))
