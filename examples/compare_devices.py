@@ -37,4 +37,5 @@ def main() -> None:
     print(ampere.compare(MODEL, profiles=profiles).sentence)
 
 
-main()
+if __name__ == "__main__":
+    main()

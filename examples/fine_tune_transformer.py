@@ -55,4 +55,5 @@ def main() -> None:
     print(budget.summary())
 
 
-main()
+if __name__ == "__main__":
+    main()

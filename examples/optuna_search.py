@@ -45,4 +45,5 @@ def main() -> None:
         print(f"{accuracy:.0%} correct with {joules:.3g} J per iteration: {trial.params}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -30,4 +30,5 @@ def main() -> None:
     print(f"trained {sum(p.numel() for p in model.parameters()):,} parameters")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -95,7 +95,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "device", record["device"]
     yield "joules", joules_sentence(Meter.reported(record["meter"]))
     if memory := record.get("memory"):
-        yield "memory", f"{units.bytes(memory['bytes'])} at its peak"
+        yield "memory", f"{units.bytes(memory['peak_bytes'])} at its peak"
     if total := record.get("total"):
         yield from _run_facts(total)
     for name in ("unprofiled", "extrapolated"):
