@@ -1,15 +1,15 @@
-"""Whole runs, estimated before and then really run: three epochs with loading and evaluation of scikit-learn's digits.
+"""Whole runs, estimated before and then really run: three epochs of scikit-learn's digits, with loading and evaluation.
 
-    python benchmarks/whole_run.py                      four models, two minutes of training each, about 15 minutes in all
+    python benchmarks/whole_run.py                      four models, two minutes of training each: about 15 minutes
     python benchmarks/whole_run.py --seconds 30 mlp     one of them, shorter
     python benchmarks/whole_run.py --overhead           what a budget and a scrape of its metrics cost, in seconds
 
     estimate   `ampere.estimate(..., epochs=3, data=..., evaluate_every="1epoch", current_speed=True)`
-    truth      `--train NAME` of this file in a fresh process: a plain loop that knows nothing of Ampere. Its CPU seconds
-               times the same watts, and its time by the clock without starting and importing
+    truth      `--train NAME` of this file in a fresh process: a plain loop that knows nothing of Ampere. Its CPU
+               seconds times the same watts, and its time by the clock without starting and importing
 
-An epoch is as many randomly shifted digits as take a third of the seconds. The machine should be quiet: its speed is read
-before each run, and what changes during a run is in the error.
+An epoch is as many randomly shifted digits as take a third of the seconds. The machine should be quiet: its speed is
+read before each run, and what changes during a run is in the error.
 """
 
 import argparse

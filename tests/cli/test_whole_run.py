@@ -70,6 +70,7 @@ def test_each_figure_says_that_its_joules_are_not_measured_and_where_its_grid_co
         (("--grid", "XX", *RUN), "there is no grid 'XX'"),
         (("--pue", "0.5", *RUN), "from 1"),
         (("--price", "0.30/kWh"), "whole run"),
+        (("--evaluate-every", "1"), "whole run"),
         (("--evaluate-every", "often", *RUN), "does not say how often"),
         (("--evaluation-samples", "10", *RUN), "--evaluate-every"),
         (("--idle", "5W"), "--battery or a whole run"),
@@ -115,12 +116,12 @@ def test_a_loader_says_its_batch_and_how_long_it_is(tmp_path):
     )
     task = {"batch": 4, "seconds": 0.05}
     found = data({**task, "loader": f"{tmp_path / 'loaders.py'}:listed"})
-    assert (found["epoch_batches"], found["batch"], found["overlaps"]) == (7, 4, False)
+    assert (found["epoch_batches"], found["shape"], found["overlaps"]) == (7, [4, 2], False)
     with pytest.raises(ModelError, match=r"ended after .* cannot start again"):
         data({**task, "loader": f"{tmp_path / 'loaders.py'}:once"})
 
 
-def test_a_loader_that_ends_early_or_has_other_batches_is_refused():
+def test_a_loader_that_ends_early_is_refused():
     from ampere.api.run import _epoch
     from ampere.core import Meter
     from ampere.profiling.overheads import Timed

@@ -6,7 +6,7 @@ RunPlan (what the user says) --> parts timed once, where the model's code runs h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from ampere.core.errors import UsageError
@@ -17,6 +17,7 @@ from ampere.estimation.training_run import Battery, RunPart, TrainingRun, traini
 from ampere.meters import watts_in
 from ampere.profiling.capabilities import itself
 from ampere.profiling.overheads import InSteps, Timed, time_loading, time_parts
+from ampere.storage.profile import Profile, same_device
 
 from .models import ResolvedModel
 from .options import Options
@@ -24,6 +25,7 @@ from .profiles import ProfiledEstimate
 
 TIMED_SECONDS = 2.0
 EVALUATED_SHARE = 0.2  # of the training set, where nobody says
+LOADING_STDDEV = 0.1  # relative: it is timed once, as fast as the machine is then
 LENGTH = ("iterations", "epochs", "samples")
 # What parts cost where they cannot be timed: a forward pass is about a third of a step.
 ASSUMED = {"evaluation": InSteps(1 / 3, 1 / 3, 0.08), "checkpoint": InSteps(5.0, 5.0, 5.0)}
@@ -68,7 +70,7 @@ class RunPlan:
     accumulate: int = 1
     checkpoint_every: str | int | None = None
     price: str | float | None = None
-    grid: str | float | Iterable[str | float] | None = None
+    grid: str | float | Sequence[str | float] | None = None
     pue: float | None = None
     battery: str | None = None
     idle: str | float | None = None
@@ -85,8 +87,8 @@ class RunPlan:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name} is {value}, but must be 1 or more")
-        of_a_run = [f.name for f in fields(self) if f.name not in (*LENGTH, "battery", "idle")]
-        named = [name for name in of_a_run if getattr(self, name) not in (None, (), [], 1)]
+        of_a_run = [f for f in fields(self) if f.name not in (*LENGTH, "battery", "idle")]
+        named = [f.name for f in of_a_run if getattr(self, f.name) != f.default]
         if named and not self.asked:
             flag = f"--{named[0].replace('_', '-')}"
             raise UsageError(f"{flag} is about a whole run: give --epochs and --samples, or --iterations, as well")
@@ -103,6 +105,11 @@ class RunPlan:
     def asked(self) -> bool:
         """Whether a whole run is asked about, and not only an iteration."""
         return bool(self.iterations or self.epochs)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it has parts that are timed where they can be."""
+        return any((self.data, self.evaluate_every, self.accumulate > 1, self.checkpoint_every))
 
     @property
     def watts_idle(self) -> float | None:
@@ -124,10 +131,11 @@ def whole_run(known: ProfiledEstimate, plan: RunPlan, subject: ResolvedModel, op
     if not plan.asked:
         return None
     estimate, batch = known.estimate, known.network.batch
-    loaded = _loading(plan, estimate, options)
+    is_here = plan.is_timed and _is_here(known.profile, options)
+    loaded = _loading(plan, estimate, options, is_here)
     epoch = _epoch(plan, batch, loaded)
     iterations = plan.iterations or (plan.epochs or 1) * (epoch or 1)
-    costs = _in_steps(known, plan, subject, options)
+    costs = _in_steps(known, plan, subject, options, is_here)
     parts = []
     if loaded:
         parts.append(_loading_part(loaded, iterations, estimate))
@@ -151,21 +159,27 @@ def whole_run(known: ProfiledEstimate, plan: RunPlan, subject: ResolvedModel, op
     )
 
 
+def _is_here(profile: Profile, options: Options) -> bool:
+    """Whether the estimate is of this machine, where parts can be timed."""
+    with options.opened_device() as device:
+        return device.is_local and same_device(profile.device, device.identity)
+
+
 # Loading, timed with the user's own loader.
 
 
-def _loading(plan: RunPlan, estimate: Estimate, options: Options) -> Timed | None:
+def _loading(plan: RunPlan, estimate: Estimate, options: Options, is_here: bool) -> Timed | None:
     if plan.data is None:
         return None
-    with options.opened_device() as device:
-        if not device.is_local:
-            raise UsageError(f"--data is timed on this machine, not on {device.spec}: leave it out")
+    if not is_here:
+        raise UsageError("--data is timed on this machine, and the estimate is of another device: leave it out")
     options.say(f"timing {plan.data} ...")
     loaded = time_loading(plan.data, estimate.batch, TIMED_SECONDS, _watts(estimate))
-    if loaded.batch is not None and loaded.batch != estimate.batch:
+    shape = loaded.shape
+    if shape and estimate.batch not in shape[:2]:  # the batch comes first, or second behind time
         raise UsageError(
-            f"{plan.data} gives batches of {loaded.batch:,}, but the model is estimated with batches of "
-            f"{estimate.batch:,}: give --batch {loaded.batch}, or change the loader"
+            f"{plan.data} gives batches of {shape[0]:,}, but the model is estimated with batches of "
+            f"{estimate.batch:,}: give --batch {shape[0]}, or change the loader"
         )
     return loaded
 
@@ -193,7 +207,7 @@ def _loading_part(loaded: Timed, iterations: int, estimate: Estimate) -> RunPart
     joules = loaded.joules * iterations
     overlapping = ", in processes of the loader's own while others train" if loaded.overlaps else ""
     source = f"timed over {loaded.batches:,} batches{overlapping}, modelled as CPU seconds x {_watts(estimate):.3g} W"
-    return RunPart("loading", iterations, joules, 0.1 * joules, waited * iterations, source)
+    return RunPart("loading", iterations, joules, LOADING_STDDEV * joules, waited * iterations, source)
 
 
 def _watts(estimate: Estimate) -> float:
@@ -204,7 +218,9 @@ def _watts(estimate: Estimate) -> float:
 # Parts that run the model, in training steps.
 
 
-def _in_steps(known: ProfiledEstimate, plan: RunPlan, subject: ResolvedModel, options: Options) -> dict[str, InSteps]:
+def _in_steps(
+    known: ProfiledEstimate, plan: RunPlan, subject: ResolvedModel, options: Options, is_here: bool
+) -> dict[str, InSteps]:
     wanted: dict[str, int] = {}
     if plan.evaluate_every is not None:
         wanted["evaluation"] = 1
@@ -214,15 +230,14 @@ def _in_steps(known: ProfiledEstimate, plan: RunPlan, subject: ResolvedModel, op
         wanted["checkpoint"] = 1
     if not wanted:
         return {}
+    setup = known.profile.setup
+    if not (is_here and setup.runtime == "torch" and subject.own_code and not subject.is_flax):
+        options.say(f"{' and '.join(wanted)} cannot be timed there: assumed from what is usual")
+        return {name: cost for name, cost in ASSUMED.items() if name in wanted}
+    options.say(f"timing {' and '.join(wanted)} ...")
     with options.opened_device() as device:
-        setup = known.profile.setup
-        here = device.is_local and setup.runtime == "torch" and subject.own_code and not subject.is_flax
-        if not here:
-            options.say(f"{' and '.join(wanted)} cannot be timed there: assumed from what is usual")
-            return {name: cost for name, cost in ASSUMED.items() if name in wanted}
-        options.say(f"timing {' and '.join(wanted)} ...")
         workload = itself(device, setup.runtime, subject.source()).workload
-        return time_parts(subject.name, workload, setup, wanted, TIMED_SECONDS)
+    return time_parts(subject.name, workload, setup, wanted, TIMED_SECONDS)
 
 
 def _step_share(plan: RunPlan, costs: dict[str, InSteps]) -> float:

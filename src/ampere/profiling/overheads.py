@@ -39,7 +39,7 @@ class Timed:
     batches: int
     meter: Meter
     epoch_batches: int | None = None  # of a loader that ended, or says how long it is
-    batch: int | None = None  # samples in the loader's first batch, where it holds tensors
+    shape: tuple[int, ...] = ()  # of the first tensor in the loader's first batch; () where it holds none
     overlaps: bool = False  # whether the loader's own processes load while others train
 
     def to_json(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def _timed(task: dict[str, Any], setup: TrainingSetup, allocator: str, watts_per
         batches=batches,
         meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
         epoch_batches=answer.get("epoch_batches"),
-        batch=answer.get("batch"),
+        shape=tuple(answer.get("shape", ())),
         overlaps=bool(answer.get("overlaps")),
     )
 

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -39,19 +39,24 @@ def _timed(loader: Any, seconds: float) -> dict[str, Any]:
     with closing(_again_and_again(loader)) as batches:
         first = next(batches)
     counted = _counted(lambda: _again_and_again(loader), seconds)
-    length = len(loader) if hasattr(loader, "__len__") else None
     overlaps = getattr(loader, "num_workers", 0) > 0
-    return {**counted, "epoch_batches": length, "batch": _samples(first), "overlaps": overlaps}
+    return {**counted, "epoch_batches": _length(loader), "shape": _shape(first), "overlaps": overlaps}
 
 
-def _samples(batch: Any) -> int | None:
-    """The length of the first tensor or array in a batch; None where there is none."""
-    if isinstance(batch, dict):
+def _length(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:  # it has none, as a DataLoader of a stream
+        return None
+
+
+def _shape(batch: Any) -> list[int]:
+    """The shape of the first tensor or array in a batch; empty where there is none."""
+    if isinstance(batch, Mapping):
         batch = list(batch.values())
     if isinstance(batch, (list, tuple)):
-        return next((size for size in map(_samples, batch) if size is not None), None)
-    shape: Any = getattr(batch, "shape", ())
-    return int(shape[0]) if len(shape) else None
+        return next((shape for shape in map(_shape, batch) if shape), [])
+    return [int(size) for size in getattr(batch, "shape", ())]
 
 
 def evaluation(task: Task) -> dict[str, float]:
