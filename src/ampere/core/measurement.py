@@ -51,8 +51,9 @@ class Meter:
 
     @classmethod
     def reported(cls, record: Mapping[str, Any]) -> "Meter":
-        """A meter as a worker describes it; fields that are not known here are ignored."""
-        return cls(**{name: value for name, value in record.items() if name in cls.__dataclass_fields__})
+        """A meter as a worker describes it; fields that are not known here, or that only the host knows, are ignored."""
+        known = set(cls.__dataclass_fields__) - {"origin", "factor"}
+        return cls(**{name: value for name, value in record.items() if name in known})
 
 
 class Window(NamedTuple):

@@ -93,7 +93,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "setup", ", ".join(map(str, (*(v for k, v in setup.items() if k != "threads"), _threads(setup["threads"]))))
     yield "batch", f"{record['batch']:,}"
     yield "device", record["device"]
-    yield "joules", joules_sentence(Meter.reported(record["meter"]))
+    yield "joules", joules_sentence(Meter(**record["meter"]))
     if memory := record.get("memory"):
         yield "memory", f"{units.bytes(memory['peak_bytes'])} at its peak"
     if total := record.get("total"):

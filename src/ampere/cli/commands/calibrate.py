@@ -19,7 +19,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "laptop that runs on its battery, the battery is read at rest and under load for two minutes. Elsewhere, read "
         "a plug meter at rest and during --load, and give both readings. What is learnt is kept with the device.",
         "ampere calibrate                            from the battery, in two minutes",
-        "ampere calibrate --load 60                  keep all cores busy while you read a plug meter",
+        "ampere calibrate --load 60                  all cores busy: read a plug meter",
         "ampere calibrate --idle 12W --busy 31W      what the plug meter showed",
     )
     parser.add_argument("--idle", metavar="POWER", help="what the plug meter shows at rest, as 12W")

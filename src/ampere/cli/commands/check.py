@@ -15,7 +15,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "A gate for continuous integration: compares what training a model costs with its baseline. It fails (exit "
         "code 11) where that is more than --max-increase, and more than noise explains. Both are estimated on the "
         "machine at hand, so the baseline may come from another one. A summary in Markdown is printed.",
-        "ampere check net.py:build --baseline energy.json --write      keep what it costs now",
+        "ampere check net.py:build --baseline energy.json --write",
         "ampere check net.py:build --baseline energy.json --max-increase 5%",
         "ampere check net.py:build --baseline energy.json --summary summary.md",
     )
