@@ -51,7 +51,7 @@ class Meter:
 
     @classmethod
     def reported(cls, record: Mapping[str, Any]) -> "Meter":
-        """A meter as a worker describes it; fields that are not known here, or that only the host knows, are ignored."""
+        """A meter as a worker describes it; fields that are not known here, or to the host only, are ignored."""
         known = set(cls.__dataclass_fields__) - {"origin", "factor"}
         return cls(**{name: value for name, value in record.items() if name in known})
 

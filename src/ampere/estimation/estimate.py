@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import hypot, isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -164,14 +165,13 @@ class Estimator:
         """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
         self._named_watts = watts_per_core
         cores = watts_per_core if isinstance(watts_per_core, CoreWatts) else None
-        watts = cores.watts if cores else watts_per_core
+        watts = watts_per_core.watts if isinstance(watts_per_core, CoreWatts) else watts_per_core
         self.profile = profile
         with _of_use(profile):
             self.costs = costs_of(few_enough(profile))
             self._fit(self.costs)
         self.meter = cores.meter if cores else profile.meter if watts is None else _modelled(profile, watts)
         self._watts, self._wall = _watts(self.costs, profile, watts), _wall_seconds(self.costs, profile)
-        self._watts_share = self._watts / _watts(self.costs, profile, None)  # of the profile's own
         self._ranges = _measured_ranges(profile)
         self.condition_uncertainty = (
             0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
@@ -195,8 +195,14 @@ class Estimator:
         self.condition = conditions[-1]
 
     def _in_reference(self, run: NormalizedCost) -> tuple[float, float]:
-        answer = self.estimate(run.network, run.allocator, 1.0)  # a run's joules are at the profile's own watts
-        return answer.joules / self._watts_share, answer.stddev / self._watts_share
+        """Joules of a run's network at the profile's own watts, which a run's joules are at too."""
+        answer = self.estimate(run.network, run.allocator, 1.0)
+        return answer.joules * self._own_watts_share, answer.stddev * self._own_watts_share
+
+    @cached_property
+    def _own_watts_share(self) -> float:
+        """The profile's own watts, relative to those of the estimates."""
+        return _watts(self.costs, self.profile, None) / self._watts
 
     def on(self, profile: Profile) -> Estimator:
         """An estimator at the same watts with another profile of the same device."""
