@@ -82,7 +82,7 @@ def test_a_wide_model_is_folded(profiled, here):
 
 
 def test_other_watts_scale_the_joules_and_nothing_else(profiled, here):
-    five, ten = (here("estimate", "lenet5", "--json", *w).record for w in ((), ("--watts-per-core", 10)))
+    five, ten = (here("estimate", "lenet5", "--json", "--watts-per-core", watts).record for watts in (5, 10))
     assert ten["joules_per_iteration"] == pytest.approx(2 * five["joules_per_iteration"], rel=0.01)
     assert ten["seconds_per_iteration"] == pytest.approx(five["seconds_per_iteration"])
     assert ten["meter"]["scope"] == "10 W per busy core"

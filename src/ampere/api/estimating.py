@@ -245,7 +245,7 @@ def _measured(
         options.report(f"training {subject.name}", p.elapsed, p.seconds, f"round {p.round}")
 
     found = measure_experiment(experiment, setup, seconds, device, watts, profile, report)
-    found = replace(found, meter=cores.meter) if cores else found
+    found = replace(found, meter=cores.meter(found.meter)) if cores else found
     beside = None
     if profile:
         estimator = estimator_for(profile, named if modelled else None)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -20,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core import Meter
-from ampere.core.errors import ProfileError, UsageError
+from ampere.core.errors import ProfileError, StorageError, UsageError
 from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from ampere.storage.files import read_document, write_document
 from ampere.storage.places import calibration_path
 
 KIND, FORMAT = "calibration", 1
 GUESS_FACTOR = 2.0
+MODELLED = Meter("cpu-time", False)
 DEFAULT_ORIGIN = "the default, between a phone's big core (2-4 W) and a server's (5-10 W)"
 _NOISE = re.compile(
     r"\((?:r|tm|c)\)|\bcpu\b|\bprocessor\b|\b[0-9]+-core\b|@.*|\bwith\b.*|\b(?:intel|amd)\b", re.IGNORECASE
@@ -42,16 +44,18 @@ class CoreWatts:
     factor: float = GUESS_FACTOR  # the truth lies within this factor either way
     watts_idle: float | None = None  # of the whole device, where a calibration read it
 
-    @property
-    def meter(self) -> Meter:
-        return replace(Meter(**CpuTimeMeter(self.watts).describe()), origin=self.origin, factor=self.factor)
+    def meter(self, like: Meter = MODELLED) -> Meter:
+        """A meter of modelled joules, with these watts."""
+        scope = str(CpuTimeMeter(self.watts).describe()["scope"])
+        return replace(like, scope=scope, origin=self.origin, factor=self.factor)
 
 
 def core_watts(device: Mapping[str, Any]) -> CoreWatts:
     """What is known of a device's cores, by its identity."""
-    path = calibration_path(device)
-    if path.exists():
-        return _stored(path)
+    with suppress(StorageError):  # without a home folder nothing was kept
+        path = calibration_path(device)
+        if path.exists():
+            return _stored(path)
     return published(str(device.get("cpu", ""))) or CoreWatts(DEFAULT_WATTS_PER_CORE, DEFAULT_ORIGIN)
 
 

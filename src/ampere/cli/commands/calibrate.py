@@ -66,7 +66,7 @@ def run(options: Namespace) -> None:
         return
     from ampere.cli.wording import within
 
-    headline(f"{known.watts:.3g} W per busy core{within(known.meter)}")
+    headline(f"{known.watts:.3g} W per busy core{within(known.meter())}")
     print_facts(
         [("origin", known.origin), ("kept in", str(path)), ("used", "by all estimates of this device from now on")]
     )

@@ -48,7 +48,7 @@ def run(options: Namespace) -> None:
         cores = None if options.watts_per_core else of_profile(device.identity, device.meter)
         found = {
             "device": device.identity,
-            "meters": [(cores.meter if cores else device.meter).to_json()],
+            "meters": [(cores.meter(device.meter) if cores else device.meter).to_json()],
             "counters": device.counters(options.check),
             "simulated": {f"simulated:{name}": part.title for name, part in PARTS.items()},
             "profiles": stored_profiles(device.identity),
