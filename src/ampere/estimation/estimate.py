@@ -170,7 +170,8 @@ class Estimator:
         with _of_use(profile):
             self.costs = costs_of(few_enough(profile))
             self._fit(self.costs)
-        self.meter = cores.meter(profile.meter) if cores else profile.meter if watts is None else _modelled(profile, watts)
+        self.meter = profile.meter if watts is None else _modelled(profile, watts)
+        self.meter = cores.meter(profile.meter) if cores else self.meter
         self._watts, self._wall = _watts(self.costs, profile, watts), _wall_seconds(self.costs, profile)
         self._ranges = _measured_ranges(profile)
         self.condition_uncertainty = (

@@ -1,8 +1,8 @@
 """The energy of a training in a model card: Hugging Face's `co2_eq_emissions` and CycloneDX' `energyConsumptions`.
 
-    TrainingRun (estimated before)  \
-                                      --> Spent --> hugging_face(...)   metadata of a README.md
-    Budget (counted during a run)   /           --> cyclonedx(...)      modelCard of a component, CycloneDX 1.6
+TrainingRun, estimated before --+
+                                +--> Spent --> hugging_face(...)   metadata of a README.md
+Budget, counted during a run ---+          --> cyclonedx(...)      modelCard of a component, CycloneDX 1.6
 """
 
 from __future__ import annotations
