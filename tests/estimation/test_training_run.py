@@ -77,6 +77,13 @@ def test_the_parts_of_a_run_sum_to_its_total():
     assert sum(part["joules"] for part in run.to_json()["parts"]) == pytest.approx(run.to_json()["joules"])
 
 
+def test_what_a_run_is_without_is_named():
+    loaded = training_run(ESTIMATE, 1000, parts=[RunPart("loading", 1000, 1.0, 0.1, 1.0, "timed")])
+    assert "evaluation" in loaded.not_covered
+    assert "loading" not in loaded.not_covered
+    assert "loading data" in training_run(ESTIMATE, 1000).not_covered
+
+
 def test_gross_and_net_differ_by_what_the_device_draws_anyway():
     measured = replace(ESTIMATE, watts_idle=3.0)
     run = training_run(measured, 1000, watts_idle=5.0)

@@ -11,6 +11,7 @@ from .wording import joules_label, within
 
 if TYPE_CHECKING:
     from ampere.api import RunPlan
+    from ampere.core import Meter
     from ampere.estimation.estimate import Estimate
     from ampere.estimation.running_costs import Tariff
     from ampere.estimation.training_run import Battery, TrainingRun
@@ -34,6 +35,7 @@ def run_lines(estimate: Estimate, total: TrainingRun | None, plan: RunPlan) -> I
         yield "net of idle", f"{units.joules(net)} {of}; the meter reads {estimate.watts_idle:.3g} W at rest"
     if total is not None:
         yield from _costs(total)
+        yield "without", total.not_covered
 
 
 def _whole(total: TrainingRun, epochs: int | None) -> str:
@@ -59,6 +61,7 @@ def _verdict(total: TrainingRun) -> str:
     charges = total.battery_charges or 1
     needs = f"the run needs {share} of {battery} (90 %: {low} to {high})"
     needs += f", {charges:,} charges" if charges > 1 else ""
+    needs += _origin(total.meter)
     probability = total.fits_probability or 0.0
     if total.verdict == "uncertain":
         return f"may not last: it fits with a probability of {units.probability(probability)}; {needs}"
@@ -97,7 +100,7 @@ def _costs(total: TrainingRun) -> Iterator[Line]:
     if tariff.price is None and not tariff.grids and tariff.facility_factor == DEFAULT_FACTOR:
         return
     least, most = tariff.kwh(low), tariff.kwh(high)
-    origin = f", {joules_label(total.meter)}{within(total.meter)}"
+    origin = _origin(total.meter)
     yield "kWh", f"{_kwh(total.kwh)} (90 %: {_kwh(least)} to {_kwh(most)}){_facility(tariff)}{origin}"
     if tariff.price:
         price = tariff.price
@@ -106,6 +109,12 @@ def _costs(total: TrainingRun) -> Iterator[Line]:
         interval = f"90 %: {grid.carbon(least)} to {grid.carbon(most)}"
         source = f"{grid.grams_per_kwh:g} g/kWh, {grid.source}"
         yield "CO2e", f"{grid.region}: {grid.carbon(total.kwh)} ({interval}){origin}; {source}"
+
+
+def _origin(meter: Meter) -> str:
+    """Whether joules were measured, and how far modelled ones may be off, to follow a figure."""
+    label = "measured joules" if meter.measured and not meter.simulated else joules_label(meter)
+    return f", {label}{within(meter)}"
 
 
 def _facility(tariff: Tariff) -> str:

@@ -22,14 +22,13 @@ from typing import Any
 
 from ampere.core import Meter
 from ampere.core.errors import ProfileError, StorageError, UsageError
-from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from ampere.meters import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from ampere.storage.files import read_document, write_document
 from ampere.storage.places import calibration_path
 
 KIND, FORMAT = "calibration", 1
 GUESS_FACTOR = 2.0
 MODELLED = Meter("cpu-time", False)
-DEFAULT_ORIGIN = "the default, between a phone's big core (2-4 W) and a server's (5-10 W)"
 _NOISE = re.compile(
     r"\((?:r|tm|c)\)|\bcpu\b|\bprocessor\b|\b[0-9]+-core\b|@.*|\bwith\b.*|\b(?:intel|amd)\b", re.IGNORECASE
 )

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
 CERTAIN = 0.9  # a verdict with a lower probability says that it is uncertain
-NOT_COVERED = "starting the program, and other programs on the device"
+OPTIONAL = {"loading": "loading data", "evaluation": "evaluation", "checkpoints": "checkpoints"}
+NEVER_COVERED = "starting the program and other programs on the device"
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,12 @@ class TrainingRun:
         return "does not fit" if self.fits_probability <= 1 - CERTAIN else "uncertain"
 
     @property
+    def not_covered(self) -> str:
+        """What the run is without, in words."""
+        there = {part.name for part in self.parts}
+        return ", ".join([*(words for name, words in OPTIONAL.items() if name not in there), NEVER_COVERED])
+
+    @property
     def kwh(self) -> float:
         """At the facility's meter."""
         return self.tariff.kwh(self.gross.mean)
@@ -156,7 +163,7 @@ class TrainingRun:
             "modelled": not self.meter.measured,
             "watts_origin": self.meter.origin or None,
             "watts_factor": self.meter.factor,
-            "not_covered": NOT_COVERED,
+            "not_covered": self.not_covered,
             "battery_joules": self.battery.joules if self.battery else None,
             "battery_share": self.battery_share,
             "battery_share_interval90": list(share) if share else None,
