@@ -97,11 +97,14 @@ def parts(task: Task) -> dict[str, Any]:
         optimizer = OPTIMIZERS[task["setup"]["optimizer"]].make("torch", trainable(model))
         actions = _actions(model, _arguments(inputs, task["setup"]["dtype"]), optimizer, task["parts"])
         for action in (*actions.values(), actions["step"]):
-            action()
+            action(1)
         return {"rounds": _rounds(actions, task["seconds"])}
 
 
-def _actions(model: Any, arguments: Any, optimizer: Any, asked: dict[str, int]) -> dict[str, Callable[[], None]]:
+Action = Callable[[int], None]  # does something so many times
+
+
+def _actions(model: Any, arguments: Any, optimizer: Any, asked: dict[str, int]) -> dict[str, Action]:
     import torch
 
     from ampere.runtimes.torch_model import called, training_loss
@@ -109,32 +112,33 @@ def _actions(model: Any, arguments: Any, optimizer: Any, asked: dict[str, int]) 
     positional, named = arguments
     ready = called(model)
 
-    def train(batches: int) -> None:
+    def train(batches: int, times: int) -> None:
         model.train()
-        optimizer.zero_grad(set_to_none=True)
-        for _ in range(batches):
-            loss = training_loss(ready(*positional, **named))
-            torch.autograd.backward(loss / batches if batches > 1 else loss)
-        optimizer.step()
+        for _ in range(times):
+            optimizer.zero_grad(set_to_none=True)
+            for _ in range(batches):
+                loss = training_loss(ready(*positional, **named))
+                torch.autograd.backward(loss / batches if batches > 1 else loss)
+            optimizer.step()
 
-    def evaluate(batches: int) -> None:
+    def evaluate(batches: int, times: int) -> None:
         model.eval()
         with torch.no_grad():
-            for _ in range(batches):
+            for _ in range(batches * times):
                 ready(*positional, **named)
 
-    def checkpoint(times: int) -> None:
-        for _ in range(times):
+    def checkpoint(files: int, times: int) -> None:
+        for _ in range(files * times):
             with tempfile.TemporaryFile() as file:
                 torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
                 file.flush()
                 os.fsync(file.fileno())
 
     known = {"evaluation": evaluate, "accumulation": train, "checkpoint": checkpoint}
-    return {"step": lambda: train(1), **{name: partial(known[name], count) for name, count in asked.items()}}
+    return {"step": partial(train, 1), **{name: partial(known[name], count) for name, count in asked.items()}}
 
 
-def _rounds(actions: dict[str, Callable[[], None]], seconds: float) -> dict[str, list[list[float]]]:
+def _rounds(actions: dict[str, Action], seconds: float) -> dict[str, list[list[float]]]:
     repeats = {name: max(1, round(ROUND_SECONDS / max(_spent(action, 1)[1], 1e-6))) for name, action in actions.items()}
     rounds: dict[str, list[list[float]]] = {name: [] for name in actions if name != "step"}
     ends = time.monotonic() + seconds
@@ -149,11 +153,10 @@ def _rounds(actions: dict[str, Callable[[], None]], seconds: float) -> dict[str,
     return rounds
 
 
-def _spent(action: Callable[[], None], times: int) -> tuple[float, float]:
+def _spent(action: Action, times: int) -> tuple[float, float]:
     """CPU and wall seconds of one, on average."""
     began, cpu = time.perf_counter(), time.process_time()
-    for _ in range(times):
-        action()
+    action(times)
     return (time.process_time() - cpu) / times, (time.perf_counter() - began) / times
 
 
