@@ -14,7 +14,7 @@ def main() -> None:
     profiles = []
     for name in DEVICES:
         with ampere.device(name) as device:
-            profiles.append(ampere.profile(MODEL, device=device, seconds=60).profile)
+            profiles.append(ampere.profile(MODEL, device=device, seconds=30).profile)
             estimate = ampere.estimate(
                 MODEL,
                 device=device,

@@ -15,7 +15,7 @@ import ampere
 from ampere.integrations.transformers import EnergyBudget
 
 NAME = sys.argv[1] if len(sys.argv) > 1 else ""
-JOULES = float(sys.argv[2]) if len(sys.argv) > 2 else 5.0
+JOULES = float(sys.argv[2]) if len(sys.argv) > 2 else 2.0
 WORDS, LENGTH, EXAMPLES = 500, 16, 2000
 
 

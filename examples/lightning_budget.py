@@ -27,7 +27,7 @@ class Classifier(lightning.LightningModule):
 def main() -> None:
     images, labels = torch.randn(4000, 1, 28, 28), torch.randint(10, (4000,))  # your data
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(images, labels), batch_size=16, shuffle=True)
-    budget = ampere.Budget(joules=3.0)
+    budget = ampere.Budget(joules=1.0)
     trainer = lightning.Trainer(
         accelerator="cpu",
         max_epochs=100,

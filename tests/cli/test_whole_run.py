@@ -11,7 +11,7 @@ from ampere.api.run import parse_every
 from ampere.cli import main
 from ampere.core.errors import ModelError, UsageError
 from ampere.profiling.overheads import InSteps
-from ampere.profiling.overheads_process import data, parts
+from ampere.profiling.overheads_process import TASKS, data, parts
 
 DEVICE = ("--device", "simulated:server", "--seconds", "5")
 RUN = ("--epochs", "3", "--samples", "1000")
@@ -131,6 +131,29 @@ def test_a_loader_that_ends_early_is_refused():
     with pytest.raises(UsageError, match=r"ends after 7 batches, but an epoch of 1,000 samples has 250"):
         _epoch(plan, 4, loaded)
     assert _epoch(RunPlan(epochs=3, data="net.py:loader"), 4, loaded) == 7
+
+
+def test_parts_are_timed_where_the_models_own_code_runs(profiled, here, refused, tmp_path, monkeypatch):
+    def in_this_process(task, environment):
+        return TASKS[task["what"]]({**task, "seconds": 0.1})
+
+    monkeypatch.setattr("ampere.profiling.overheads._in_a_process", in_this_process)
+    (tmp_path / "data.py").write_text(
+        "import torch\n"
+        "def loader(): return [(torch.zeros(10, 1, 28, 28), torch.zeros(10))] * 20\n"
+        "def other(): return [torch.zeros(7, 1, 28, 28)] * 20\n"
+    )
+    words = ("estimate", "lenet5", "--epochs", 2, "--evaluate-every", 1, "--accumulate", 4)
+    ran = here(*words, "--data", "data.py:loader", "--json")
+    assert ran.code == 0, ran.err
+    total = ran.record["total"]
+    parts = {part["name"]: part for part in total["parts"]}
+    assert total["iterations"] == parts["loading"]["count"] == 40  # as long as the loader
+    assert "timed" in parts["evaluation"]["source"]
+    assert "an update every 4 batches" in parts["training"]["source"]
+    assert total["not_covered"].startswith("checkpoints")
+    refused(here(*words, "--data", "data.py:other", "--quiet"), 2, "batches of 7", "--batch 7")
+    refused(here(*words, "--data", "data.py:loader", "--samples", 1000, "--quiet"), 2, "ends after 20 batches")
 
 
 # Other formats, and the gate.
