@@ -2,6 +2,7 @@
 
 import pytest
 from tests.integrations.jobs import SimulatedBattery
+from tests.synthetic import block, chain
 
 from ampere import Budget
 from ampere.core import Meter
@@ -10,6 +11,7 @@ from ampere.estimation.estimate import Estimate
 from ampere.estimation.running_costs import Tariff, parse_grids
 from ampere.estimation.training_run import training_run
 from ampere.integrations.model_cards import cyclonedx, hugging_face, spent
+from ampere.storage import Observation
 
 METER = Meter("cpu-time", False, "5 W per busy core", origin="the default", factor=2.0)
 ESTIMATE = Estimate("net", 3600.0, 36.0, 60.0, (), (), (), METER, "system", device="a CPU")
@@ -35,6 +37,13 @@ def test_a_budget_that_counted_a_run_gives_what_was_counted():
     assert found.kwh == pytest.approx(1.0)
     assert found.grams == pytest.approx(400)
     assert "counted during training" in found.source
+
+
+def test_a_recorded_run_gives_what_was_read():
+    run = Observation(chain(3, 4), block(0.1, None, joules=0.36), "run")
+    found = spent(run, "400g/kWh")
+    assert found.joules == pytest.approx(sum(window.joules for window in run.measurement.target))
+    assert not found.estimated
 
 
 def test_hugging_faces_own_classes_take_and_keep_it():

@@ -2,7 +2,7 @@
 
 TrainingRun, estimated before --+
                                 +--> Spent --> hugging_face(...)   metadata of a README.md
-Budget, counted during a run ---+          --> cyclonedx(...)      modelCard of a component, CycloneDX 1.6
+Budget, or a run it recorded ---+          --> cyclonedx(...)      modelCard of a component, CycloneDX 1.6
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import UsageError
 from ampere.estimation.running_costs import Grid, Tariff, parse_facility_factor, parse_grids
+from ampere.estimation.training_run import TrainingRun
+from ampere.storage.profile import Observation
 
 if TYPE_CHECKING:
     from ampere.budget import Budget
     from ampere.core import Meter
-    from ampere.estimation.training_run import TrainingRun
 
 ACTIVITIES = {"pre-training": "training", "fine-tuning": "fine-tuning"}  # Hugging Face's word -> CycloneDX'
 GRAMS_PER_TONNE = 1e6
@@ -54,22 +55,29 @@ class Spent:
 
 
 def spent(
-    training: TrainingRun | Budget, grid: str | float | None = None, *, pue: float | None = None, device: str = ""
+    training: TrainingRun | Budget | Observation,
+    grid: str | float | None = None,
+    *,
+    pue: float | None = None,
+    device: str = "",
 ) -> Spent:
-    """What a training costs: of `ampere.estimate(..., iterations=...).run`, or of a Budget that counted it.
+    """What a training costs.
 
-    `grid` and `pue` are as in `estimate`; a run that was estimated with them has its own.
+    `training` is `ampere.estimate(..., iterations=...).run`, a Budget that counted it, or a run that a Budget recorded
+    (`profile.runs[-1]`), of which its newest readings are kept. `grid` and `pue` are as in `estimate`; a run that was
+    estimated with them has its own.
     """
-    from ampere.estimation.training_run import TrainingRun
-
     own = training.tariff if isinstance(training, TrainingRun) else Tariff()
     grids = parse_grids(grid) if grid is not None else own.grids
     if len(grids) != 1:
         raise UsageError("a model card names one grid: give grid='DE', or grid='400g/kWh'")
     factor = own.facility_factor if pue is None else parse_facility_factor(pue)
-    estimated = isinstance(training, TrainingRun)
-    joules = training.gross.mean if isinstance(training, TrainingRun) else training.spent
-    return Spent(joules, training.meter, estimated, grids[0], factor, device)
+    if isinstance(training, TrainingRun):
+        return Spent(training.gross.mean, training.meter, True, grids[0], factor, device)
+    if isinstance(training, Observation):
+        joules = sum(window.joules or 0.0 for window in training.measurement.target)
+        return Spent(joules, training.measurement.meter, False, grids[0], factor, device)
+    return Spent(training.spent, training.meter, False, grids[0], factor, device)
 
 
 def hugging_face(spent: Spent, training_type: str = "pre-training") -> dict[str, Any]:
