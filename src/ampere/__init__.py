@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ampere.api import (
+        EnergyCheck,
         Options,
         Progress,
+        check,
         compare,
         device,
         estimate,
@@ -37,6 +39,7 @@ _HOMES = {
     "Budget": "ampere.budget",
     "Comparison": "ampere.comparison",
     "Device": "ampere.devices",
+    "EnergyCheck": "ampere.api",
     "Estimate": "ampere.estimation.estimate",
     "Estimator": "ampere.estimation.estimate",
     "Layer": "ampere.core",
@@ -49,6 +52,7 @@ _HOMES = {
     "Progress": "ampere.api",
     "Ranking": "ampere.comparison",
     "TrainingSetup": "ampere.core",
+    "check": "ampere.api",
     "compare": "ampere.api",
     "device": "ampere.api",
     "estimate": "ampere.api",
@@ -70,6 +74,7 @@ __all__ = [
     "Budget",
     "Comparison",
     "Device",
+    "EnergyCheck",
     "Estimate",
     "Estimator",
     "Layer",
@@ -83,6 +88,7 @@ __all__ = [
     "Ranking",
     "TrainingSetup",
     "__version__",
+    "check",
     "compare",
     "device",
     "estimate",

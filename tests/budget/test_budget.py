@@ -11,6 +11,7 @@ import pytest
 from ampere import Budget, Estimate, Meter
 from ampere.budget.spending import READINGS_APART, Counter, Forecast
 from ampere.core.errors import UsageError
+from ampere.meters import CpuTimeMeter
 
 pytestmark = pytest.mark.filterwarnings("ignore:the budget stops the job")
 ONE_JOULE = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), Meter("cpu-time", False), "system")
@@ -300,3 +301,10 @@ def test_what_went_over_is_said():
         battery.drained += 2
         budget.step()
         assert "11.00 J spent + 0.00 J left + 0.00 J reserve = 10.00 J budget and 1.00 J over it" in budget.summary()
+
+
+def test_modelled_joules_are_those_of_the_estimates_watts():
+    meter = Meter("cpu-time", False, "7 W per busy core", origin="calibrated", factor=1.05)
+    estimate = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), meter, "system")
+    assert Budget(100, estimate=estimate, meter=CpuTimeMeter(7.0)).meter == meter
+    assert Budget(100, estimate=estimate, meter=CpuTimeMeter(3.0), watts_per_core=3.0).meter.origin == ""

@@ -38,7 +38,9 @@ def test_the_stored_profile_answers_at_once(profiled):
 
 
 def test_the_json_has_its_keys_and_the_layers_sum_up(profiled, here):
-    record = here("estimate", "lenet5", "--epochs", 2, "--samples", 101, "--battery", "15Wh", "--json").record
+    record = here(
+        *("estimate", "lenet5", "--epochs", 2, "--samples", 101, "--battery", "15Wh", "--watts-per-core", 5, "--json")
+    ).record
     assert record.keys() >= ESTIMATE_KEYS
     assert record["joules_per_iteration"] == pytest.approx(sum(layer["joules"] for layer in record["layers"]))
     assert all(layer.keys() == {"name", "kind", "joules", "stddev"} for layer in record["layers"])
@@ -80,7 +82,7 @@ def test_a_wide_model_is_folded(profiled, here):
 
 
 def test_other_watts_scale_the_joules_and_nothing_else(profiled, here):
-    five, ten = (here("estimate", "lenet5", "--json", *w).record for w in ((), ("--watts-per-core", 10)))
+    five, ten = (here("estimate", "lenet5", "--json", "--watts-per-core", watts).record for watts in (5, 10))
     assert ten["joules_per_iteration"] == pytest.approx(2 * five["joules_per_iteration"], rel=0.01)
     assert ten["seconds_per_iteration"] == pytest.approx(five["seconds_per_iteration"])
     assert ten["meter"]["scope"] == "10 W per busy core"

@@ -97,3 +97,18 @@ def test_training_is_measured_by_the_counter(ampere_there, tree):
     record = json.loads(ran.out)
     assert (record["meter"]["name"], record["meter"]["measured"]) == ("powercap", True)
     assert record["joules_per_iteration"] / record["seconds_per_iteration"] == pytest.approx(6.0, rel=0.25)
+
+
+def test_a_calibration_is_kept_and_named_from_then_on(ampere_there):
+    ran = ampere_there("calibrate", "--idle", "12W", "--busy", "31W", "--cores", 4)
+    assert ran.code == 0, ran.err
+    assert "4.75 W per busy core, within 5.6 % either way" in ran.out
+    record = json.loads(ampere_there("devices", "--json").out)
+    assert record["meters"][0]["scope"] == "4.75 W per busy core"
+    assert "31 W with 4 busy cores, 12 W at rest" in record["meters"][0]["origin"]
+
+
+def test_half_a_calibration_and_one_without_a_battery_are_one_line(ampere_there, refused, tree):
+    tree.mkdir()
+    refused(ampere_there("calibrate", "--idle", "12W"), 2, "--busy", "together")
+    refused(ampere_there("calibrate"), 9, "no battery", "--idle 12W --busy 31W")

@@ -6,7 +6,9 @@ from tests.synthetic import block, chain, random_chains, true_seconds
 
 from ampere.core import Layer, Meter, Network, TrainingSetup
 from ampere.core.errors import UsageError
-from ampere.estimation.estimate import Estimator, joules_in
+from ampere.devices.calibrating import from_readings
+from ampere.devices.core_watts import save_calibration
+from ampere.estimation.estimate import Estimator, estimator_for, joules_in
 from ampere.storage import Observation, Profile
 
 METER = Meter("cpu-time", False, "5 W per busy core")
@@ -85,3 +87,29 @@ def test_joules_net_of_idle_are_reported_where_rest_was_read(profile: Profile) -
     estimate = Estimator(replace(profile, watts_idle=2.0)).estimate(network)
     assert estimate.net_joules == pytest.approx(estimate.joules - 2.0 * estimate.seconds)
     assert estimate.to_json()["joules_net_of_idle_per_iteration"] == estimate.net_joules
+
+
+def test_watts_of_a_calibration_replace_the_default_and_bring_their_own_uncertainty(profile, tmp_path, monkeypatch):
+    monkeypatch.setenv("AMPERE_HOME", str(tmp_path))
+    network = chain(3, 20, 30, 40)
+    usual = estimator_for(profile).estimate(network)
+    assert usual.meter.factor == 2
+    assert usual.watts_interval == pytest.approx((usual.joules / 2, 2 * usual.joules))
+    save_calibration(profile.device, from_readings("10W", "30W", 2))
+    calibrated = estimator_for(profile).estimate(network)
+    assert calibrated.joules == pytest.approx(2 * usual.joules)  # 10 W a core instead of 5
+    assert calibrated.stddev == pytest.approx(2 * usual.stddev)
+    assert calibrated.meter.factor == pytest.approx(20 / 19)
+    assert "calibrated" in calibrated.to_json()["meter"]["origin"]
+    named = estimator_for(profile, 7.0).estimate(network)
+    assert named.joules == pytest.approx(1.4 * usual.joules)
+    assert named.watts_interval is None
+
+
+def test_recorded_runs_do_not_look_like_drift_at_other_watts(profile: Profile) -> None:
+    network = chain(3, 20, 30, 40)
+    seconds = true_seconds(network)
+    plain = replace(block(seconds, YARDSTICK, joules=WATTS * seconds, meter=METER), yardstick=())
+    run = Observation(network, plain, "run")
+    known = replace(profile, runs=(run,))
+    assert Estimator(known, 10.0).condition.factor == pytest.approx(Estimator(known).condition.factor)

@@ -8,7 +8,8 @@ import pytest
 from ampere.core import Meter
 from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimate, LayerShare
-from ampere.estimation.training_run import Battery, iterations_in, iterations_of_epochs, training_run
+from ampere.estimation.running_costs import Tariff, parse_grids, parse_price
+from ampere.estimation.training_run import Battery, RunPart, iterations_in, iterations_of_epochs, training_run
 
 ESTIMATE = Estimate(
     network="net",
@@ -67,3 +68,38 @@ def test_an_epochs_last_batch_counts():
     assert iterations_of_epochs(2, 101, 10) == 22
     with pytest.raises(UsageError, match="no training run"):
         iterations_of_epochs(0, 101, 10)
+
+
+def test_the_parts_of_a_run_sum_to_its_total():
+    evaluation = RunPart("evaluation", 10, 5.0, 0.5, 1.0, "timed")
+    run = training_run(ESTIMATE, 1000, parts=[evaluation], step_share=0.9)
+    assert (run.joules, run.stddev, run.seconds) == pytest.approx((18 + 5, 1.8 + 0.5, 3.6 + 1.0))
+    assert sum(part["joules"] for part in run.to_json()["parts"]) == pytest.approx(run.to_json()["joules"])
+
+
+def test_what_a_run_is_without_is_named():
+    loaded = training_run(ESTIMATE, 1000, parts=[RunPart("loading", 1000, 1.0, 0.1, 1.0, "timed")])
+    assert "evaluation" in loaded.not_covered
+    assert "loading" not in loaded.not_covered
+    assert "loading data" in training_run(ESTIMATE, 1000).not_covered
+
+
+def test_gross_and_net_differ_by_what_the_device_draws_anyway():
+    measured = replace(ESTIMATE, watts_idle=3.0)
+    run = training_run(measured, 1000, watts_idle=5.0)
+    assert run.net_joules == pytest.approx(20 - 3 * 4)
+    assert run.gross.mean == pytest.approx(20 + 2 * 4)
+    assert training_run(ESTIMATE, 1000).net_joules is None
+
+
+def test_a_battery_that_is_too_small_is_charged_several_times():
+    assert training_run(ESTIMATE, 1000, Battery(8.0, "8J")).battery_charges == 3
+    assert training_run(ESTIMATE, 1000, Battery(80.0, "80J")).battery_charges == 1
+
+
+def test_modelled_joules_say_so_in_what_they_cost():
+    run = training_run(ESTIMATE, 1000, tariff=Tariff(parse_price("0.30/kWh"), parse_grids("DE")))
+    record = run.to_json()
+    assert record["modelled"] is True
+    assert record["kwh"] == pytest.approx(20 / 3.6e6)
+    assert record["kwh_interval90"] == pytest.approx([joules / 3.6e6 for joules in run.interval])

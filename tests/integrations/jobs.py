@@ -1,6 +1,19 @@
 """A tiny training whose joules are known: each step drains a simulated battery by a joule."""
 
+import runpy
+from pathlib import Path
+
 from torch import nn
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def run_example(name, folder, monkeypatch):
+    """Runs a script of examples/ in this process, which has imported the library that the script is about."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("AMPERE_HOME", str(folder / "home"))
+    monkeypatch.setattr("sys.argv", [name])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
 
 
 class SimulatedBattery:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 import torch
-from tests.integrations.jobs import Draining, SimulatedBattery, logged_in
+from tests.integrations.jobs import Draining, SimulatedBattery, logged_in, run_example
 
 from ampere import Budget
 
@@ -137,3 +137,8 @@ def test_a_fit_that_fails_is_no_run(recorded, tmp_path):
     fit(tmp_path, budget, battery)
     [run] = runs()
     assert run.measurement.iterations <= 60
+
+
+def test_the_example_runs_as_it_stands(tmp_path, monkeypatch, capsys):
+    run_example("lightning_budget.py", tmp_path, monkeypatch)
+    assert "J spent" in capsys.readouterr().out

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 import torch
-from tests.integrations.jobs import Draining, SimulatedBattery, logged_in
+from tests.integrations.jobs import Draining, SimulatedBattery, logged_in, run_example
 from torch import nn
 
 from ampere import Budget
@@ -104,3 +104,8 @@ def test_an_attempt_that_failed_is_no_run_and_the_next_one_is(recorded, tmp_path
     assert budget.spent == 100
     [run] = runs()
     assert run.measurement.iterations <= 60
+
+
+def test_the_example_runs_as_it_stands(tmp_path, monkeypatch, capsys):
+    run_example("fine_tune_transformer.py", tmp_path, monkeypatch)
+    assert "J spent" in capsys.readouterr().out

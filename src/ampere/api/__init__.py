@@ -4,6 +4,7 @@ from ampere.models.loading import load_model
 from ampere.profiling.measuring import MeasuredStep
 from ampere.profiling.running import ProfilingResult
 
+from .checking import EnergyCheck, check
 from .estimating import device, estimate, measure, profile
 from .models import Model, ResolvedModel, resolve, trace
 from .options import OptionKeywords, Options, Progress
@@ -19,11 +20,13 @@ from .profiles import (
     stored_profile,
     unsupported_layers,
 )
+from .run import RunPlan, whole_run
 from .tuning import tune
 from .using import compare, prune, report, search, validate
 
 __all__ = [
     "CERTAIN_ENOUGH",
+    "EnergyCheck",
     "MeasuredStep",
     "Model",
     "OptionKeywords",
@@ -32,7 +35,9 @@ __all__ = [
     "ProfilingResult",
     "Progress",
     "ResolvedModel",
+    "RunPlan",
     "at_current_speed",
+    "check",
     "compare",
     "device",
     "ensure_profile",
@@ -53,4 +58,5 @@ __all__ = [
     "tune",
     "unsupported_layers",
     "validate",
+    "whole_run",
 ]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ampere.core.errors import ModelError, UsageError
 from ampere.devices import LOCAL, Device, check_same_meter
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.devices.core_watts import of_profile
+from ampere.estimation.estimate import Estimate, Estimator, estimator_for
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.capabilities import check_setup, itself, runs_own_code
 from ampere.profiling.measuring import MeasuredStep, MeasureProgress, measure_experiment
@@ -27,6 +28,7 @@ from .profiles import (
     stored_profile,
     with_own_optimizer,
 )
+from .run import RunPlan, whole_run
 
 OVERHEADS_AT_MOST = 3.0  # seconds of timing each
 DEVICE_SECONDS = 120.0  # of profiling a whole device, where nobody says it
@@ -69,6 +71,19 @@ def estimate(
     allow_other_device: bool = False,
     extend: bool = True,
     touch: float | None = None,
+    iterations: int | None = None,
+    epochs: int | None = None,
+    samples: int | None = None,
+    evaluate_every: str | int | None = None,
+    evaluation_samples: int | None = None,
+    data: str | None = None,
+    accumulate: int = 1,
+    checkpoint_every: str | int | None = None,
+    price: str | float | None = None,
+    grid: str | float | Sequence[str | float] | None = None,
+    pue: float | None = None,
+    battery: str | None = None,
+    idle: str | float | None = None,
     seed: int = 0,
     progress: Callable[[Progress], None] | None = None,
     notice: Callable[[str], None] | None = None,
@@ -89,6 +104,13 @@ def estimate(
         allocator: `"system"` for a plain training loop, `"tuned"` for one whose allocator keeps its memory.
         current_speed: for the device as fast as it is now, instead of as it was when profiled.
         touch: seconds of training the model's own code; by default 5 where it runs here, 0 for never.
+        iterations: the length of the whole run, or `epochs` of so many `samples`; `estimate.run` is its cost.
+        evaluate_every: `"1epoch"` or a number of iterations, of `evaluation_samples` each; likewise `checkpoint_every`.
+        data: `"file.py:function"` that returns the batches, or a data set: timed once.
+        accumulate: batches from one update of the weights to the next.
+        price: what a kilowatt-hour costs, as `"0.30/kWh"`.
+        grid: `"400g/kWh"`, a country's code, or several; `pue` is the factor of the facility.
+        battery: what a full battery holds, as `"15Wh"`; `idle` is what the device draws anyway, as `"8W"`.
         progress: called with a Progress while it profiles.
         notice: called with one line for each thing to know, such as why the device is profiled.
     """
@@ -99,9 +121,15 @@ def estimate(
         compile_limit=compile_limit, allocator=allocator, allow_other_device=allow_other_device, extend=extend,
         seed=seed, progress=progress, notice=notice,
     )  # fmt: skip
+    plan = RunPlan(
+        iterations, epochs, samples, evaluate_every, evaluation_samples, data, accumulate, checkpoint_every, price,
+        grid, pue, battery, idle,
+    )  # fmt: skip
+    subject = resolve(model, inputs)
     with options.opened() as options:
-        known = ensure_profile(model, options, inputs, touch)
-        return (at_current_speed(known, options) if current_speed else known).estimate
+        known = ensure_profile(subject, options, touch=touch)
+        known = at_current_speed(known, options) if current_speed else known
+        return replace(known.estimate, run=whole_run(known, plan, subject, options))
 
 
 def profile(
@@ -212,7 +240,9 @@ def _measured(
     if evaluation and setup.runtime != "torch":
         raise UsageError(f"evaluation is timed with torch only, not with {setup.runtime}: leave one of them out")
     modelled = watts_in(profile.meter.scope) if profile else None
-    watts = options.watts_on(device) or modelled or DEFAULT_WATTS_PER_CORE
+    named = options.watts_on(device)
+    cores = None if named else of_profile(device.identity, profile.meter if profile else device.meter)
+    watts = named or (cores.watts if cores else modelled or DEFAULT_WATTS_PER_CORE)
     experiment = itself(device, setup.runtime, subject.source()).under(device.allocator(options.allocator))
     if left_out := len(subject.network.layers) - len(experiment.network.layers):
         raise ModelError(
@@ -231,9 +261,10 @@ def _measured(
         options.report(f"training {subject.name}", p.elapsed, p.seconds, f"round {p.round}")
 
     found = measure_experiment(experiment, setup, seconds, device, watts, profile, report)
+    found = replace(found, meter=cores.meter(found.meter)) if cores else found
     beside = None
     if profile:
-        estimator = Estimator(profile, watts if modelled else None)
+        estimator = estimator_for(profile, named if modelled else None)
         beside = estimator.estimate(subject.network, options.allocator)
     own_code = subject.own_code and runs_own_code(device, setup.runtime, subject.is_flax)
     name, batch = subject.network.name or subject.name, subject.network.batch

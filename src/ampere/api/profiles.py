@@ -19,7 +19,7 @@ from ampere.core import Network, TrainingSetup
 from ampere.core.errors import AmpereError, DeviceError, Interrupted, ModelError, ProfileError, UsageError, WorkerError
 from ampere.core.units import percent
 from ampere.devices import Device
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate, Estimator, estimator_for
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
 from ampere.estimation.memory import runtime_bytes_in
 from ampere.estimation.normalization import costs_of, reference_of
@@ -136,7 +136,7 @@ def _estimated(
     allocator: str,
     touches: Sequence[Observation] = (),
 ) -> ProfiledEstimate:
-    estimator = profile if isinstance(profile, Estimator) else Estimator(profile, watts)
+    estimator = profile if isinstance(profile, Estimator) else estimator_for(profile, watts)
     network, made = subject.network, estimator.profile
     unsupported = unsupported_layers(network, made.setup.runtime)
     followed = StepMemory(subject, made.setup, allocator, runtime_bytes_in(made))
@@ -177,7 +177,7 @@ def estimator_of(options: Options) -> Estimator:
         raise ProfileError(
             "this device has no profile yet: make one with `ampere profile MODEL` or ampere.profile(...)"
         )
-    return Estimator(profile, options.watts_per_core)
+    return estimator_for(profile, options.watts_per_core)
 
 
 def profile_path(device: Device, options: Options) -> Path:

@@ -15,7 +15,7 @@ from ampere.comparison import compare as compare_networks
 from ampere.core import TrainingSetup, units
 from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import Device, check_same_meter
-from ampere.estimation.estimate import Estimator, joules_in
+from ampere.estimation.estimate import Estimator, estimator_for, joules_in
 from ampere.estimation.memory import MemoryEstimate, runtime_bytes_in
 from ampere.evaluation.validation import IN_LOOPS, ROUNDS, InLoops, Validation, measure_twice, unseen
 from ampere.evaluation.validation import compare as compare_methods
@@ -127,7 +127,7 @@ def _with_profiles(
                 if lacks := list(unsupported_layers(subject.network, known.setup.runtime)):
                     where = one if file else f"the profile of {known.setup.runtime}"
                     raise ModelError(f"{refusal(known.setup.runtime, lacks)} of {subject.name}: leave out {where}")
-        estimators.append(Estimator(known, options.watts_per_core))
+        estimators.append(estimator_for(known, options.watts_per_core))
     files = all(isinstance(one, (str, Path)) for one in given)
     return estimators, [Path(str(one)).stem for one in given] if files else []
 
@@ -355,7 +355,7 @@ def _estimator(given: AnyProfile, options: Options) -> Estimator:
         return given
     known = stored_profile(replace(options, profile=given, optimizer=None))
     assert known is not None  # a file that is named is there, or refused
-    return Estimator(known, options.watts_per_core)
+    return estimator_for(known, options.watts_per_core)
 
 
 def validate(

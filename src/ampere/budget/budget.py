@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeVar
 from ampere.core import Meter, Network, units
 from ampere.core.errors import AmpereError, MeterError, UsageError, WorkerError, first_line
 from ampere.estimation.estimate import Estimate, joules_in
-from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter, unusable_counters
+from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter, unusable_counters, watts_in
 
 from .ranks import Ranks, ranks_of_this_job
 from .readings import Reader
@@ -43,7 +43,8 @@ class Budget:
 
     `battery` is the budget written with a unit, such as `15Wh`. `estimate` says what a step costs before the first one,
     and with `iterations` whether the whole job fits. `meter` is this machine's best, one of your own, or None: then
-    every step counts as its estimate. `reserve` joules of the budget are kept for what comes after: a checkpoint, say.
+    every step counts as its estimate. Where joules are modelled, a busy core takes `watts_per_core`, by default as in
+    the estimate. `reserve` joules of the budget are kept for what comes after: a checkpoint, say.
     With `record=True` what an iteration of `network` cost is stored in `profile`, a file, or else this device's own.
     The ranks of a distributed job share one budget: each makes it alike, and `steps_per_update` says how often each
     calls `step()` from one update of the weights to the next.
@@ -58,7 +59,7 @@ class Budget:
         iterations: int | None = None,
         reserve: float = 0.0,
         meter: Reader | Literal["best"] | None = "best",
-        watts_per_core: float = DEFAULT_WATTS_PER_CORE,
+        watts_per_core: float | None = None,
         on_stop: Callable[[Budget], None] = lambda budget: None,
         record: bool = False,
         network: Network | None = None,
@@ -74,14 +75,18 @@ class Budget:
             raise UsageError(f"steps_per_update must be 1 or more, not {steps_per_update}")
         if meter is None and estimate is None:
             raise UsageError("without a meter joules are counted by an estimate: give estimate=ampere.estimate(...)")
-        reader = _best_meter(watts_per_core) if meter == "best" else meter
+        estimated = watts_in(estimate.meter.scope) if estimate and watts_per_core is None else None
+        watts = watts_per_core or estimated or DEFAULT_WATTS_PER_CORE
+        reader = _best_meter(watts) if meter == "best" else meter
         prior = Forecast(estimate.joules, estimate.stddev**2, worth=ESTIMATE_COUNTS) if estimate else Forecast()
         self.meter = Meter(**reader.describe()) if reader else Meter("estimate", False, "steps x their estimate")
+        if estimate and estimated and self.meter.scope == estimate.meter.scope:
+            self.meter = estimate.meter  # which also says where its watts come from
         if record and reader is None:
             raise UsageError("record=True stores what a meter read: leave out meter=None")
         self._recorder = RunRecorder(network, profile, self.meter) if record else None
         self._whole_machine = self.meter.measured and not getattr(reader, "per_rank", False)
-        self._counter = Counter(reader, prior, self._add_reading, self._meter_failed, watts_per_core)
+        self._counter = Counter(reader, prior, self._add_reading, self._meter_failed, watts)
         self.iterations, self.stopped, self._warned = iterations, False, False
         self.steps_per_update, self.meter_problem, self._met = steps_per_update, "", False
         self.reserve, self._limit, self._on_stop = reserve, self.joules - reserve, on_stop

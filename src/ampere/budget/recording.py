@@ -17,6 +17,7 @@ from ampere.core.errors import ProfileError, UsageError
 from ampere.core.measurement import Window
 from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
+from ampere.meters import watts_in
 from ampere.storage.places import default_path
 from ampere.storage.profile import Observation, Profile, check_device
 from ampere.storage.recording import keep_apart
@@ -53,7 +54,9 @@ class RunRecorder:
             raise ProfileError(f"{self.path} holds no measurement: profile again, for longer")
         if not known.meter.simulated:
             check_device(known, _this_device())
-        if (meter.name, meter.scope) != (known.meter.name, known.meter.scope):
+        run_watts, own_watts = watts_in(meter.scope), watts_in(known.meter.scope)
+        self._watts_share = own_watts / run_watts if run_watts and own_watts else 1.0
+        if meter.name != known.meter.name or (meter.scope != known.meter.scope and not (run_watts and own_watts)):
             raise ProfileError(
                 f"{self.path} counts joules by {known.meter.name} ({known.meter.scope}), this run by {meter.name} "
                 f"({meter.scope}): choose the same meter, or leave out record=True"
@@ -72,7 +75,7 @@ class RunRecorder:
 
     def keep(self, meter_problem: str = "") -> bool:
         """Stores the run; False where it was too short. Others that store theirs at the same time lose nothing."""
-        rounds = summed_up(list(self.readings))
+        rounds = summed_up([r._replace(joules=r.joules * self._watts_share) for r in self.readings])
         if not rounds:
             return False
         measured = replace(_measured(rounds, self._profile()), flags=("meter_failed",) if meter_problem else ())

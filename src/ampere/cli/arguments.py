@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer, _ArgumentGroup
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,9 +19,8 @@ from ampere.core.units import parse_energy, parse_memory, parse_power, parse_sec
 from ampere.runtimes.table import OURS
 
 if TYPE_CHECKING:
-    from ampere.api import Options
+    from ampere.api import Options, RunPlan
     from ampere.devices import Device
-    from ampere.estimation.training_run import Battery
     from ampere.models.loading import LoadedModel
 
     from .console import Display
@@ -77,6 +76,13 @@ def count(text: str) -> int:
     return number
 
 
+def number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ArgumentTypeError(f"{text!r} is not a number") from None
+
+
 def count_or_zero(text: str) -> int:
     return 0 if text.strip() == "0" else count(text)
 
@@ -95,6 +101,11 @@ def share(text: str) -> float:
     if not 0 < number < 1:
         raise ArgumentTypeError(f"{text!r} is not a share between 0 and 1: write it as 3% or 0.03")
     return number
+
+
+def increase(text: str) -> float:
+    """A share that may also be nothing."""
+    return 0.0 if text.strip() in ("0", "0%") else share(text)
 
 
 def confidence(text: str) -> float:
@@ -158,9 +169,12 @@ QUANTITIES = (
     "--patience",
     "--power",
     "--memory",
+    "--price",
+    "--max-increase",
+    "--grid",
 )
-_NEGATIVE = re.compile(r"-[0-9.]+[a-zA-Zµ]+")
-_NUMBER, _UNIT = re.compile(r"[0-9][0-9._]*"), re.compile(r"%|[a-zA-Zµ]+(@[0-9.]+ *V?)?")
+_NEGATIVE = re.compile(r"-[0-9.]+[a-zA-Zµ/]+")
+_NUMBER, _UNIT = re.compile(r"[0-9][0-9._]*"), re.compile(r"%|[a-zA-Zµ/]+(@[0-9.]+ *V?)?")
 
 
 def joined_quantities(words: Sequence[str]) -> list[str]:
@@ -264,12 +278,13 @@ def add_meter_choice(parser: ArgumentParser) -> None:
     )
 
 
-def add_output(parser: ArgumentParser) -> None:
+def add_output(parser: ArgumentParser) -> _ArgumentGroup:
     group = parser.add_argument_group("output")
     group.add_argument(
         "--json", action="store_true", help="one JSON object on standard output, all else on standard error"
     )
     group.add_argument("--quiet", action="store_true", help="no progress and no notices")
+    return group
 
 
 def add_allocator(parser: ArgumentParser, default: str) -> None:
@@ -351,7 +366,7 @@ def add_battery(parser: _ActionsContainer) -> None:
     )
 
 
-def add_run(parser: ArgumentParser, idle: bool = False) -> None:
+def add_run(parser: ArgumentParser, whole: bool = False) -> None:
     group = parser.add_argument_group("whole training run")
     group.add_argument("--iterations", metavar="N", type=count, help="default: one iteration only")
     group.add_argument(
@@ -359,15 +374,43 @@ def add_run(parser: ArgumentParser, idle: bool = False) -> None:
     )
     group.add_argument("--samples", metavar="M", type=count, help="examples in the training set")
     add_battery(group)
-    if not idle:
+    if not whole:
         return
+    group.add_argument(
+        "--evaluate-every",
+        metavar="EVERY",
+        help="evaluate every 1epoch, or every so many iterations (a bare number is in the unit of the run's length)",
+    )
+    group.add_argument(
+        "--evaluation-samples",
+        metavar="M",
+        type=count,
+        help="examples in an evaluation (default: a fifth of --samples)",
+    )
+    group.add_argument(
+        "--data",
+        metavar="LOADER",
+        help="file.py:function that returns the batches, or digits, mnist:FOLDER: timed once",
+    )
+    group.add_argument(
+        "--accumulate", metavar="N", type=count, default=1, help="update weights every N iterations (default 1)"
+    )
+    group.add_argument("--checkpoint-every", metavar="EVERY", help="write a checkpoint every 1epoch or 500 iterations")
     group.add_argument(
         "--idle",
         metavar="POWER",
         type=watts,
-        help="what the device draws anyway, for --battery: its screen and all that idles, as 8W "
+        help="what the device draws anyway: its screen and all that idles, as 8W "
         "(default: what the meter read at rest, where it did)",
     )
+    group.add_argument("--price", metavar="MONEY", help="what a kilowatt-hour costs: 0.30/kWh, 0.30EUR/kWh")
+    group.add_argument(
+        "--grid",
+        metavar="GRID",
+        action="append",
+        help="carbon of a kilowatt-hour: 400g/kWh, or the codes of countries, as DE,FR,US or WORLD; may be repeated",
+    )
+    group.add_argument("--pue", metavar="FACTOR", type=number, help="factor of the facility, such as 1.2 (default 1)")
 
 
 def add_group_by(parser: _ActionsContainer, usual: str = "default layer", default: str | None = "layer") -> None:
@@ -395,23 +438,15 @@ def check_run(options: Namespace) -> None:
     if bool(options.epochs) != bool(options.samples):
         missing = "--samples, the number of examples in an epoch" if options.epochs else "--epochs"
         raise UsageError(f"the number of iterations is not known: give {missing} as well")
-    if getattr(options, "idle", None) and not options.battery:
-        raise UsageError("--idle is used with --battery: give what the battery holds, as in --battery 15Wh")
 
 
-def iterations(options: Namespace, batch: int) -> int | None:
-    """The length of the run; None where the user asks about one iteration."""
-    from ampere.estimation.training_run import iterations_of_epochs
+def run_plan(options: Namespace) -> RunPlan:
+    """The whole run that is asked about."""
+    from dataclasses import fields
 
-    if options.epochs:
-        return iterations_of_epochs(options.epochs, options.samples, batch)
-    return int(options.iterations) if options.iterations else None
+    from ampere.api import RunPlan
 
-
-def battery(options: Namespace) -> Battery | None:
-    from ampere.estimation.training_run import Battery
-
-    return Battery(parse_energy(options.battery), options.battery, options.idle) if options.battery else None
+    return RunPlan(**{field.name: getattr(options, field.name) for field in fields(RunPlan)})
 
 
 def open_device(options: Namespace, watts_per_core: float | None = None) -> Device:

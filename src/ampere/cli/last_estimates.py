@@ -1,6 +1,6 @@
 """What was estimated before: an estimate that has moved out of its earlier interval is explained.
 
-AMPERE_HOME/estimates/PROFILE.json     {fingerprint of the network: {joules, low, high, measurements, spaces}}
+AMPERE_HOME/estimates/PROFILE.json     {fingerprint of the network: {joules, low, high, measurements, spaces, scope}}
 """
 
 from __future__ import annotations
@@ -47,6 +47,9 @@ def _sentence(known: ProfiledEstimate, before: dict[str, Any]) -> str:
 
 
 def _reason(known: ProfiledEstimate, before: dict[str, Any]) -> str:
+    scope = known.estimate.meter.scope
+    if before.get("scope", scope) != scope:
+        return f"joules were those of {before['scope']} then, and are those of {scope} now"
     more = len(known.profile.observations) - before["measurements"]
     if more <= 0:
         return "the profile was made anew since then"
@@ -63,6 +66,7 @@ def _record(known: ProfiledEstimate) -> dict[str, Any]:
         "high": high,
         "measurements": len(known.profile.observations),
         "spaces": list(known.profile.spaces),
+        "scope": known.estimate.meter.scope,
     }
 
 

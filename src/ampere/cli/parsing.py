@@ -19,6 +19,7 @@ TITLES = {
     "profile": "learn what layers cost on this device, by training small networks",
     "attach": "add the log of a bench meter to a profile, after profiling",
     "measure": "train a model for real and report what an iteration costs",
+    "check": "fail where a change makes training more expensive than its baseline",
     "validate": "compare estimates with real training, and with simpler methods",
     "evaluate": "run the paper's experiments on your own device",
     "tune": "find what makes training a model cheaper without changing what it learns",
@@ -26,6 +27,7 @@ TITLES = {
     "search": "find the best architectures of a space inside an energy budget",
     "report": "write one HTML page that shows where the energy goes",
     "trace": "show the layers of a model, or write them to a file",
+    "calibrate": "learn the watts of this device's cores, where its joules are modelled",
     "devices": "show this machine, its meters, and the profiles stored here",
     "conformance": "check whether a worker of your own follows Ampere's protocol",
 }

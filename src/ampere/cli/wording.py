@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ampere.core import Meter, TrainingSetup, units
 from ampere.core.setup import ALLOCATORS
-from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.meters import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, watts_in
 
 if TYPE_CHECKING:
     from ampere.comparison import Normalized
@@ -22,8 +22,8 @@ OPTIMIZER_TITLES = {
     "adamw": "AdamW",
     "rmsprop": "RMSprop",
 }
-DEFAULT_WATTS = "the default, between a phone's big core (2-4 W) and a server's (5-10 W)"
 NAMES_SHOWN = 6
+NEARLY = 1.5  # a smaller factor is said in per cent
 
 
 def setup_line(setup: TrainingSetup, batch: int | None = None) -> str:
@@ -44,9 +44,18 @@ def meter_line(meter: Meter) -> str:
     watts = watts_in(meter.scope)
     if watts is None:
         return f"modelled by {meter.name}, not measured: {meter.scope}"
-    origin = DEFAULT_WATTS if watts == DEFAULT_WATTS_PER_CORE else "as given"
+    usual = DEFAULT_ORIGIN if watts == DEFAULT_WATTS_PER_CORE else "as given"
     model = f"{meter.name}: modelled, not measured, as CPU seconds x {meter.scope}"
-    return f"{model}. {watts:g} W is {origin}; --watts-per-core changes it"
+    return f"{model}. {watts:g} W is {meter.origin or usual}{within(meter)}; --watts-per-core changes it"
+
+
+def within(meter: Meter) -> str:
+    """How far modelled joules can be off, all of them alike; "" where nothing says."""
+    if meter.measured or meter.factor == 1:
+        return ""
+    if meter.factor < NEARLY:
+        return f", within {units.percent(meter.factor - 1)} either way"
+    return f", within a factor of {meter.factor:.2g} either way"
 
 
 def joules_label(meter: Meter) -> str:

@@ -73,6 +73,12 @@ class ConformanceError(AmpereError):
     exit_code = 10
 
 
+class MoreExpensive(AmpereError):
+    """A model whose training costs more than its baseline or budget allows."""
+
+    exit_code = 11
+
+
 class Interrupted(AmpereError):
     """A run that the user stopped; what was measured is kept."""
 

@@ -35,6 +35,8 @@ class Meter:
     replayed: bool = False  # read from a recording, not from the device
     window_seconds: float = 0.0  # how long a counter must be read before its joules are precise enough
     update_seconds: float = 0.0  # how often a gauge updates its power; 0 for a counter of joules
+    origin: str = ""  # of modelled joules: where the watts of a busy core come from; "" where the user gave them
+    factor: float = 1.0  # of modelled joules: the truth lies within this factor either way, for all of them alike
 
     def counts_as(self, other: "Meter") -> bool:
         """Whether joules of both meters may be compared, however long each must be read."""
@@ -49,12 +51,14 @@ class Meter:
         return self.scope.partition(",")[0] if self.name == LOG else self.scope
 
     def to_json(self) -> Dict[str, Any]:
-        return asdict(self)
+        record = asdict(self)
+        return record if self.origin else {k: v for k, v in record.items() if k not in ("origin", "factor")}
 
     @classmethod
     def reported(cls, record: Mapping[str, Any]) -> "Meter":
-        """A meter as a worker describes it; fields that are not known here are ignored."""
-        return cls(**{name: value for name, value in record.items() if name in cls.__dataclass_fields__})
+        """A meter as a worker describes it; fields that are not known here, or to the host only, are ignored."""
+        known = set(cls.__dataclass_fields__) - {"origin", "factor"}
+        return cls(**{name: value for name, value in record.items() if name in known})
 
 
 class Window(NamedTuple):

@@ -93,13 +93,12 @@ class Device:
         """What its worker says of itself."""
         worker = self._any_worker()
         said = worker.hello()
-        meter = {name: value for name, value in said["meter"].items() if name in Meter.__dataclass_fields__}
         width = said.get("vector_width", USUAL_WIDTH)
         for problem in said.get("unusable_counters", ()):  # a model never replaces a counter silently
             log.warning("joules are modelled, not measured: %s", printable(problem))
         return Described(
             worker.identity(),
-            Meter(**meter),
+            Meter.reported(said["meter"]),
             width,
             tuple(said["runtimes"]),
             capabilities_in(said),

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import hypot, isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ampere.core.display import frame, html_table
 from ampere.core.errors import ProfileError, UsageError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.units import parse_energy
+from ampere.devices.core_watts import CoreWatts, of_profile
 from ampere.devices.opening import allocator_on
 from ampere.meters import CpuTimeMeter
 from ampere.storage.profile import Profile
@@ -43,6 +45,9 @@ from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
 from .sequential import Sequential
 from .thread_counts import borrowed
+
+if TYPE_CHECKING:
+    from .training_run import TrainingRun
 
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
@@ -100,6 +105,7 @@ class Estimate:
     process_spread: float | None = None  # relative standard deviation between processes that train the same network
     machine_spread: float | None = None  # of the device's speed while it was profiled; not in the interval
     touch: Touch | None = None  # where the model's own code was trained
+    run: TrainingRun | None = None  # of the whole run, where one was asked about
     follow_memory: Callable[[], MemoryEstimate | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
@@ -116,6 +122,12 @@ class Estimate:
     def interval(self) -> tuple[float, float]:
         """The joules that 90 % of measurements should lie between."""
         return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
+
+    @property
+    def watts_interval(self) -> tuple[float, float] | None:
+        """Beside the interval: joules if all modelled watts are too high or too low; None where joules were read."""
+        factor = self.meter.factor
+        return None if self.meter.measured or factor == 1 else (self.joules / factor, self.joules * factor)
 
     @property
     def uncertainty(self) -> dict[str, float | None]:
@@ -141,6 +153,7 @@ class Estimate:
             "joules_net_of_idle_per_iteration": self.net_joules,
             "joules_stddev": self.stddev,
             "joules_interval90": list(self.interval),
+            "joules_watts_interval": self.watts_interval and list(self.watts_interval),
             "uncertainty": self.uncertainty,
             "seconds_per_iteration": self.seconds,
             "layers": [vars(share) for share in self.layers],
@@ -172,14 +185,17 @@ class Estimate:
 class Estimator:
     """Estimates networks with one profile. The profile is fitted once, then used for many networks."""
 
-    def __init__(self, profile: Profile, watts_per_core: float | None = None) -> None:
+    def __init__(self, profile: Profile, watts_per_core: float | CoreWatts | None = None) -> None:
         """`watts_per_core` replaces the profile's own, where its joules are modelled from CPU time."""
+        self._named_watts = watts_per_core
+        cores = watts_per_core if isinstance(watts_per_core, CoreWatts) else None
+        watts = watts_per_core.watts if isinstance(watts_per_core, CoreWatts) else watts_per_core
         self.profile, self.meter = profile, profile.meter
         with usable_fit(profile):
             self.costs = costs_of(few_enough(profile))
-            if watts_per_core is not None:
-                self.meter = _modelled(profile, watts_per_core)
-                self.costs = tuple(replace(c, joules=watts_per_core * c.busy_seconds) for c in self.costs)
+            if watts is not None:
+                self.meter = cores.meter(profile.meter) if cores else _modelled(profile, watts)
+                self.costs = tuple(replace(c, joules=watts * c.busy_seconds) for c in self.costs)
             self._borrowed = borrowed(profile, self.costs)
             self._fit(self.costs)
         self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
@@ -205,8 +221,18 @@ class Estimator:
         self.condition = conditions[-1]
 
     def _in_reference(self, run: NormalizedCost) -> tuple[float, float]:
+        """Joules of a run's network at the profile's own watts, which a run's joules are at too."""
         answer = self.estimate(run.network, run.allocator, 1.0)
-        return answer.joules, answer.stddev
+        return answer.joules * self._own_watts_share, answer.stddev * self._own_watts_share
+
+    @cached_property
+    def _own_watts_share(self) -> float:
+        """The profile's own watts, relative to those of the estimates."""
+        return _watts(self.costs, self.profile, None) / self._watts
+
+    def on(self, profile: Profile) -> Estimator:
+        """An estimator at the same watts with another profile of the same device."""
+        return Estimator(profile, self._named_watts)
 
     @property
     def watts(self) -> float:
@@ -372,6 +398,12 @@ def _wall_seconds(costs: Sequence[NormalizedCost], profile: Profile) -> float:
     """Wall seconds for a second of cost on an idle machine: the lower quartile of all measurements."""
     ratios = [c.seconds / (c.ratio * profile.yardstick_seconds) for c in costs]
     return float(np.quantile(ratios, 0.25)) if ratios else 1.0
+
+
+def estimator_for(profile: Profile, watts_per_core: float | None = None) -> Estimator:
+    """The estimator of a profile, with what is known of the device's cores where joules are modelled by the default."""
+    cores = of_profile(profile.device, profile.meter) if watts_per_core is None else None
+    return Estimator(profile, cores or watts_per_core)
 
 
 def estimate(network: Network, profile: Profile, allocator: str = "system", condition: float | None = None) -> Estimate:

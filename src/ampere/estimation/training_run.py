@@ -1,26 +1,37 @@
-"""From one iteration to a whole training run, and whether a battery lasts for it.
+"""From one iteration to a whole training run: all of its parts, what they cost, and whether a battery lasts for them.
 
-T    joules of training                 S    seconds of the run
+T    joules of the run's parts, as the meter counts them       S    seconds of the run
 w    watts that the device draws anyway and that the meter does not count (screen, radio, idle)
-r    relative standard deviation of the estimate: the error of an iteration is the same at each of them
+r    relative standard deviation of the parts
 
-needed = T + w S,   with standard deviation r (T + w S)            share = needed / battery
-P(fits) = Phi((battery - needed) / (r needed))
+gross = T + w S,   with standard deviation r (T + w S)             share of a battery = gross / battery
+P(fits) = Phi((battery - gross) / (r gross))                       net = T - (watts at rest that the meter counts) S
+
+The error of an iteration is the same at each of them, and the speed of the device is in all parts: errors are added,
+not their squares.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import ceil
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import UsageError
 
+from .running_costs import Tariff
+
 if TYPE_CHECKING:
+    from ampere.core import Meter
+
     from .estimate import Estimate
 
 Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
 CERTAIN = 0.9  # a verdict with a lower probability says that it is uncertain
+OPTIONAL = {"loading": "loading data", "evaluation": "evaluation", "checkpoints": "checkpoints"}
+NEVER_COVERED = "starting the program and other programs on the device"
 
 
 @dataclass(frozen=True)
@@ -33,44 +44,88 @@ class Battery:
 
 
 @dataclass(frozen=True)
-class TrainingRun:
-    """The cost of a number of iterations, and the share of a battery that they need."""
+class RunPart:
+    """One part of a run: training, loading, evaluation or checkpoints."""
 
-    iterations: int
-    joules: float  # of training, as the meter counts it
+    name: str
+    count: int  # batches, or checkpoints
+    joules: float
     stddev: float
     seconds: float
+    source: str  # where its figures come from
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """The cost of a whole run by its parts, and the share of a battery that it needs."""
+
+    iterations: int
+    parts: tuple[RunPart, ...]
     idle_joules: float  # drawn meanwhile by what the meter does not count
     watts_idle: float | None  # the device at rest: as the user gave it, else as the meter read it
-    battery: Battery | None
+    watts_counted: float | None  # the device at rest as the meter counts it; None where it was not read
+    meter: Meter
+    battery: Battery | None = None
+    tariff: Tariff = field(default_factory=Tariff)
+
+    @property
+    def joules(self) -> float:
+        """As the meter counts them."""
+        return sum(part.joules for part in self.parts)
+
+    @property
+    def stddev(self) -> float:
+        return sum(part.stddev for part in self.parts)
+
+    @property
+    def seconds(self) -> float:
+        return sum(part.seconds for part in self.parts)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 90 % interval of the joules of training."""
+        """The 90 % interval of the joules."""
         return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
 
     @property
-    def needed(self) -> NormalDist:
-        """Joules taken from the battery: training, and what is drawn meanwhile."""
+    def net_joules(self) -> float | None:
+        """Joules above those of an idle device over the same time; None where the meter was not read at rest."""
+        return None if self.watts_counted is None else max(0.0, self.joules - self.watts_counted * self.seconds)
+
+    @property
+    def gross(self) -> NormalDist:
+        """Joules that the device draws: the run, and what is drawn meanwhile."""
         joules = self.joules + self.idle_joules
         return NormalDist(joules, max(joules * self.stddev / self.joules, 1e-12 * joules))
 
     @property
+    def gross_interval(self) -> tuple[float, float]:
+        apart = Z90 * self.gross.stdev
+        return max(0.0, self.gross.mean - apart), self.gross.mean + apart
+
+    @property
     def battery_share(self) -> float | None:
-        return self.needed.mean / self.battery.joules if self.battery else None
+        return self.gross.mean / self.battery.joules if self.battery else None
 
     @property
     def battery_share_interval(self) -> tuple[float, float] | None:
         """The 90 % interval of the share."""
         if self.battery is None:
             return None
-        mean, apart = self.needed.mean, Z90 * self.needed.stdev
-        return max(0.0, mean - apart) / self.battery.joules, (mean + apart) / self.battery.joules
+        low, high = self.gross_interval
+        return low / self.battery.joules, high / self.battery.joules
+
+    @property
+    def battery_charges(self) -> int | None:
+        """How many full batteries the run needs, one after the other."""
+        return None if self.battery_share is None else max(1, ceil(self.battery_share))
 
     @property
     def fits_probability(self) -> float | None:
         """The probability that a full battery lasts for the run."""
-        return self.needed.cdf(self.battery.joules) if self.battery else None
+        return self.gross.cdf(self.battery.joules) if self.battery else None
 
     @property
     def verdict(self) -> str | None:
@@ -81,35 +136,74 @@ class TrainingRun:
             return "fits"
         return "does not fit" if self.fits_probability <= 1 - CERTAIN else "uncertain"
 
+    @property
+    def not_covered(self) -> str:
+        """What the run is without, in words."""
+        there = {part.name for part in self.parts}
+        return ", ".join([*(words for name, words in OPTIONAL.items() if name not in there), NEVER_COVERED])
+
+    @property
+    def kwh(self) -> float:
+        """At the facility's meter."""
+        return self.tariff.kwh(self.gross.mean)
+
     def to_json(self) -> dict[str, Any]:
         share = self.battery_share_interval
         return {
             "iterations": self.iterations,
             "joules": self.joules,
             "joules_interval90": list(self.interval),
+            "joules_gross": self.gross.mean,
+            "joules_net_of_idle": self.net_joules,
             "seconds": self.seconds,
+            "parts": [part.to_json() for part in self.parts],
             "idle_joules": self.idle_joules,
             "watts_idle": self.watts_idle,
+            **self.tariff.to_json(self.gross.mean, self.gross_interval),
+            "modelled": not self.meter.measured,
+            "watts_origin": self.meter.origin or None,
+            "watts_factor": self.meter.factor,
+            "not_covered": self.not_covered,
             "battery_joules": self.battery.joules if self.battery else None,
             "battery_share": self.battery_share,
             "battery_share_interval90": list(share) if share else None,
+            "battery_charges": self.battery_charges,
             "fits_probability": self.fits_probability,
             "verdict": self.verdict,
         }
 
 
-def training_run(estimate: Estimate, iterations: int, battery: Battery | None = None) -> TrainingRun:
-    """What so many iterations cost."""
-    given = battery.watts_idle if battery else None
-    seconds = estimate.seconds * iterations
+def training_run(
+    estimate: Estimate,
+    iterations: int,
+    battery: Battery | None = None,
+    *,
+    parts: Sequence[RunPart] = (),
+    step_share: float = 1.0,
+    step_source: str = "estimated",
+    watts_idle: float | None = None,
+    tariff: Tariff | None = None,
+) -> TrainingRun:
+    """What so many iterations cost, with other `parts` of the run.
+
+    `step_share` is what an iteration costs relative to the estimate: less where gradients are accumulated.
+    `watts_idle` is what the whole device draws anyway, where the user knows it.
+    """
+    given = battery.watts_idle if battery and watts_idle is None else watts_idle
+    steps = step_share * iterations
+    trained = RunPart(
+        "training", iterations, estimate.joules * steps, estimate.stddev * steps, estimate.seconds * steps, step_source
+    )
+    whole = (trained, *parts)
     return TrainingRun(
         iterations,
-        estimate.joules * iterations,
-        estimate.stddev * iterations,
-        seconds,
-        uncounted_watts(estimate, given) * seconds,
+        whole,
+        uncounted_watts(estimate, given) * sum(part.seconds for part in whole),
         estimate.watts_idle if given is None else given,
+        estimate.watts_idle,
+        estimate.meter,
         battery,
+        tariff or Tariff(),
     )
 
 

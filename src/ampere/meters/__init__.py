@@ -5,7 +5,7 @@ from typing import Any, Dict
 from ampere.core.errors import bad_request
 
 from .checking import at_rest
-from .cpu_time import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from .cpu_time import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from .external import load
 from .meter import METER_FAILED, Meter, meter_failed
 from .selection import choose_meter, counters, unusable_counters, use_meter
@@ -20,6 +20,7 @@ def watts_of(request: Dict[str, Any]) -> float:
 
 
 __all__ = [
+    "DEFAULT_ORIGIN",
     "DEFAULT_WATTS_PER_CORE",
     "METER_FAILED",
     "CpuTimeMeter",

@@ -3,7 +3,8 @@
 import time
 from typing import Any, Dict, Optional
 
-DEFAULT_WATTS_PER_CORE = 5.0  # between a phone's big core (2-4 W) and a server's (5-10 W)
+DEFAULT_WATTS_PER_CORE = 5.0
+DEFAULT_ORIGIN = "the default, between a phone's big core (2-4 W) and a server's (5-10 W)"
 NAME = "cpu-time"
 SCOPE = " W per busy core"
 

@@ -88,8 +88,16 @@ class Epochs:
         self._rows = labels_in(self._folder) if name == "celeba" else []
         self._tensors: tuple[Any, ...] = () if self._rows else load(spec).trained.tensors()
 
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+        return self._count // self._batch
+
+    @property
+    def _count(self) -> int:
+        return len(self._rows) or len(self._tensors[1])
+
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        count = len(self._rows) or len(self._tensors[1])
+        count = self._count
         order = Random(0).sample(range(count), count)
         for begin in range(0, count - self._batch + 1, self._batch):
             chosen = order[begin : begin + self._batch]

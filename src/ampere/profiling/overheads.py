@@ -1,10 +1,11 @@
-"""What an estimate does not cover, timed by itself: loading data, and evaluating.
+"""What an estimate of a step does not cover, timed by itself: loading data, evaluating, accumulating, checkpoints.
 
     host                                         a process of its own
     timed({"what": "data", ...})  --arguments-->  warm up one batch, then batches until the seconds are over
                                   <--one line---  {"batches": ..., "seconds": ..., "cpu_seconds": ...}
 
-CPU seconds include those of a loader's own worker processes.
+CPU seconds include those of a loader's own worker processes. Parts that train or run the model are timed in turns with
+its training step: what comes out is their cost in steps, which does not depend on how fast the machine is just then.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median, stdev
 from typing import Any
 
 from ampere.core import Meter, TrainingSetup
@@ -36,6 +38,9 @@ class Timed:
     cpu_seconds: float
     batches: int
     meter: Meter
+    epoch_batches: int | None = None  # of a loader that ended, or says how long it is
+    shape: tuple[int, ...] = ()  # of the first tensor in the loader's first batch; () where it holds none
+    overlaps: bool = False  # whether the loader's own processes load while others train
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "meter": self.meter.to_json()}
@@ -68,7 +73,36 @@ def _timed(task: dict[str, Any], setup: TrainingSetup, allocator: str, watts_per
         cpu_seconds=cpu_seconds,
         batches=batches,
         meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
+        epoch_batches=answer.get("epoch_batches"),
+        shape=tuple(answer.get("shape", ())),
+        overlaps=bool(answer.get("overlaps")),
     )
+
+
+@dataclass(frozen=True)
+class InSteps:
+    """The cost of one part of a run, in training steps of the same model."""
+
+    joules: float  # by CPU time
+    seconds: float  # by the clock
+    stddev: float  # of the joules, between rounds
+
+    @classmethod
+    def of(cls, rounds: Sequence[Sequence[float]]) -> InSteps:
+        """From the CPU and wall seconds of the part over those of a step, of each round."""
+        busy = [row[0] for row in rounds]
+        spread = stdev(busy) / len(busy) ** 0.5 if len(busy) > 1 else 0.5 * busy[0]
+        return cls(median(busy), median(row[1] for row in rounds), spread)
+
+
+def time_parts(
+    name: str, workload: Mapping[str, Any], setup: TrainingSetup, parts: Mapping[str, int], seconds: float
+) -> dict[str, InSteps]:
+    """`evaluation` (a batch), `accumulation` (so many batches and an update) and `checkpoint` (one), in steps."""
+    task = {"what": "parts", "name": name, "workload": dict(workload), "parts": dict(parts), "seconds": seconds}
+    environment = worker_environment(os.environ, "system", setup.threads)
+    answer = _in_a_process({**task, "setup": setup.to_json()}, environment)
+    return {part: InSteps.of(rounds) for part, rounds in answer["rounds"].items()}
 
 
 def _in_a_process(task: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from ampere.core.errors import AmpereError, ModelError
@@ -19,7 +21,7 @@ Task = dict[str, Any]
 Batches = Generator[Any, None, None]
 
 
-def data(task: Task) -> dict[str, float]:
+def data(task: Task) -> dict[str, Any]:
     if is_dataset(task["loader"]):
         return _timed(Epochs(task["loader"], task["batch"]), task["seconds"])
     source, _, name = task["loader"].rpartition(":")
@@ -33,10 +35,28 @@ def data(task: Task) -> dict[str, float]:
         return _timed(loader, task["seconds"])
 
 
-def _timed(loader: Any, seconds: float) -> dict[str, float]:
+def _timed(loader: Any, seconds: float) -> dict[str, Any]:
     with closing(_again_and_again(loader)) as batches:
-        next(batches)
-    return _counted(lambda: _again_and_again(loader), seconds)
+        first = next(batches)
+    counted = _counted(lambda: _again_and_again(loader), seconds)
+    overlaps = getattr(loader, "num_workers", 0) > 0
+    return {**counted, "epoch_batches": _length(loader), "shape": _shape(first), "overlaps": overlaps}
+
+
+def _length(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:  # it has none, as a DataLoader of a stream
+        return None
+
+
+def _shape(batch: Any) -> list[int]:
+    """The shape of the first tensor or array in a batch; empty where there is none."""
+    if isinstance(batch, Mapping):
+        batch = list(batch.values())
+    if isinstance(batch, (list, tuple)):
+        return next((shape for shape in map(_shape, batch) if shape), [])
+    return [int(size) for size in getattr(batch, "shape", ())]
 
 
 def evaluation(task: Task) -> dict[str, float]:
@@ -47,8 +67,7 @@ def evaluation(task: Task) -> dict[str, float]:
     with guarded(f"evaluating {task['name']}"):
         model, inputs = _built(task["workload"])
         model = model.eval().to(dtype)
-        named = {name: _as(value, dtype) for name, value in inputs.items()} if isinstance(inputs, dict) else {}
-        positional = [] if named else [_as(value, dtype) for value in inputs]
+        positional, named = _arguments(inputs, task["setup"]["dtype"])
 
         def steps() -> Batches:
             while True:
@@ -57,6 +76,97 @@ def evaluation(task: Task) -> dict[str, float]:
         with torch.no_grad():
             next(steps())
             return _counted(steps, task["seconds"])
+
+
+ROUND_SECONDS = 0.2  # of steps, and of each part
+FEWEST_ROUNDS, MOST_ROUNDS = 3, 40
+
+
+def parts(task: Task) -> dict[str, Any]:
+    """Rounds of training steps and of each part in turns: CPU and wall seconds of a part over those of a step."""
+    import torch
+
+    from ampere.core.optimizers import OPTIMIZERS
+    from ampere.runtimes.torch_runtime import trainable
+
+    torch.set_num_threads(task["setup"]["threads"])
+    torch.set_flush_denormal(True)
+    with guarded(f"timing parts of a run of {task['name']}"):
+        model, inputs = _built(task["workload"])
+        model = model.to(getattr(torch, task["setup"]["dtype"]))
+        optimizer = OPTIMIZERS[task["setup"]["optimizer"]].make("torch", trainable(model))
+        actions = _actions(model, _arguments(inputs, task["setup"]["dtype"]), optimizer, task["parts"])
+        for action in (*actions.values(), actions["step"]):
+            action(1)
+        return {"rounds": _rounds(actions, task["seconds"])}
+
+
+Action = Callable[[int], None]  # does something so many times
+
+
+def _actions(model: Any, arguments: Any, optimizer: Any, asked: dict[str, int]) -> dict[str, Action]:
+    import torch
+
+    from ampere.runtimes.torch_model import called, training_loss
+
+    positional, named = arguments
+    ready = called(model)
+
+    def train(batches: int, times: int) -> None:
+        model.train()
+        for _ in range(times):
+            optimizer.zero_grad(set_to_none=True)
+            for _ in range(batches):
+                loss = training_loss(ready(*positional, **named))
+                torch.autograd.backward(loss / batches if batches > 1 else loss)
+            optimizer.step()
+
+    def evaluate(batches: int, times: int) -> None:
+        model.eval()
+        with torch.no_grad():
+            for _ in range(batches * times):
+                ready(*positional, **named)
+
+    def checkpoint(files: int, times: int) -> None:
+        for _ in range(files * times):
+            with tempfile.TemporaryFile() as file:
+                torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, file)
+                file.flush()
+                os.fsync(file.fileno())
+
+    known = {"evaluation": evaluate, "accumulation": train, "checkpoint": checkpoint}
+    return {"step": partial(train, 1), **{name: partial(known[name], count) for name, count in asked.items()}}
+
+
+def _rounds(actions: dict[str, Action], seconds: float) -> dict[str, list[list[float]]]:
+    repeats = {name: max(1, round(ROUND_SECONDS / max(_spent(action, 1)[1], 1e-6))) for name, action in actions.items()}
+    rounds: dict[str, list[list[float]]] = {name: [] for name in actions if name != "step"}
+    ends = time.monotonic() + seconds
+    for number in range(MOST_ROUNDS):
+        if number >= FEWEST_ROUNDS and time.monotonic() >= ends:
+            break
+        before = _spent(actions["step"], repeats["step"])
+        found = {name: _spent(actions[name], repeats[name]) for name in rounds}
+        after = _spent(actions["step"], repeats["step"])
+        for name, spent in found.items():
+            rounds[name].append([2 * part / (a + b) for part, a, b in zip(spent, before, after, strict=True)])
+    return rounds
+
+
+def _spent(action: Action, times: int) -> tuple[float, float]:
+    """CPU and wall seconds of one, on average."""
+    began, cpu = time.perf_counter(), time.process_time()
+    action(times)
+    return (time.process_time() - cpu) / times, (time.perf_counter() - began) / times
+
+
+def _arguments(inputs: Any, dtype: str) -> tuple[list[Any], dict[str, Any]]:
+    import torch
+
+    kind = getattr(torch, dtype)
+    if isinstance(inputs, dict):
+        return [], {name: _as(value, kind) for name, value in inputs.items()}
+    return [_as(value, kind) for value in inputs], {}
 
 
 def _built(workload: dict[str, Any]) -> tuple[Any, Any]:
@@ -80,13 +190,16 @@ def _as(value: Any, dtype: Any) -> Any:
 
 def _again_and_again(loader: Any) -> Batches:
     """Epoch after epoch."""
+    given = 0
     while True:
-        empty = True
+        before = given
         for batch in loader:
-            empty = False
+            given += 1
             yield batch
-        if empty:
+        if not given:
             raise ModelError("the loader gives no batch at all: it must give one or more")
+        if given == before:
+            raise ModelError(f"the loader ended after {given:,} batches and cannot start again: return a DataLoader")
 
 
 def _counted(start: Callable[[], Batches], seconds: float) -> dict[str, float]:
@@ -105,7 +218,7 @@ def _cpu_seconds() -> float:
     return time.process_time() + spent.children_user + spent.children_system
 
 
-TASKS: dict[str, Callable[[Task], dict[str, float]]] = {"data": data, "evaluation": evaluation}
+TASKS: dict[str, Callable[[Task], dict[str, Any]]] = {"data": data, "evaluation": evaluation, "parts": parts}
 
 
 def main() -> None:

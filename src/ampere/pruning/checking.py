@@ -175,7 +175,7 @@ def joules_of(estimator: Estimator, *costs: NormalizedCost) -> list[float]:
 def refitted(estimator: Estimator, observations: Sequence[Observation]) -> Estimator:
     """The estimator fitted to more observations of the same device."""
     more = replace(estimator.profile, observations=(*estimator.profile.observations, *observations))
-    return Estimator(more, watts_in(estimator.meter.scope))
+    return estimator.on(more)
 
 
 def why_unchecked(device: Device, profile: Profile, network: Network) -> str:

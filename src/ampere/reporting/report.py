@@ -9,7 +9,7 @@ from typing import Any
 
 from ampere.core import Meter, Network
 from ampere.core.errors import UsageError
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate, Estimator, estimator_for
 from ampere.estimation.fitting import BY_LAYER
 from ampere.storage.files import write_whole
 from ampere.storage.profile import Profile
@@ -92,7 +92,7 @@ def make_report(
         raise UsageError(f"layers are grouped by {' or '.join(GROUPS)}, not by {group_by!r}")
     if profile.method not in BY_LAYER:
         return _of_totals(profile, networks, validated, watts_per_core, others)
-    estimators = [Estimator(known, watts_per_core) for known in (profile, *others)]
+    estimators = [estimator_for(known, watts_per_core) for known in (profile, *others)]
     estimator = estimators[0]
     estimates = [estimator.estimate(network, allocator) for network in networks]
     sections = [

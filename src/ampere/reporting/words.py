@@ -100,7 +100,8 @@ def joules_sentence(meter: Meter) -> str:
         how = "simulated, not measured on any device, by"
     replayed = "replayed from a recording, not read now: " if meter.replayed else ""
     scope = f": {meter.scope}" if meter.scope else ""
-    return f"{replayed}{how} {meter.name}{scope}"
+    origin = f", {meter.origin}, within a factor of {meter.factor:.3g} either way" if meter.origin else ""
+    return f"{replayed}{how} {meter.name}{scope}{origin}"
 
 
 def joules_note(meter: Meter) -> str:

@@ -140,11 +140,13 @@ def check_window(window: Window) -> None:
 
 
 def check_meter(meter: Meter) -> None:
-    texts, truths = (meter.name, meter.scope), (meter.measured, meter.simulated, meter.replayed)
+    texts = (meter.name, meter.scope, meter.origin)
+    truths = (meter.measured, meter.simulated, meter.replayed)
     described = all(isinstance(t, str) for t in texts) and all(isinstance(t, bool) for t in truths)
-    if not (described and _size(meter.window_seconds) and _size(meter.update_seconds)):
+    if not (described and all(map(_size, (meter.window_seconds, meter.update_seconds, meter.factor)))):
         raise ValueError("the description of its meter is malformed")
-    check_texts("name and scope of a meter", texts)
+    check_range("the factor of a meter", meter.factor, (1.0, 1000.0))
+    check_texts("name, scope and origin of a meter", texts)
 
 
 def check_range(what: str, number: float | None, limits: tuple[float, float]) -> None:

@@ -45,6 +45,11 @@ def journal_path(profile_path: Path) -> Path:
     return profile_path.with_name(profile_path.name + ".journal")
 
 
+def calibration_path(fingerprint: Mapping[str, Any]) -> Path:
+    """Where the calibrated watts of a device's cores are kept."""
+    return home() / "calibrations" / f"{_file_name(str(fingerprint['id']))}.json"
+
+
 def id_of_model(device: Mapping[str, Any]) -> str:
     """The id without the machine: that of files from before machines were distinguished."""
     return str(device["id"]).replace(f"_{device.get('machine_id')}", "")

@@ -37,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
+    from ampere.devices.core_watts import of_profile
     from ampere.devices.simulated import PARTS
 
     with arguments.open_device(options, options.watts_per_core) as device:
@@ -44,10 +45,11 @@ def run(options: Namespace) -> None:
             raise UsageError(f"--check puts a load on a machine, which {options.device} is not: leave it out")
         if options.check:
             notice("checking the meters under load and at rest, in turns ...", options.quiet)
+        cores = None if options.watts_per_core else of_profile(device.identity, device.meter)
         found = {
             "device": device.identity,
             "threads": device.described.threads,
-            "meters": [device.meter.to_json()],
+            "meters": [(cores.meter(device.meter) if cores else device.meter).to_json()],
             "counters": device.counters(options.check),
             "simulated": {f"simulated:{name}": part.title for name, part in PARTS.items()},
             "profiles": stored_profiles(device.identity),

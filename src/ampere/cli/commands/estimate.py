@@ -16,11 +16,11 @@ from ampere.core.setup import ALLOCATORS, TrainingSetup
 from ampere.runtimes.table import OURS
 
 if TYPE_CHECKING:
-    from ampere.api import Options, ProfiledEstimate
+    from ampere.api import Options, ProfiledEstimate, RunPlan
     from ampere.devices import Device
     from ampere.estimation.estimate import Estimate
     from ampere.estimation.memory import MemoryEstimate
-    from ampere.estimation.training_run import Battery, TrainingRun
+    from ampere.estimation.training_run import TrainingRun
 
 OTHER_LINES = 18  # above and below the layers
 BAR = 12  # characters
@@ -36,12 +36,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere estimate net.py:build --input 10x3x32x32 --iterations 10000",
         "ampere estimate net.py:build --arg width=32 --batch 64",
         "ampere estimate resnet --epochs 30 --samples 50000 --battery 15Wh --idle 3W",
+        "ampere estimate net.py:build --epochs 3 --data net.py:loader --price 0.30/kWh",
+        "ampere estimate net.py:build --iterations 100000 --grid DE,FR --pue 1.2",
         "ampere estimate cnn5 --device simulated:phone-android",
         "ampere estimate net.py:build --memory 4GB --largest-batch",
         "ampere estimate net.json --profile phone.json --allow-other-device",
     )
     arguments.add_model(parser, ", or a file of `ampere trace`")
-    arguments.add_run(parser, idle=True)
+    arguments.add_run(parser, whole=True)
     arguments.add_allocator(parser, "system")
     parser.add_argument(
         "--current-speed",
@@ -71,32 +73,39 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_method(parser)
     arguments.add_setup(parser)
     arguments.add_meter(parser, "the profile's own")
-    arguments.add_output(parser)
+    group = arguments.add_output(parser)
+    group.add_argument(
+        "--format", choices=("json", "csv", "markdown", "html"), help="write it to standard output in this format"
+    )
 
 
 def run(options: Namespace) -> None:
-    from ampere.api import at_current_speed, ensure_profile
+    from ampere.api import at_current_speed, ensure_profile, resolve, whole_run
     from ampere.cli.last_estimates import explain_change
-    from ampere.estimation.training_run import training_run
 
-    arguments.check_run(options)
-    battery = arguments.battery(options)
+    if options.json and options.format not in (None, "json"):
+        raise UsageError(f"--json and --format {options.format} are two formats: give one of them")
+    plan = arguments.run_plan(options)
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         limit = _memory_limit(device, options)
         asked = arguments.api_options(options, device, display)
-        known = ensure_profile(arguments.model(options.model, options), asked, touch=options.touch)
+        subject = resolve(arguments.model(options.model, options))
+        known = ensure_profile(subject, asked, touch=options.touch)
         if options.current_speed:
             known = at_current_speed(known, asked)
         elif not options.profile and not options.watts_per_core and (change := explain_change(known)):
             display.notice(change)
-        iterations = arguments.iterations(options, known.network.batch)
-        total = training_run(known.estimate, iterations, battery) if iterations else None
+        total = whole_run(known, plan, subject, asked)
         memory = _memory(known, limit, options)
-        if options.json:
-            spent = {"memory": memory and memory.to_json()}
+        spent = {"memory": memory and memory.to_json()}
+        if options.format == "json" or options.json:
             print_json({**to_json(known, total), **spent, **_blocks(known.estimate, options.group_by)})
+        elif options.format:
+            from ampere.reporting.documents import FORMATS
+
+            print(FORMATS[options.format]({**to_json(known, total), **spent}), end="")
         else:
-            show(known, total, battery, memory, asked, options)
+            show(known, total, plan, memory, asked, options)
 
 
 def _memory_limit(device: Device, options: Namespace) -> float | None:
@@ -141,25 +150,19 @@ def _blocks(estimate: Estimate, group_by: str) -> dict[str, object]:
 def show(
     known: ProfiledEstimate,
     total: TrainingRun | None,
-    battery: Battery | None,
+    plan: RunPlan,
     memory: MemoryEstimate | None,
     asked: Options,
     options: Namespace,
 ) -> None:
     estimate = known.estimate
     headline(f"{estimate.network or 'network'}: {first_line(estimate)}")
+    from ampere.cli.run_lines import run_lines
     from ampere.cli.wording import memory_lines
 
     spent = memory_lines(memory) if memory else ()
-    print_facts(
-        [
-            *_touch(estimate),
-            *_setup(estimate),
-            *spent,
-            *_run(estimate, total, battery, options),
-            *_uncertain(known, asked, options),
-        ]
-    )
+    of_run = run_lines(estimate, total, plan)
+    print_facts([*_touch(estimate), *_setup(estimate), *spent, *of_run, *_uncertain(known, asked, options)])
     print()
     scale, unit = units.joules_unit(estimate.joules)
     by_block = options.group_by == "block"
@@ -205,61 +208,6 @@ def _setup(estimate: Estimate) -> Iterator[tuple[str, str]]:
     yield "setup", setup_line(estimate.setup, estimate.batch)
     if estimate.device:
         yield "device", estimate.device
-
-
-# The whole run, and the battery.
-
-
-def _run(
-    estimate: Estimate, total: TrainingRun | None, battery: Battery | None, options: Namespace
-) -> Iterator[tuple[str, str]]:
-    if total is not None:
-        low, high = map(units.joules, total.interval)
-        length = f"{options.epochs:,} epochs = " if options.epochs else ""
-        energy = f"{units.joules(total.joules)} (90 %: {low} to {high}) = {units.watt_hours(total.joules)}"
-        yield "run", f"{length}{total.iterations:,} iterations: {energy}, {units.seconds(total.seconds)}"
-    if battery is not None:
-        yield "battery", _verdict(total) if total else _lasts(battery, estimate)
-        yield "idle", _idle(estimate, total, battery)
-    elif estimate.net_joules is not None:
-        rest = f"{estimate.watts_idle:.3g} W at rest"
-        yield "net of idle", f"{units.joules(estimate.net_joules)} per iteration; the meter reads {rest}"
-
-
-def _verdict(total: TrainingRun) -> str:
-    """`fits, with a probability of 97 %: the run needs 56 % of 50Wh (90 %: 50 % to 62 %)`."""
-    low, high = map(units.percent, total.battery_share_interval or (0.0, 0.0))
-    share, battery = units.percent(total.battery_share or 0.0), total.battery.label if total.battery else ""
-    needs = f"the run needs {share} of {battery} (90 %: {low} to {high})"
-    probability = total.fits_probability or 0.0
-    if total.verdict == "uncertain":
-        return f"may not last: it fits with a probability of {units.probability(probability)}; {needs}"
-    fits = total.verdict == "fits"
-    return (
-        f"{total.verdict}, with a probability of {units.probability(probability if fits else 1 - probability)}: {needs}"
-    )
-
-
-def _lasts(battery: Battery, estimate: Estimate) -> str:
-    from ampere.estimation.training_run import iterations_in
-
-    expected, least = iterations_in(battery, estimate)
-    return f"{battery.label} lasts for about {expected:,} iterations (at least {least:,} with 95 % probability)"
-
-
-def _idle(estimate: Estimate, total: TrainingRun | None, battery: Battery) -> str:
-    """What the device draws anyway, and whether it is in the figures."""
-    given, measured = battery.watts_idle, estimate.watts_idle
-    if given is not None:
-        already = f"; the meter counts {measured:.3g} W of it already" if measured else ""
-        if total is None:
-            return f"{given:.3g} W, which the device draws anyway, are counted{already}"
-        share = units.percent(total.idle_joules / total.needed.mean)
-        return f"{units.joules(total.idle_joules)} at {given:.3g} W, {share} of what the run needs{already}"
-    if estimate.watts_idle is not None:
-        share = units.percent(min(1.0, estimate.watts_idle * estimate.seconds / estimate.joules))
-        return f"{estimate.watts_idle:.3g} W at rest, measured: {share} of these joules, and in them already"
-    return "not counted: what the device draws anyway, such as its screen, may be half of it; --idle 8W adds it"
 
 
 # The layers.
