@@ -135,8 +135,14 @@ class Problem:
         return np.asarray(fits & self.memory_fits & self.has_data)
 
     @cached_property
+    def timed(self) -> bool:
+        """Whether it matters when a device trains, apart from deadlines."""
+        priced = any(len({rate for _, rate in device.rates}) > 1 for device in self.devices)
+        return priced or bool(np.any(self.releases > 0))
+
+    @cached_property
     def slots(self) -> Slots:
-        return Slots.of(self)
+        return Slots.of(self, MOST_SLOTS if self.joules.size > FINE_PAIRS else None)
 
     def only(self, jobs: Sequence[int], devices: Sequence[int]) -> Problem:
         """The same problem with some of the jobs and devices."""
@@ -155,6 +161,7 @@ class Problem:
         return replace(self, jobs=tuple(replace(job, deadline=min(job.deadline, time)) for job in self.jobs))
 
 
+FINE_PAIRS = 5_000  # jobs times devices, up to which every deadline is an edge of a slot
 MOST_SLOTS = 48  # of a large problem; deadlines between two of their edges count as the earlier one
 
 

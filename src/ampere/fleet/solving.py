@@ -163,12 +163,12 @@ def _solve(
         return None
     if count == 0:
         return None
-    slots = problem.slots
-    timed = slots.priced or bool(np.any(problem.releases > 0))
+    timed = problem.timed
     joules, reserved = problem.joules[jobs, devices], problem.reserved[jobs, devices]
-    costs = joules * slots.rates[devices, 0]
+    costs = joules * np.array([device.rates[0][1] for device in problem.devices])[devices]
     width = count
     if timed:
+        slots = problem.slots
         pieces = [(k, s) for k in range(count) for s in range(slots.first[jobs[k]], slots.end[jobs[k]])]
         pieces = [(k, s) for k, s in pieces if slots.free[devices[k], s] > 0]
         of, at = np.array(pieces, dtype=int).reshape(-1, 2).T
@@ -234,18 +234,17 @@ class Piece:
     end: float
 
 
-def timeline(problem: Problem, device: NDArray[np.int64], slots: object = None) -> tuple[list[Piece], Array]:
+def timeline(problem: Problem, device: NDArray[np.int64]) -> tuple[list[Piece], Array]:
     """When each job trains, and what that costs by the objective's rates; in the order of deadlines."""
     pieces: list[Piece] = []
     costs = np.zeros(len(problem.jobs))
-    timed = problem.slots.priced or bool(np.any(problem.releases > 0))
     for d in range(len(problem.devices)):
         mine = [int(j) for j in np.flatnonzero(device == d)]
         if not mine:
             continue
-        if not timed:
+        if not problem.timed:
             pieces += _one_after_another(problem, d, mine)
-            costs[mine] = problem.joules[mine, d] * problem.slots.rates[d, 0]
+            costs[mine] = problem.joules[mine, d] * problem.devices[d].rates[0][1]
         else:
             some, paid = _in_cheap_hours(problem, d, mine)
             pieces += some
