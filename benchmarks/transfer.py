@@ -33,7 +33,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/transfer.json"))
     options = parser.parse_args()
     record = json.loads(options.out.read_text()) if options.out.exists() else {}
-    print_row("source,target kind", ["rows", "transfer", "covers", "alone", "misled", "misled covers", "alone/transfer"])
+    print_row(
+        "source,target kind", ["rows", "transfer", "covers", "alone", "misled", "misled covers", "alone/transfer"]
+    )
     for kind in options.kinds:
         for pair in options.pairs:
             source, target = pair.split(",")

@@ -38,8 +38,8 @@ SIZES = (0.05, 0.2, 0.5)  # a
 LAYERS = (0.05, 0.15, 0.4, 0.9)  # b
 NOISES = (0.03, 0.1, 0.25)
 OWN = 0.15  # share of a layer's variance that it shares with no other
-PHYSICS_PRIOR = 0.1  # relative prior weight of physics that knows no device, against one source
-ALONE_FROM = 6  # measurements, from which the surrogate of this device alone takes part
+PHYSICS_PRIOR = 0.3  # relative prior weight of physics that knows no device, against one source
+ALONE_FROM = 3  # measurements, from which the surrogate of this device alone takes part
 FOLDS = 5
 
 
@@ -128,9 +128,7 @@ class Transferred:
         spread = (1 - w) * (variances + (means - mean) ** 2) + w * (deviations**2 + (own - mean) ** 2)
         return mean, np.sqrt(spread)
 
-    def _mixture(
-        self, networks: Sequence[Network], system: Array, seen: object, weights: Array
-    ) -> tuple[Array, Array]:
+    def _mixture(self, networks: Sequence[Network], system: Array, seen: object, weights: Array) -> tuple[Array, Array]:
         """Mean and variance over all components, which have seen the measurements `seen`."""
         total = np.zeros(len(networks))
         square = np.zeros(len(networks))
@@ -221,7 +219,9 @@ def said(source: Source, networks: Sequence[Network], system: Array) -> _Said:
         shares.append(cost / max(float(np.sum(cost)), 1e-300))
     seconds = np.array([a.seconds for a in answers])
     known = np.array([a.stddev for a in answers]) / np.maximum(seconds, 1e-300)
-    variances = np.minimum(known, 1.0) ** 2 if isinstance(source, Additive) and len(source.data) else np.zeros(len(known))
+    variances = (
+        np.minimum(known, 1.0) ** 2 if isinstance(source, Additive) and len(source.data) else np.zeros(len(known))
+    )
     return _Said(np.log(np.maximum(seconds, 1e-300)), variances, tuple(a.layers for a in answers), tuple(shares))
 
 

@@ -215,13 +215,22 @@ def _last(problem: Problem) -> float:
     ends = [to for device in problem.devices for _, to in device.available if np.isfinite(to)]
     finite = problem.deadlines[np.isfinite(problem.deadlines)]
     work = float(np.nansum(np.nanmax(np.where(problem.possible, problem.reserved, 0.0), axis=1, initial=0.0)))
-    later = [float(np.max(problem.releases, initial=0.0)), *ends, *finite, *(t for d in problem.devices for t, _ in d.rates)]
+    later = [
+        float(np.max(problem.releases, initial=0.0)),
+        *ends,
+        *finite,
+        *(t for d in problem.devices for t, _ in d.rates),
+    ]
     return max(later) + max(work, 1.0)
 
 
 def problem_of_rates(objective: str, prices: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """What a joule costs from each time on, where `prices` are for a kilowatt-hour."""
-    return tuple((since, price / JOULES_PER_KWH) for since, price in prices) if objective in ("money", "carbon") else ((0.0, 1.0),)
+    return (
+        tuple((since, price / JOULES_PER_KWH) for since, price in prices)
+        if objective in ("money", "carbon")
+        else ((0.0, 1.0),)
+    )
 
 
 def in_words(objective: str, value: float) -> str:

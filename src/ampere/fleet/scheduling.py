@@ -70,7 +70,9 @@ class Plan:
     value: float  # of the objective
     bound: float | None  # no plan has less; None where some jobs run nowhere and the best is not known
     proved: bool  # whether no better plan exists, but for a ten-thousandth
-    batteries: Mapping[str, tuple[float, float]]  # device: joules drawn at most with the confidence asked for, joules held
+    batteries: Mapping[
+        str, tuple[float, float]
+    ]  # device: joules drawn at most with the confidence asked for, joules held
     solving_seconds: float
     baselines: Mapping[str, tuple[float, int]]  # rule: its value, and the jobs that it leaves out
 
@@ -189,7 +191,9 @@ def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[flo
         problem.confidence,
         jobs,
         tuple(Span(problem.jobs[p.job].name, problem.devices[p.device].name, p.begin, p.end) for p in pieces),
-        tuple(Unscheduled(problem.jobs[j].name, why_not(problem, j, device)) for j in np.flatnonzero(device == NOWHERE)),
+        tuple(
+            Unscheduled(problem.jobs[j].name, why_not(problem, j, device)) for j in np.flatnonzero(device == NOWHERE)
+        ),
         value,
         None if bound is None else min(bound, value),
         found.proved,
@@ -211,7 +215,9 @@ def why_not(problem: Problem, job: int, device: NDArray[np.int64]) -> str:
         return next((note for note in named if note), "no device has an estimate for it: profile one for this model")
     there = trainable & problem.has_data[job]
     if not np.any(there):
-        return f"its data is only on {', '.join(sorted(limits.only_on))}, which cannot train it: copy the data elsewhere"
+        return (
+            f"its data is only on {', '.join(sorted(limits.only_on))}, which cannot train it: copy the data elsewhere"
+        )
     fits = there & problem.memory_fits[job]
     if not np.any(fits):
         most = max(problem.devices[d].memory_bytes for d in np.flatnonzero(there))
@@ -255,7 +261,9 @@ def _together(problem: Problem, job: int, device: NDArray[np.int64]) -> str:
         before = others[problem.deadlines[others] <= due]
         free = problem.devices[d].seconds_free(problem.jobs[job].release, float(due))
         late = float(np.sum(problem.reserved[before, d])) + float(problem.reserved[job, d]) - free
-        lacking = max(battery / max(float(problem.drawn[job, d]), 1e-300), late / max(float(problem.reserved[job, d]), 1e-300))
+        lacking = max(
+            battery / max(float(problem.drawn[job, d]), 1e-300), late / max(float(problem.reserved[job, d]), 1e-300)
+        )
         if lacking < least:
             least = lacking
             name = problem.devices[d].name
