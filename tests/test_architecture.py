@@ -20,7 +20,7 @@ LEVELS = (
     ("cli",),
     ("integrations",),
     ("api",),
-    ("evaluation", "searching"),
+    ("evaluation", "searching", "fleet"),
     ("reporting",),
     ("pruning", "comparison", "budget"),
     ("baselines",),

@@ -212,7 +212,7 @@ def said(source: Source, networks: Sequence[Network], system: Array) -> _Said:
     answers = [source.answer(n, bool(s)) for n, s in zip(networks, system, strict=True)]
     shares = []
     for network, answer in zip(networks, answers, strict=True):
-        counts = {layer: 0 for layer in answer.layers}
+        counts = dict.fromkeys(answer.layers, 0)
         for layer in network.layers:
             counts[layer] = counts.get(layer, 0) + 1
         cost = np.array([counts[layer] for layer in answer.layers]) * answer.layer_seconds

@@ -107,7 +107,7 @@ def read_fleet(path: Path) -> Read[FleetDevice]:
     found = _entries(path, "device", _device, {"device"})
     known = {device.name for device in found.entries}
     lost = [
-        f"{path}: device {d.name!r} is like {', '.join(sorted({*d.like} - known))}, which the fleet lacks: name a device"
+        f"{path}: device {d.name!r} is like {', '.join(sorted({*d.like} - known))}, which is no device here"
         for d in found.entries
         if not {*d.like} <= known
     ]
@@ -369,8 +369,8 @@ def _in_cycles(jobs: Sequence[Job]) -> set[str]:
 def split_chains(jobs: Sequence[Job], least_seconds: Mapping[str, float], horizon: float) -> tuple[Job, ...]:
     """The same jobs, where those that follow each other have spans of their own.
 
-    The time of a chain is split in proportion to how long its jobs take at least, so that each can be planned by itself:
-    a job is due when the next one may begin.
+    The time of a chain is split in proportion to how long its jobs take at least, so that each is planned by itself: a
+    job is due when the next one may begin.
     """
     by_name = {job.name: job for job in jobs}
     before, after = dict[str, float](), dict[str, float]()

@@ -227,7 +227,7 @@ def _improved(
 def _group(
     problem: Problem, device: NDArray[np.int64], missing: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[list[int], list[int]]:
-    """A few devices that could exchange jobs, and their jobs; with a job that runs nowhere, devices that could hold it."""
+    """A few devices that could exchange jobs, or hold a job that runs nowhere; and their jobs."""
     job = int(rng.choice(missing)) if len(missing) else int(rng.integers(len(problem.jobs)))
     able = np.flatnonzero(problem.possible[job])
     costs = problem.joules[job, able] * rng.uniform(0.8, 1.25, len(able))

@@ -224,13 +224,9 @@ def _last(problem: Problem) -> float:
     return max(later) + max(work, 1.0)
 
 
-def problem_of_rates(objective: str, prices: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+def joule_rates(prices: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """What a joule costs from each time on, where `prices` are for a kilowatt-hour."""
-    return (
-        tuple((since, price / JOULES_PER_KWH) for since, price in prices)
-        if objective in ("money", "carbon")
-        else ((0.0, 1.0),)
-    )
+    return tuple((since, price / JOULES_PER_KWH) for since, price in prices)
 
 
 def in_words(objective: str, value: float) -> str:

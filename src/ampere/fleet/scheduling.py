@@ -238,14 +238,14 @@ def _alone(problem: Problem, job: int, devices: NDArray[np.int64]) -> str:
         lacking = problem.drawn[job, devices] - problem.batteries[devices]
         d = int(devices[np.argmin(lacking)])
         return (
-            f"{problem.devices[d].name} comes nearest, whose battery holds {units.joules(problem.batteries[d])} of the "
-            f"{units.joules(problem.drawn[job, d])} that it may need: charge {units.joules(float(np.min(lacking)))} more, "
+            f"{problem.devices[d].name} comes nearest, whose battery has {units.joules(problem.batteries[d])} of the "
+            f"{units.joules(problem.drawn[job, d])} that it may need: charge {units.joules(float(np.min(lacking)))}, "
             f"or train {units.percent(problem.batteries[d] / problem.drawn[job, d])} of it"
         )
     missing = problem.reserved[job, enough] - problem.free_alone[job, enough]
     d = int(enough[np.argmin(missing)])
     return (
-        f"{problem.devices[d].name} comes nearest, which is free for {units.seconds(problem.free_alone[job, d])} of the "
+        f"{problem.devices[d].name} comes nearest, free for {units.seconds(problem.free_alone[job, d])} of the "
         f"{units.seconds(problem.reserved[job, d])} that it may take before its deadline: allow "
         f"{units.seconds(float(np.min(missing)))} more"
     )

@@ -1,0 +1,234 @@
+"""Which job runs on which device of a fleet: estimates of every job on every device, and the plan that they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from ampere.core import Network, work
+from ampere.core.errors import AmpereError, ProfileError, UsageError
+from ampere.devices import Device
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.training_run import iterations_of_epochs
+from ampere.fleet.files import FleetDevice, Job, read_fleet, read_jobs, split_chains, start_of
+from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem, joule_rates
+from ampere.fleet.reports import JobReport, reported, with_reports
+from ampere.fleet.scheduling import Plan, plan
+from ampere.models.loading import load_model
+
+from .memory import StepMemory
+from .models import ResolvedModel, resolve
+from .options import Options
+from .profiles import estimator_of, load_profile
+
+TRAINING_FACTOR = 3.0  # FLOPs of a step over those of its forward pass
+
+
+@dataclass(frozen=True)
+class FleetPlan:
+    """A plan, when it begins, and what was left out of it."""
+
+    plan: Plan
+    start: datetime
+    problems: tuple[str, ...]  # one line for each entry or device that could not be used
+
+
+def schedule(
+    jobs: Path | str | Sequence[Job],
+    devices: Path | str | Sequence[FleetDevice],
+    *,
+    objective: str = "joules",
+    confidence: float = 0.95,
+    seconds: float = 30.0,
+    start: datetime | None = None,
+    reports: Path | str | None = None,
+    seed: int = 0,
+    notice: Callable[[str], None] | None = None,
+) -> FleetPlan:
+    """Which job runs on which device of a fleet, and when.
+
+    `jobs` and `devices` are TOML files, or what these hold. Every device needs a profile: its own, or the file that the
+    fleet names. `objective` is "joules", "money", "carbon" or "completion". Batteries and deadlines hold with the
+    probability `confidence`. The plan is found within about `seconds`. `reports` is a JSON file of what jobs have
+    spent so far: what has ended is not planned again, and devices that were more expensive than estimated stay so.
+    """
+    say = notice or (lambda text: None)
+    begin = start or (start_of(Path(jobs), datetime.now()) if isinstance(jobs, (str, Path)) else datetime.now())
+    job_list, problems = _read(jobs, lambda path: read_jobs(path, begin))
+    fleet, more = _read(devices, read_fleet)
+    problems += more
+    networks, left = _networks(job_list, problems)
+    estimators, fleet = _estimators(fleet, problems, seed)
+    if not left or not fleet:
+        raise UsageError(problems[0] if problems else "there is nothing to schedule")
+    for line in problems:
+        say(line)
+    problem = _problem(left, networks, fleet, estimators, objective, confidence, begin)
+    if reports is not None:
+        problem = with_reports(problem, reported(Path(reports)))
+    return FleetPlan(plan(problem, seconds, seed=seed), begin, tuple(problems))
+
+
+def _read(given: object, read: Callable[[Path], object]) -> tuple[list, list[str]]:  # type: ignore[type-arg]
+    if not isinstance(given, (str, Path)):
+        return list(given), []  # type: ignore[call-overload]
+    found = read(Path(given))
+    return list(found.entries), list(found.problems)  # type: ignore[attr-defined]
+
+
+def _networks(jobs: Sequence[Job], problems: list[str]) -> tuple[dict[str, ResolvedModel], list[Job]]:
+    """The model of each job; jobs with equal models share one. A model that cannot be built is named."""
+    known: dict[str, ResolvedModel | AmpereError] = {}
+    found, left = {}, []
+    for job in jobs:
+        key = repr((job.model, job.input, sorted(job.arguments.items())))
+        if key not in known:
+            try:
+                plain = not job.input and not job.arguments
+                known[key] = resolve(job.model if plain else load_model(job.model, job.input, **dict(job.arguments)))
+                _ = known[key].network  # type: ignore[union-attr]
+            except AmpereError as problem:
+                known[key] = problem
+        model = known[key]
+        if isinstance(model, AmpereError):
+            problems.append(f"job {job.name!r}: {model}")
+        else:
+            found[job.name] = model
+            left.append(job)
+    return found, left
+
+
+def _estimators(
+    fleet: Sequence[FleetDevice], problems: list[str], seed: int
+) -> tuple[dict[str, Estimator], list[FleetDevice]]:
+    """The estimator of each device that has a profile; devices that cannot be used are named."""
+    found: dict[str, Estimator] = {}
+    of_same: dict[object, Estimator | AmpereError] = {}
+    for device in fleet:
+        key = replace(device, name="", labels=(), battery_joules=0, memory_bytes=0, available=(), price=(), carbon=())
+        if repr(key) not in of_same:
+            try:
+                of_same[repr(key)] = estimator_for(device)
+            except AmpereError as problem:
+                of_same[repr(key)] = problem
+        known = of_same[repr(key)]
+        if isinstance(known, AmpereError):
+            problems.append(f"device {device.name!r} is left out: {known}")
+        else:
+            found[device.name] = known
+    return found, [device for device in fleet if device.name in found]
+
+
+def estimator_for(device: FleetDevice) -> Estimator:
+    """The estimator of a fleet's device: of the profile that it names, or of its own stored one."""
+    named = {
+        "runtime": device.runtime,
+        "optimizer": device.optimizer,
+        "dtype": device.dtype,
+        "threads": device.threads,
+    }
+    if not device.address:
+        return Estimator(load_profile(str(device.profile)))
+    try:
+        with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+            return estimator_of(Options(profile=device.profile, device=opened, **named))  # type: ignore[arg-type]
+    except ProfileError as problem:
+        raise ProfileError(f"{problem} (`ampere fleet FILE profile MODEL` profiles all devices)") from None
+
+
+def _problem(
+    jobs: Sequence[Job],
+    models: dict[str, ResolvedModel],
+    fleet: Sequence[FleetDevice],
+    estimators: dict[str, Estimator],
+    objective: str,
+    confidence: float,
+    start: datetime,
+) -> Problem:
+    shape = (len(jobs), len(fleet))
+    joules, stddev, seconds = (np.full(shape, np.nan) for _ in range(3))
+    notes: dict[tuple[str, str], str] = {}
+    once: dict[tuple[int, int], tuple[float, float, float] | str] = {}
+    for j, job in enumerate(jobs):
+        network, count = models[job.name].network, iterations(job, models[job.name].network)
+        for d, device in enumerate(fleet):
+            estimator = estimators[device.name]
+            key = (id(models[job.name]), id(estimator))
+            if key not in once:
+                once[key] = _step(estimator, network, device.condition)
+            step = once[key]
+            if isinstance(step, str):
+                notes[job.name, device.name] = step
+            else:
+                joules[j, d], stddev[j, d], seconds[j, d] = (count * part for part in step)
+    limits = tuple(_limits(device, objective, start) for device in fleet)
+    least = {job.name: float(np.nanmin(seconds[j], initial=FOREVER)) for j, job in enumerate(jobs)}
+    least = {name: value if value < FOREVER else 1.0 for name, value in least.items()}
+    spanned = split_chains(jobs, least, _horizon(jobs, seconds))
+    memory = {id(model): _memory(model) for model in models.values()}
+    return Problem(
+        tuple(_job_limits(job, models[job.name], fleet, memory) for job in spanned),
+        limits, joules, stddev, seconds, objective, confidence, notes,
+    )  # fmt: skip
+
+
+def _step(estimator: Estimator, network: Network, condition: float) -> tuple[float, float, float] | str:
+    """Joules, standard deviation and seconds of one iteration; or why there is no estimate."""
+    try:
+        found = estimator.estimate(network, condition=None if condition == 1.0 else condition)
+    except AmpereError as problem:
+        return str(problem)
+    return found.joules, found.stddev, found.seconds
+
+
+def iterations(job: Job, network: Network) -> int:
+    """How many iterations a job takes."""
+    return job.iterations or iterations_of_epochs(job.epochs or 0, job.samples or 0, network.batch)
+
+
+def _horizon(jobs: Sequence[Job], seconds: np.ndarray) -> float:
+    """A time by which chains without a deadline end."""
+    finite = [job.deadline for job in jobs if job.deadline < FOREVER]
+    return max([*finite, 2.0 * float(np.nansum(np.nanmax(np.nan_to_num(seconds), axis=1, initial=0.0))) + 1.0])
+
+
+def _limits(device: FleetDevice, objective: str, start: datetime) -> DeviceLimits:
+    prices = device.price if objective == "money" else device.carbon
+    if objective in ("money", "carbon") and not prices:
+        word = "price" if objective == "money" else "carbon"
+        raise UsageError(
+            f"device {device.name!r} has no {word}: add `{word} = ...` (for a kilowatt-hour) to the fleet file"
+        )
+    rates = joule_rates(device.rates(prices, start)) if objective in ("money", "carbon") else ((0.0, 1.0),)
+    return DeviceLimits(
+        device.name,
+        device.battery_joules,
+        device.memory_bytes,
+        device.windows(start),
+        rates,
+        device.watts_idle,
+    )
+
+
+def _memory(model: ResolvedModel) -> float:
+    """Bytes that training it may take; 0 where that is not known."""
+    from ampere.core import TrainingSetup
+
+    found = StepMemory(model, TrainingSetup()).usual
+    return 0.0 if found is None else float(found.interval[1])
+
+
+def _job_limits(job: Job, model: ResolvedModel, fleet: Sequence[FleetDevice], memory: dict[int, float]) -> JobLimits:
+    there = frozenset(
+        [d.name for d in fleet if {d.name, *d.labels} & {*job.only_on}] or job.only_on  # nobody has it: named later
+    )
+    flops = TRAINING_FACTOR * sum(work(layer).flops for layer in model.network.layers) * iterations(job, model.network)
+    needed = memory[id(model)] if job.memory_bytes is None else job.memory_bytes
+    return JobLimits(job.name, job.deadline, job.release, needed, there, flops)
+
+
+__all__ = ["FleetPlan", "JobReport", "estimator_for", "iterations", "schedule"]
