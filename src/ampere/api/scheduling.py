@@ -16,7 +16,7 @@ from ampere.estimation.estimate import Estimator
 from ampere.estimation.training_run import iterations_of_epochs
 from ampere.fleet.files import FleetDevice, Job, read_fleet, read_jobs, split_chains, start_of
 from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem, joule_rates
-from ampere.fleet.reports import JobReport, reported, with_reports
+from ampere.fleet.reports import reported, with_reports
 from ampere.fleet.scheduling import Plan, plan
 from ampere.models.loading import load_model
 
@@ -229,6 +229,3 @@ def _job_limits(job: Job, model: ResolvedModel, fleet: Sequence[FleetDevice], me
     flops = TRAINING_FACTOR * sum(work(layer).flops for layer in model.network.layers) * iterations(job, model.network)
     needed = memory[id(model)] if job.memory_bytes is None else job.memory_bytes
     return JobLimits(job.name, job.deadline, job.release, needed, there, flops)
-
-
-__all__ = ["FleetPlan", "JobReport", "estimator_for", "iterations", "schedule"]

@@ -29,6 +29,8 @@ GAP = 1e-4  # relative, at which a solution counts as the best
 COMPLETION_STEPS = 12  # halvings of the time between what is possible at best and what was found
 
 NOWHERE = -1
+INFEASIBLE = 2  # a status of HiGHS
+SHORTEST = 1e-6  # seconds: what rounding leaves of a job is no piece of it
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,13 @@ def best(problem: Problem, seconds: float = 30.0) -> Assignment:
     found = _solve(problem, seconds, all_jobs=True)
     if found is None:  # not all can run together: as many as possible, and then the cheapest so many
         most = _solve(problem, seconds, all_jobs=False, count_only=True)
-        if most is None:
+        count = 0 if most is None else int(np.sum(most.device != NOWHERE))
+        if most is None or count == 0:
             return Assignment(np.full(len(problem.jobs), NOWHERE), 0.0, False, time.monotonic() - began)
         left = max(1.0, seconds - (time.monotonic() - began))
-        count = int(np.sum(most.device != NOWHERE))
-        found = _solve(problem, left, all_jobs=False, least_count=count) or most
+        found = _solve(problem, left, all_jobs=False, least_count=count)
+        if found is None or np.all(found.device == NOWHERE):
+            found = _Solved(most.device, 0.0, False)
     return Assignment(found.device, found.bound, found.proved, time.monotonic() - began)
 
 
@@ -94,6 +98,8 @@ def _soonest(problem: Problem, seconds: float) -> Assignment:
         some = _soonest(problem.only(runs, range(len(problem.devices))), seconds)
         device[runs] = some.device
         return Assignment(device, some.bound, some.proved, time.monotonic() - began)
+    if np.any(found.device == NOWHERE):  # nothing was found in time
+        return Assignment(found.device, 0.0, False, time.monotonic() - began)
     low, high = earliest_end(problem), completion(problem, found.device)
     for _ in range(COMPLETION_STEPS):
         if high - low <= GAP * high or time.monotonic() - began > seconds:
@@ -102,6 +108,8 @@ def _soonest(problem: Problem, seconds: float) -> Assignment:
         better = _solve(problem.ending_by(middle), max(0.5, seconds / COMPLETION_STEPS), all_jobs=True)
         if better is None:
             low = middle
+        elif np.any(better.device == NOWHERE):
+            break
         else:
             found, high = better, completion(problem, better.device)
     return Assignment(found.device, low, high - low <= 0.01 * high, time.monotonic() - began)
@@ -156,7 +164,7 @@ class _Solved:
 def _solve(
     problem: Problem, seconds: float, all_jobs: bool, count_only: bool = False, least_count: int = 0
 ) -> _Solved | None:
-    """What HiGHS finds; None where nothing is possible (or nothing was found in time)."""
+    """What HiGHS finds; None where nothing is possible, and no job anywhere where it found nothing in time."""
     jobs, devices = np.nonzero(problem.possible)
     count = len(jobs)
     if all_jobs and not np.all(np.any(problem.possible, axis=1)):
@@ -213,7 +221,7 @@ def _solve(
         options={"time_limit": max(0.1, seconds), "mip_rel_gap": GAP},
     )
     if found.x is None:
-        return None
+        return None if found.status == INFEASIBLE else _Solved(np.full(len(problem.jobs), NOWHERE), 0.0, False)
     chosen = found.x[:count] > 0.5
     device = np.full(len(problem.jobs), NOWHERE)
     device[jobs[chosen]] = devices[chosen]
@@ -258,7 +266,7 @@ def _one_after_another(problem: Problem, d: int, jobs: list[int]) -> list[Piece]
         left = float(problem.reserved[j, d])
         for since, to in sorted(problem.devices[d].available):
             begin = max(since, now)
-            if left <= 0 or to <= begin:
+            if left <= SHORTEST or to <= begin:
                 continue
             end = min(to, begin + left)
             pieces.append(Piece(j, d, begin, end))
@@ -269,18 +277,19 @@ def _one_after_another(problem: Problem, d: int, jobs: list[int]) -> list[Piece]
 
 def _in_cheap_hours(problem: Problem, d: int, jobs: list[int]) -> tuple[list[Piece], Array]:
     """The cheapest hours before each deadline: a small linear program, since jobs share the hours."""
-    slots = problem.slots
-    pieces = [(k, s) for k, j in enumerate(jobs) for s in range(slots.first[j], slots.end[j]) if slots.free[d, s] > 0]
+    slots = problem.only(jobs, [d]).slots
+    open_ = [range(first, end) for first, end in zip(slots.first, slots.end, strict=True)]
+    pieces = [(k, s) for k, mine in enumerate(open_) for s in mine if slots.free[0, s] > 0]
     of, at = np.array(pieces, dtype=int).reshape(-1, 2).T
     reserved = problem.reserved[jobs, d]
-    rate = (problem.joules[jobs, d] / np.maximum(reserved, 1e-300))[of] * slots.rates[d, at]
+    rate = (problem.joules[jobs, d] / np.maximum(reserved, 1e-300))[of] * slots.rates[0, at]
     whole = _Rows(len(of))
     for k in range(len(jobs)):
         whole.add(np.flatnonzero(of == k), np.ones(int(np.sum(of == k))), 1.0)
     free = _Rows(len(of))
     for s in range(len(slots.edges) - 1):
         mine = np.flatnonzero(at == s)
-        free.add(mine, reserved[of[mine]] / slots.free[d, s], 1.0 + 1e-7)
+        free.add(mine, reserved[of[mine]] / max(slots.free[0, s], 1e-300), 1.0 + 1e-7)
     early = 1e-9 * at  # of equal hours the first ones
     costs = rate * reserved[of]
     found = linprog(
@@ -290,15 +299,17 @@ def _in_cheap_hours(problem: Problem, d: int, jobs: list[int]) -> tuple[list[Pie
         A_eq=whole.constraint().A,
         b_eq=np.ones(len(jobs)),
     )
-    share = found.x if found.x is not None else np.zeros(len(of))
+    if found.x is None:  # only by rounding: it was assigned because it fits
+        return _one_after_another(problem, d, jobs), problem.joules[jobs, d] * np.max(slots.rates[0])
+    share = found.x
     seconds = share * reserved[of]
     placed: list[Piece] = []
     for s in range(len(slots.edges) - 1):
         now = float(slots.edges[s])
-        for n in np.flatnonzero((at == s) & (seconds > 1e-6)):
+        for n in np.flatnonzero((at == s) & (seconds > SHORTEST)):
             for since, to in sorted(problem.devices[d].available):
                 begin, left = max(since, now), float(seconds[n])
-                if left > 1e-6 and to > begin:
+                if left > SHORTEST and to > begin:
                     end = min(to, begin + left)
                     placed.append(Piece(jobs[of[n]], d, begin, end))
                     seconds[n] -= end - begin

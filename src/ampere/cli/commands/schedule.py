@@ -109,7 +109,10 @@ def _facts(plan: Plan, found: FleetPlan, plot: str | None) -> Iterator[tuple[str
     for name, (drawn, held) in plan.batteries.items():
         if drawn:
             share = units.percent(drawn / held) if held else "all"
-            yield "battery", f"{name}: at most {units.joules(drawn)} with {units.percent(plan.confidence)}, {share} of it"
+            yield (
+                "battery",
+                f"{name}: at most {units.joules(drawn)} with {units.percent(plan.confidence)}, {share} of it",
+            )
     if plot:
         yield "picture", plot
     if found.problems:
