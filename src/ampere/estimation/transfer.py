@@ -41,6 +41,7 @@ OWN = 0.15  # share of a layer's variance that it shares with no other
 PHYSICS_PRIOR = 0.3  # relative prior weight of physics that knows no device, against one source
 ALONE_FROM = 3  # measurements, from which the surrogate of this device alone takes part
 FOLDS = 5
+LEAST_ERROR, LARGEST_ERROR = 0.02, 1.5  # of a held-out measurement, as a log
 
 
 class Source(Protocol):
@@ -86,10 +87,10 @@ class Transferred:
         prior = np.array([self._prior(c.source) for c in self._components])
         evidence = np.array([self._evidence(c, slice(None)) for c in self._components])
         self.weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
-        self.alone, self.alone_weight = alone, 0.0
+        self.alone, self.alone_weight, self.alone_error = alone, 0.0, 0.0
         if len(data) >= ALONE_FROM:
             self.alone = alone or learn(data)
-            self.alone_weight = self._weight_of_alone(prior)
+            self.alone_weight, self.alone_error = self._weight_of_alone(prior)
 
     def _prior(self, source: int) -> float:
         others = len(self.sources) - 1
@@ -123,6 +124,7 @@ class Transferred:
         if not self.alone_weight or self.alone is None:
             return means, np.sqrt(variances)
         own, deviations = _of_additive(self.alone, networks, system)
+        deviations = np.maximum(deviations, self.alone_error)
         w = self.alone_weight
         mean = (1 - w) * means + w * own
         spread = (1 - w) * (variances + (means - mean) ** 2) + w * (deviations**2 + (own - mean) ** 2)
@@ -172,8 +174,11 @@ class Transferred:
         whole = self._covariance(c)[seen][:, seen]
         return float(-0.5 * (values @ np.linalg.solve(whole, values) + np.linalg.slogdet(whole)[1]))
 
-    def _weight_of_alone(self, prior: Array) -> float:
-        """The share of the surrogate of this device alone that makes held-out measurements most probable."""
+    def _weight_of_alone(self, prior: Array) -> tuple[float, float]:
+        """The weight of the surrogate of this device alone, and its error on held-out measurements, as a log.
+
+        Two estimates that err independently are best averaged by the inverse squares of their errors.
+        """
         count = len(self.data)
         folds = np.arange(count) % min(FOLDS, count)
         ours, alones = np.zeros(count), np.zeros(count)
@@ -182,17 +187,16 @@ class Transferred:
             networks = [n for n, h in zip(self.data.networks, held, strict=True) if h]
             evidence = np.array([self._evidence(c, seen) for c in self._components])
             weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
-            mean, variance = self._mixture(networks, self.data.system[held], seen, weights)
-            ours[held] = _density(self._logs[held], mean, np.sqrt(variance))
-            without = learn(self.data.only(~held))
-            alones[held] = _density(self._logs[held], *_of_additive(without, networks, self.data.system[held]))
-        shares = np.linspace(0, 1, 21)[:-1]
-        fits = [float(np.sum(np.log((1 - w) * ours + w * alones))) for w in shares]
-        return float(shares[int(np.argmax(np.array(fits) - 0.5 * shares))])
+            mean, _ = self._mixture(networks, self.data.system[held], seen, weights)
+            own, _ = _of_additive(learn(self.data.only(~held)), networks, self.data.system[held])
+            ours[held], alones[held] = self._logs[held] - mean, self._logs[held] - own
+        square, own_square = (_mean_square(errors) for errors in (ours, alones))
+        return square / (square + own_square), float(np.sqrt(own_square))
 
 
-def _density(values: Array, means: Array, deviations: Array) -> Array:
-    return np.asarray(np.exp(-0.5 * ((values - means) / deviations) ** 2) / deviations + 1e-12)
+def _mean_square(errors: Array) -> float:
+    """Of log errors; one that is far off says no more than that."""
+    return float(np.mean(np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) ** 2)) + LEAST_ERROR**2
 
 
 def _normalized(weights: Array) -> Array:

@@ -1,6 +1,7 @@
 """What jobs have spent so far, and what that says about the rest: a plan is made again as jobs report.
 
-    {"seconds_since_start": 600, "jobs": [{"job": "digits", "device": "phone", "done": 0.4, "joules": 410, "seconds": 300}]}
+    {"seconds_since_start": 600,
+     "jobs": [{"job": "digits", "device": "phone", "done": 0.4, "joules": 410, "seconds": 300}]}
 
 The ratio of what a device's jobs really cost to what was estimated scales the estimates of its other jobs: the more of
 its work has been seen, the closer to the ratio, and the smaller what remains uncertain.
