@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,14 @@ from ampere.storage.profile import Profile
 
 from .models import Model, ResolvedModel, resolve
 from .options import AnyProfile, Options, Progress
-from .profiles import at_current_speed, ensure_profile, run_profiling, stored_profile, with_own_optimizer
+from .profiles import (
+    at_current_speed,
+    ensure_profile,
+    profile_like,
+    run_profiling,
+    stored_profile,
+    with_own_optimizer,
+)
 
 OVERHEADS_AT_MOST = 3.0  # seconds of timing each
 
@@ -102,6 +109,7 @@ def profile(
     iterations_per_measurement: int | None = None,
     target: float = 0.0,
     out: Path | str | None = None,
+    like: Sequence[str | Path | Profile] = (),
     device: str | Device = LOCAL,
     runtime: str | None = None,
     optimizer: str | None = None,
@@ -123,7 +131,8 @@ def profile(
     simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out` is the profile's
     file; by default it is the device's own. A live module is profiled from the layers of its trace. With `own_end`
     the paper's method (`method="sequential"`) profiles until its own rule ends it. `iterations_per_measurement` are 500
-    in the paper; by default a measurement is as short as it can be.
+    in the paper; by default a measurement is as short as it can be. `like` are profiles of similar devices (files,
+    devices, or names in the catalogue): estimates start from what these know, and need few measurements of their own.
     """
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
@@ -141,7 +150,10 @@ def profile(
         if watts is not None and watts_in(opened.meter.scope) is None:
             raise UsageError(f"joules of {opened.spec} come from a counter: leave out --watts-per-core")
         asked = replace(with_own_optimizer(options, subject), watts_per_core=watts)
-        return run_profiling(opened, subject, asked, target=target, out=Path(out) if out else None)
+        if like and method != "additive":
+            raise UsageError(f"--method {method} cannot start from other devices: leave out --like, or --method")
+        sources = [profile_like(name, asked.setup_on(opened)) for name in like]
+        return run_profiling(opened, subject, asked, target=target, out=Path(out) if out else None, sources=sources)
 
 
 def measure(

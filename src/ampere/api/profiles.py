@@ -31,6 +31,7 @@ from ampere.profiling.strategies.strategy import Goal
 from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
 from ampere.runtimes import description_of
 from ampere.runtimes.table import lacking
+from ampere.storage.catalogue import Catalogue
 from ampere.storage.places import default_path, journal_path, stored_setups
 from ampere.storage.profile import Profile, check_device, other_version
 from ampere.storage.recording import observations_from
@@ -176,6 +177,28 @@ def load_profile(path: Path | str) -> Profile:
     return profile
 
 
+def profile_like(named: str | Path | Profile, setup: TrainingSetup) -> Profile:
+    """The profile of a device like another one: a file, an entry of the catalogue, or a device's own of this setup."""
+    if isinstance(named, Profile):
+        return named
+    if Path(named).is_file():
+        return load_profile(named)
+    text, entries = str(named), Catalogue()
+    if text in entries.names():
+        return entries.profile(text)
+    try:
+        with Device(text) as device:
+            path = default_path(device.identity, setup)
+    except UsageError:
+        raise UsageError(
+            f"there is no profile like {text!r:.80}: give a file, a device such as simulated:tx2, or a name that "
+            "`ampere catalogue list` shows"
+        ) from None
+    if not path.exists():
+        raise ProfileError(f"{text} has no profile with {setup.name} yet: make one with `ampere profile`")
+    return load_profile(path)
+
+
 def check_same_setup(made_with: TrainingSetup, options: Options, where: str) -> None:
     """Refuses options that contradict the setup that a profile was made with."""
     for name, asked in options.named_setup.items():
@@ -236,8 +259,12 @@ def run_profiling(
     target: float = 0.0,
     samples: int = 0,
     out: Path | None = None,
+    sources: Sequence[Profile] = (),
 ) -> ProfilingResult:
-    """Profiles the model on an open device, with progress; a run that is stopped says what is kept."""
+    """Profiles the model on an open device, with progress; a run that is stopped says what is kept.
+
+    `sources` are profiles of devices like this one, which its estimates start from.
+    """
     setup = options.setup_on(device)
     seconds = _seconds(device, setup, options)
     unusual = [word for word in _how(options) if word not in USUAL_METHOD]
@@ -262,6 +289,7 @@ def run_profiling(
             timing=options.timing,
             iterations=options.iterations_per_measurement,
             on_progress=report,
+            sources=tuple(replace(source, sources=(), runs=()) for source in sources),
         )
     except KeyboardInterrupt:
         raise Interrupted(_kept(path)) from None

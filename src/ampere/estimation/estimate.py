@@ -20,7 +20,7 @@ from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.units import parse_energy
 from ampere.devices.opening import allocator_on
 from ampere.meters import CpuTimeMeter
-from ampere.storage.profile import Profile
+from ampere.storage.profile import Observation, Profile
 
 from .additive import Additive, Answer
 from .batch import BatchTotals
@@ -36,6 +36,7 @@ from .fitting import (
     partly_counted,
     power_of,
     process_spreads,
+    sources_of,
 )
 from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
@@ -156,7 +157,7 @@ class Estimator:
             self._fit(self.costs)
         self.meter = profile.meter if watts_per_core is None else _modelled(profile, watts_per_core)
         self._watts, self._wall = _watts(self.costs, profile, watts_per_core), _wall_seconds(self.costs, profile)
-        self._ranges = _measured_ranges(profile)
+        self._ranges = _measured_ranges([*profile.observations, *_of_sources(profile)])
         self.condition_uncertainty = (
             0.0 if self._joules_model else condition_uncertainty(self.costs, reference_of(profile))
         )
@@ -301,9 +302,13 @@ def _family(layer: Layer) -> tuple[str, str]:
     return layer.kind, str(layer.config.get("class", "")) if layer.kind == "opaque" else ""
 
 
-def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, Any]]:
+def _of_sources(profile: Profile) -> list[Observation]:
+    return [observation for source in sources_of(profile) for observation in source.observations]
+
+
+def _measured_ranges(observations: Sequence[Observation]) -> Mapping[tuple[str, str], tuple[Any, Any]]:
     positions: dict[tuple[str, str], list[Any]] = {("nonparametric", ""): []}
-    for observation in profile.observations:
+    for observation in observations:
         for layer in observation.network.layers:
             positions.setdefault(_family(layer), []).append(layer_position(layer, USUAL_WIDTH))
     return {k: (np.min(p, axis=0), np.max(p, axis=0)) if p else (0, 0) for k, p in positions.items()}

@@ -76,8 +76,15 @@ GRID = tuple(product(SIZES, LAYERS, NOISES))
 class Transferred:
     """The surrogate of a device that has few measurements of its own and other devices' surrogates."""
 
-    def __init__(self, sources: Sequence[Source], data: Data, alone: Additive | None = None) -> None:
-        """`alone` has learnt from `data`; it is learnt here where it is not given."""
+    def __init__(
+        self, sources: Sequence[Source], data: Data, alone: Additive | None = None, search: bool = True
+    ) -> None:
+        """`alone` has learnt from `data`; it is learnt here where it is not given.
+
+        With `search` hyperparameters are searched for without each fold of held-out measurements, which takes seconds;
+        else they are those of `alone`.
+        """
+        self._search = search
         self.sources = (*sources, Additive(data.only(np.zeros(len(data), dtype=bool)), Hyperparameters()))
         self.data = data
         self._said = [said(source, data.networks, data.system) for source in self.sources]
@@ -188,10 +195,16 @@ class Transferred:
             evidence = np.array([self._evidence(c, seen) for c in self._components])
             weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
             mean, _ = self._mixture(networks, self.data.system[held], seen, weights)
-            own, _ = _of_additive(learn(self.data.only(~held)), networks, self.data.system[held])
+            own, _ = _of_additive(self._without(held), networks, self.data.system[held])
             ours[held], alones[held] = self._logs[held] - mean, self._logs[held] - own
         square, own_square = (_mean_square(errors) for errors in (ours, alones))
         return square / (square + own_square), float(np.sqrt(own_square))
+
+    def _without(self, held: Array) -> Additive:
+        rest = self.data.only(~held)
+        if self._search or self.alone is None:
+            return learn(rest)
+        return learn(rest, self.alone.hyper, evaluations=0)
 
 
 def _mean_square(errors: Array) -> float:

@@ -185,6 +185,7 @@ class Observation:
 
 KIND = "profile"
 FORMAT = 2
+MOST_SOURCES = 8
 ENDS = {"time": "time", "limit": "limit of points", "rule": "own rule"}
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
 
@@ -212,6 +213,7 @@ class Profile:
     common_yardstick_seconds: float | None = None  # of PyTorch's yardstick in the same condition, where it was timed
     common_yardstick_joules: float | None = None
     ended: Mapping[str, int] = field(default_factory=dict)  # kinds that ended by each of ENDS; of the paper's method
+    sources: "tuple[Profile, ...]" = ()  # of devices like this one, which few measurements of its own start from
 
     def __post_init__(self) -> None:
         with checked("a profile"):
@@ -220,6 +222,9 @@ class Profile:
                 raise ValueError("how many kinds ended by " + ", ".join(ENDS) + " is malformed")
             check_range("profiling seconds", self.profiling_seconds, PROFILING_SECONDS)
             check_texts("spaces of a profile", self.spaces)
+            check_count(len(self.sources), MOST_SOURCES, "profiles that it starts from")
+            if any(source.sources for source in self.sources):
+                raise ValueError("a profile that it starts from starts from others")
 
     @property
     def ended_by(self) -> str:
@@ -265,6 +270,7 @@ class Profile:
             "observations": rows,
             **({"runs": runs} if runs else {}),
             **({"ended": dict(self.ended)} if self.ended else {}),
+            **({"sources": [source.to_json() for source in self.sources]} if self.sources else {}),
         }
 
     @classmethod
@@ -284,6 +290,7 @@ class Profile:
             joules_fit=dict(record.get("joules_fit", {})),
             runs=tuple(Observation.from_row(row, table) for row in record.get("runs", ())),
             ended={str(end): int(kinds) for end, kinds in record.get("ended", {}).items()},
+            sources=tuple(map(cls.from_json, record.get("sources", ()))),
             **optional_numbers(record),
         )
 
