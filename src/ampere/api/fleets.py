@@ -127,8 +127,9 @@ def fleet(
     left, before = skipping(tasks, ended)
     outcomes = list(before)
     for waiting in _waves(left):
-        for outcome in run_all(waiting, perform_action, scheduler):
-            outcomes.append(_kept(outcome, store))
+        for came in run_all(waiting, perform_action, scheduler):
+            outcome = _kept(came, store)
+            outcomes.append(outcome)
             on_outcome(outcome, len(outcomes), len(tasks))
             task = next(t for t in tasks if t.device.name == outcome.device)
             ended[task.key] = outcome

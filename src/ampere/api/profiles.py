@@ -31,7 +31,7 @@ from ampere.profiling.strategies.strategy import Goal
 from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
 from ampere.runtimes import description_of
 from ampere.runtimes.table import lacking
-from ampere.storage.catalogue import Catalogue
+from ampere.storage.catalogue import Catalogue, alikeness
 from ampere.storage.places import default_path, journal_path, stored_setups
 from ampere.storage.profile import Profile, check_device, other_version
 from ampere.storage.recording import observations_from
@@ -42,6 +42,7 @@ from .options import SETUP, Options
 
 CERTAIN_ENOUGH = 0.10  # standard deviation over joules
 CURRENT_SPEED_SECONDS = 1.0
+FROM_CATALOGUE = "catalogue:"  # before the name of an entry, in the place of a profile's file
 USUAL_METHOD = ("additive", "yardstick")
 
 
@@ -163,6 +164,11 @@ def _stored(device: Device, path: Path, options: Options) -> Profile | None:
     if not options.profile:
         profile = Profile.load(path) if path.exists() else None
         return profile if profile and profile.observations else None
+    if str(path).startswith(FROM_CATALOGUE):
+        entry = Catalogue().entry(str(path).removeprefix(FROM_CATALOGUE))
+        options.say(f"from the catalogue: {entry.origin}; {alikeness(entry.profile.device, device.identity)}")
+        check_same_setup(entry.profile.setup, options, str(path))
+        return entry.profile
     profile = load_profile(path)
     check_device(profile, device.identity, options.allow_other_device)
     check_same_setup(profile.setup, options, str(path))

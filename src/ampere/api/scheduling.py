@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
-from ampere.core import Network, work
-from ampere.core.errors import AmpereError, ProfileError, UsageError
-from ampere.devices import Device
+from ampere.core import Network, TrainingSetup, work
+from ampere.core.errors import AmpereError, UsageError
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.training_run import iterations_of_epochs
-from ampere.fleet.files import FleetDevice, Job, read_fleet, read_jobs, split_chains, start_of
+from ampere.fleet.files import FleetDevice, Job, Read, read_fleet, read_jobs, split_chains, start_of
 from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem, joule_rates
 from ampere.fleet.reports import reported, with_reports
 from ampere.fleet.scheduling import Plan, plan
 from ampere.models.loading import load_model
 
+from .fleets import FleetStore, fleet_estimator
 from .memory import StepMemory
 from .models import ResolvedModel, resolve
-from .options import Options
-from .profiles import estimator_of, load_profile
 
+T = TypeVar("T")
 TRAINING_FACTOR = 3.0  # FLOPs of a step over those of its forward pass
 
 
@@ -62,7 +62,8 @@ def schedule(
     fleet, more = _read(devices, read_fleet)
     problems += more
     networks, left = _networks(job_list, problems)
-    estimators, fleet = _estimators(fleet, problems, seed)
+    store = FleetStore.of(devices) if isinstance(devices, (str, Path)) else None
+    estimators, fleet = _estimators(fleet, store, problems)
     if not left or not fleet:
         raise UsageError(problems[0] if problems else "there is nothing to schedule")
     for line in problems:
@@ -73,11 +74,11 @@ def schedule(
     return FleetPlan(plan(problem, seconds, seed=seed), begin, tuple(problems))
 
 
-def _read(given: object, read: Callable[[Path], object]) -> tuple[list, list[str]]:  # type: ignore[type-arg]
+def _read(given: Path | str | Sequence[T], read: Callable[[Path], Read[T]]) -> tuple[list[T], list[str]]:
     if not isinstance(given, (str, Path)):
-        return list(given), []  # type: ignore[call-overload]
+        return list(given), []
     found = read(Path(given))
-    return list(found.entries), list(found.problems)  # type: ignore[attr-defined]
+    return list(found.entries), list(found.problems)
 
 
 def _networks(jobs: Sequence[Job], problems: list[str]) -> tuple[dict[str, ResolvedModel], list[Job]]:
@@ -103,41 +104,29 @@ def _networks(jobs: Sequence[Job], problems: list[str]) -> tuple[dict[str, Resol
 
 
 def _estimators(
-    fleet: Sequence[FleetDevice], problems: list[str], seed: int
+    fleet: Sequence[FleetDevice], store: FleetStore | None, problems: list[str]
 ) -> tuple[dict[str, Estimator], list[FleetDevice]]:
-    """The estimator of each device that has a profile; devices that cannot be used are named."""
+    """The estimator of each device that has a profile; devices that cannot be used are named.
+
+    Devices of one address and profile share an estimator: a fleet may have a thousand of a kind.
+    """
     found: dict[str, Estimator] = {}
-    of_same: dict[object, Estimator | AmpereError] = {}
+    known: dict[tuple[object, ...], Estimator | AmpereError] = {}
     for device in fleet:
-        key = replace(device, name="", labels=(), battery_joules=0, memory_bytes=0, available=(), price=(), carbon=())
-        if repr(key) not in of_same:
+        own = store.path(device) if store is not None and store.path(device).exists() else device.profile
+        setup = (device.runtime, device.optimizer, device.dtype, device.threads)
+        key = (device.address, str(own), device.meter, device.seed, *setup)
+        if key not in known:
             try:
-                of_same[repr(key)] = estimator_for(device)
+                known[key] = fleet_estimator(device, store)
             except AmpereError as problem:
-                of_same[repr(key)] = problem
-        known = of_same[repr(key)]
-        if isinstance(known, AmpereError):
-            problems.append(f"device {device.name!r} is left out: {known}")
+                known[key] = problem
+        estimator = known[key]
+        if isinstance(estimator, AmpereError):
+            problems.append(f"device {device.name!r} is left out: {estimator}")
         else:
-            found[device.name] = known
+            found[device.name] = estimator
     return found, [device for device in fleet if device.name in found]
-
-
-def estimator_for(device: FleetDevice) -> Estimator:
-    """The estimator of a fleet's device: of the profile that it names, or of its own stored one."""
-    named = {
-        "runtime": device.runtime,
-        "optimizer": device.optimizer,
-        "dtype": device.dtype,
-        "threads": device.threads,
-    }
-    if not device.address:
-        return Estimator(load_profile(str(device.profile)))
-    try:
-        with Device(device.address, meter=device.meter, seed=device.seed) as opened:
-            return estimator_of(Options(profile=device.profile, device=opened, **named))  # type: ignore[arg-type]
-    except ProfileError as problem:
-        raise ProfileError(f"{problem} (`ampere fleet FILE profile MODEL` profiles all devices)") from None
 
 
 def _problem(
@@ -216,8 +205,6 @@ def _limits(device: FleetDevice, objective: str, start: datetime) -> DeviceLimit
 
 def _memory(model: ResolvedModel) -> float:
     """Bytes that training it may take; 0 where that is not known."""
-    from ampere.core import TrainingSetup
-
     found = StepMemory(model, TrainingSetup()).usual
     return 0.0 if found is None else float(found.interval[1])
 

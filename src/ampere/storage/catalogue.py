@@ -10,6 +10,7 @@ is left out unless it is wished for. Its home is a folder or a web address.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
+from ampere.core import Meter
 from ampere.core.errors import ProfileError, UsageError
 
 from .checks import check_texts, checked
@@ -39,7 +41,6 @@ SHARED = (
     "cores",
     "machine",
     "system",
-    "release",
     "python",
     "torch",
     "runtimes",
@@ -102,15 +103,26 @@ def shareable(profile: Profile, name: str, keep_identity: bool = False) -> Profi
     if not keep_identity:
         device = {key: value for key, value in device.items() if key in SHARED}
         device["id"] = f"catalogue-{name}"
+        observations = tuple(
+            replace(o, measurement=replace(o.measurement, meter=_nameless(o.measurement.meter)))
+            for o in profile.observations
+        )
+        profile = replace(profile, meter=_nameless(profile.meter), observations=observations)
     return replace(profile, device=device, runs=(), sources=())
+
+
+def _nameless(meter: Meter) -> Meter:
+    """A phone's meter without its serial number."""
+    kind, colon, _ = meter.name.partition(":")
+    return replace(meter, name=kind) if colon and kind == "adb" else meter
 
 
 class Catalogue:
     """Entries in a folder, or at a web address that serves one."""
 
     def __init__(self, place: str | Path | None = None) -> None:
-        """By default the folder `catalogue` of AMPERE_HOME, or of the user's data folder."""
-        self.place = str(place) if place is not None else str(home() / "catalogue")
+        """By default AMPERE_CATALOGUE, or the folder `catalogue` of AMPERE_HOME or of the user's data folder."""
+        self.place = str(place or os.environ.get("AMPERE_CATALOGUE") or home() / "catalogue")
         self.is_web = self.place.startswith(WEB)
 
     def names(self) -> list[str]:
