@@ -142,7 +142,7 @@ class Catalogue:
             return _read(path, name, f"{path}")
         expected = self._index().get(name)
         if expected is None:
-            raise UsageError(f"{self.place} has no entry {name}: `ampere catalogue list --from {self.place}` shows all")
+            raise UsageError(f"{self.place} has no entry {name}: `ampere catalogue list --home {self.place}` shows all")
         raw = self._download(f"{name}.json")
         if sha256(raw).hexdigest() != expected:
             raise ProfileError(f"{self.place}: {name} has another checksum than the index says: ask whoever keeps it")
