@@ -35,6 +35,7 @@ PUBLIC = [
     "profile",
     "prune",
     "report",
+    "schedule",
     "search",
     "trace",
     "validate",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         trace,
         validate,
     )
+    from ampere.api.scheduling import schedule
     from ampere.budget import Budget
     from ampere.comparison import Comparison, Ranking
     from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
@@ -57,6 +58,7 @@ _HOMES = {
     "profile": "ampere.api",
     "prune": "ampere.api",
     "report": "ampere.api",
+    "schedule": "ampere.api.scheduling",
     "search": "ampere.api",
     "trace": "ampere.api",
     "validate": "ampere.api",
@@ -90,6 +92,7 @@ __all__ = [
     "profile",
     "prune",
     "report",
+    "schedule",
     "search",
     "trace",
     "validate",
