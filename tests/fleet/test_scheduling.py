@@ -72,7 +72,7 @@ def test_the_exact_plan_is_the_best_of_all_assignments():
 
 def test_the_heuristic_is_near_the_best_and_its_bound_below_it():
     gaps = []
-    for seed in SEEDS:
+    for seed in range(3):
         problem = random_problem(seed, 14, 5)
         exact, near = best(problem, 10), approximate(problem, 1.0, seed)
         check_holds(problem, near.device)
