@@ -1,4 +1,4 @@
-"""Transfer: few measurements of a device and another one's surrogate know more than either, and intervals are honest."""
+"""Transfer: few measurements and another device's surrogate know more than either, and intervals are honest."""
 
 from dataclasses import replace
 

@@ -35,7 +35,8 @@ def entry(name: str = "pixel-7") -> Entry:
 
 
 @pytest.fixture
-def catalogue(tmp_path):
+def catalogue(tmp_path, monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     return Catalogue(tmp_path / "catalogue")
 
 
@@ -121,7 +122,8 @@ def test_a_download_with_another_checksum_is_refused(served, catalogue):
         served.entry("pixel-7")
 
 
-def test_an_address_that_is_no_catalogue_is_one_line(tmp_path):
+def test_an_address_that_is_no_catalogue_is_one_line(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     with pytest.raises(ProfileError, match="cannot be read"):
         Catalogue("http://127.0.0.1:9/none").names()
 
