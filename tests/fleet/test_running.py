@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,7 @@ from ampere.fleet import running
 from ampere.fleet.files import FleetDevice
 from ampere.fleet.running import HERE, Outcome, Task, machine_of, perform, run_all, skipping
 
-dask = pytest.mark.skipif(
-    __import__("importlib.util").util.find_spec("distributed") is None, reason="dask.distributed is not installed"
-)
+dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
 
 
 def task(name: str = "a", address: str = "simulated:tx2", **more) -> Task:
@@ -25,7 +25,7 @@ def task(name: str = "a", address: str = "simulated:tx2", **more) -> Task:
 def answers(action, device, arguments):
     """What a task does in these tests: by the name of the device."""
     if device.name.startswith("slow"):
-        time.sleep(5)
+        time.sleep(2)
     if device.name.startswith("gone"):
         raise DeviceError(f"{device.address} does not answer: switch it on")
     if device.name.startswith("bug"):
@@ -92,7 +92,7 @@ def test_what_an_earlier_run_has_done_is_not_done_again():
 
 @dask
 def test_all_devices_end_also_where_some_fail():
-    tasks = [task(name, attempts=1, seconds=2.0) for name in ("a", "b", "gone", "bug", "slow")]
+    tasks = [task(name, attempts=1, seconds=0.5) for name in ("a", "b", "gone", "bug", "slow")]
     tasks.append(task("here", "local", attempts=1))
     found = {outcome.device: outcome for outcome in run_all(tasks, answers)}
     assert {name for name, outcome in found.items() if outcome.result} == {"a", "b", "here"}
@@ -100,19 +100,18 @@ def test_all_devices_end_also_where_some_fail():
     assert list(found)[-1] == "here"  # this machine's own cores come last
 
 
+def spanned(action, device, arguments):
+    began = time.monotonic()
+    time.sleep(0.1)
+    return {"span": (began, time.monotonic())}
+
+
 @dask
 def test_one_machine_is_measured_once_at_a_time():
-    spans = []
-
-    def noted(action, device, arguments):
-        began = time.monotonic()
-        time.sleep(0.1)
-        spans.append((began, time.monotonic()))
-        return {}
-
-    list(run_all([task(f"a{n}", f"tcp://board:{n + 1}", attempts=1) for n in range(3)], noted))
-    spans.sort()
-    assert all(later[0] >= earlier[1] for earlier, later in zip(spans, spans[1:], strict=False))
+    tasks = [task(f"a{n}", f"tcp://board:{n + 1}", attempts=1) for n in range(3)]
+    spans = sorted(outcome.result["span"] for outcome in run_all(tasks, spanned))
+    assert len(spans) == 3
+    assert all(later[0] >= earlier[1] for earlier, later in pairwise(spans))
 
 
 @dask
@@ -134,7 +133,7 @@ def test_a_worker_that_is_killed_loses_nothing_that_others_do(record_property):
         try:
             client.wait_for_workers(2, timeout=60)
             found = {}
-            for outcome in run_all([task("a"), task("slow"), task("nobody")], _in_tests, address):
+            for outcome in run_all([task("a"), task("slow"), task("nobody")], answers, address):
                 found[outcome.device] = outcome
                 if outcome.device == "a":
                     assert outcome.result["process"] != os.getpid()
@@ -150,10 +149,6 @@ def test_a_worker_that_is_killed_loses_nothing_that_others_do(record_property):
             for process in started.values():
                 process.kill()
                 process.wait()
-
-
-def _in_tests(action, device, arguments):
-    return answers(action, device, arguments)
 
 
 def _worker(scheduler: str, name: str) -> subprocess.Popen[bytes]:

@@ -34,6 +34,7 @@ THREADS = 8  # tasks at a time in one process
 PAUSE_SECONDS = 2.0  # before another attempt
 CONNECTING_SECONDS = 10.0
 HERE = "this machine"
+LOOPBACK_ONLY = "127.0.0.1:0"  # dask always serves a page about its state, by default to everybody
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -193,7 +194,9 @@ def _own_client(threads: int, resources: Mapping[str, float]) -> Iterator[Client
             n_workers=1,
             threads_per_worker=threads,
             processes=False,
-            dashboard_address=None,
+            dashboard_address=LOOPBACK_ONLY,
+            worker_dashboard_address=LOOPBACK_ONLY,
+            scheduler_kwargs={"dashboard": False},
             resources=dict(resources),
             silence_logs=40,
         ) as cluster,
