@@ -138,12 +138,12 @@ def test_a_profile_is_shared_and_used(there, home, refused, tmp_path):
 
 
 def test_a_new_device_starts_from_a_similar_one(there, tmp_path):
-    words = ("--device", "simulated:server", "--seconds", 1, "--out", "new.json")
+    words = ("--device", "simulated:tx2", "--seconds", 5, "--out", "new.json")
     ran = there("profile", "lenet5", *words, "--like", "simulated:tx2,simulated:xavier", "--quiet")
     assert ran.code == 0, ran.err
     assert "like" in ran.out
     assert len(json.loads((tmp_path / "new.json").read_text())["body"]["sources"]) == 2
-    ran = there("estimate", "lenet5", "--device", "simulated:server", "--profile", "new.json", "--json")
+    ran = there("estimate", "lenet5", "--device", "simulated:tx2", "--profile", "new.json", "--json")
     assert ran.record["joules_per_iteration"] > 0
 
 

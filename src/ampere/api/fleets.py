@@ -6,6 +6,8 @@ for what was measured when. What an earlier run has done is in FLEET/done.json, 
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import time
@@ -273,11 +275,11 @@ def _table(outcomes: Sequence[Outcome], path: Path) -> Path:
         with storing(path):
             parquet.write_table(Table.from_pylist(rows), str(path))
         return path
-    lines = [
-        ",".join(rows[0]),
-        *(",".join(f'"{v}"' if isinstance(v, str) else repr(v) for v in r.values()) for r in rows),
-    ]
-    write_whole(path, "\n".join(lines) + "\n")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue())
     return path
 
 

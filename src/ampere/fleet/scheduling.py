@@ -195,7 +195,7 @@ def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[flo
             Unscheduled(problem.jobs[j].name, why_not(problem, j, device)) for j in np.flatnonzero(device == NOWHERE)
         ),
         value,
-        None if bound is None else min(bound, value),
+        None if bound is None or not np.isfinite(bound) else min(bound, value),
         found.proved,
         drawn,
         found.seconds,
