@@ -1,6 +1,6 @@
 """From one device to another with a few rows: RAPL rows of two CPUs, times of two GPUs, and misleading sources.
 
-    python benchmarks/transfer.py [--pairs v100,k40 ...] [--kinds conv linear] [--rows 0 3 5 10 20] [--splits 5]
+    python benchmarks/transfer.py [--pairs v100,k40 ...] [--kinds conv linear] [--rows 0 3 5 10 20] [--splits 5] [--table]
 
 The source's surrogate has 200 rows. `transfer` starts from it, `alone` from nothing; `covers` is the share of the rest
 that lies in transfer's 90 % intervals. `misled` is transfer from a source whose costs were shuffled among its rows.
@@ -31,8 +31,12 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/transfer.json"))
+    parser.add_argument("--table", action="store_true", help="only print the results of --out")
     options = parser.parse_args()
     record = json.loads(options.out.read_text()) if options.out.exists() else {}
+    if options.table:
+        print(table(record))
+        return
     print_row(
         "source,target kind", ["rows", "transfer", "covers", "alone", "misled", "misled covers", "alone/transfer"]
     )
@@ -68,6 +72,17 @@ def one(there: Data, here: Data, rows: int, seed: int) -> dict[str, float]:
         covers = float(np.mean(np.abs(np.log(rest.costs) - logs) <= Z90 * deviations))
         found["covers" if name == "transfer" else "misled covers"] = covers
     return found
+
+
+def table(record: dict[str, dict[str, float]]) -> str:
+    """The results as a table of the documentation, in percent."""
+    names = ("transfer", "alone", "covers", "misled", "misled covers")
+    lines = ["| from, to | kind | rows | " + " | ".join(names) + " |", "|---" * (3 + len(names)) + "|"]
+    for key, found in record.items():
+        pair, kind, rows = key.split()
+        cells = " | ".join(f"{100 * found[name]:.0f}" for name in names)
+        lines.append(f"| {pair.replace(',', ', ')} | {kind} | {rows} | {cells} |")
+    return "\n".join(lines)
 
 
 def alone_costs(model: Additive, rest: Data) -> np.ndarray:

@@ -117,15 +117,25 @@ class Problem:
 
     @cached_property
     def has_data(self) -> NDArray[np.bool_]:
-        names = [device.name for device in self.devices]
-        return np.array([[not job.only_on or name in job.only_on for name in names] for job in self.jobs])
+        has = np.ones(self.joules.shape, dtype=bool)
+        for j, job in enumerate(self.jobs):
+            if job.only_on:
+                has[j] = [device.name in job.only_on for device in self.devices]
+        return has
 
     @cached_property
     def free_alone(self) -> Array:
         """Seconds that a device is free between a job's release and deadline, [jobs, devices]."""
-        spans = sorted({(job.release, job.deadline) for job in self.jobs})
-        rows = {span: [device.seconds_free(*span) for device in self.devices] for span in spans}
-        return np.array([rows[job.release, job.deadline] for job in self.jobs])
+        free = np.zeros(self.joules.shape)
+        known: dict[tuple[tuple[float, float], ...], Array] = {}
+        for d, device in enumerate(self.devices):
+            if device.available not in known:
+                known[device.available] = np.zeros(len(self.jobs)) + sum(
+                    np.maximum(0.0, np.minimum(self.deadlines, to) - np.maximum(self.releases, since))
+                    for since, to in device.available
+                )
+            free[:, d] = known[device.available]
+        return free
 
     @cached_property
     def possible(self) -> NDArray[np.bool_]:
