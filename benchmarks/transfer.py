@@ -4,8 +4,8 @@
     python benchmarks/transfer.py --table                              prints what is in --out
 
 The source's surrogate has 200 rows. `transfer` starts from it, `alone` from nothing; `covers` is the share of the rest
-that lies in transfer's 90 % intervals. `misled` is transfer from a source whose costs were shuffled among its rows. Rows
-of simulated devices are the layers of one of the CPUs, with the simulated device's own joules and 2 % of noise.
+that lies in transfer's 90 % intervals. `misled` is transfer from a source whose costs were shuffled among its rows.
+Rows of simulated devices are the layers of one of the CPUs, with the simulated device's own joules and 2 % of noise.
 """
 
 import argparse
