@@ -63,6 +63,6 @@ def test_an_empty_battery_and_a_spent_budget_train_no_more():
 
 
 def test_clients_that_say_no_known_name_are_one_line():
+    strategy, grid = EnergyAware(clients(a=1e9), fraction_evaluate=0.0), GridHere(["stranger"])
     with pytest.raises(UsageError, match="no client says which device it is"):
-        strategy = EnergyAware(clients(a=1e9), fraction_evaluate=0.0)
-        list(strategy.configure_train(1, ArrayRecord([np.zeros(3)]), ConfigRecord(), GridHere(["stranger"])))
+        strategy.configure_train(1, ArrayRecord([np.zeros(3)]), ConfigRecord(), grid)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ampere.core import Network, TrainingSetup, work
 from ampere.core.errors import AmpereError, UsageError
@@ -90,8 +91,8 @@ def _networks(jobs: Sequence[Job], problems: list[str]) -> tuple[dict[str, Resol
         if key not in known:
             try:
                 plain = not job.input and not job.arguments
-                known[key] = resolve(job.model if plain else load_model(job.model, job.input, **dict(job.arguments)))
-                _ = known[key].network  # type: ignore[union-attr]
+                built = resolve(job.model if plain else load_model(job.model, job.input, **dict(job.arguments)))
+                known[key] = built if built.network.layers else UsageError("the model has no layers")
             except AmpereError as problem:
                 known[key] = problem
         model = known[key]
@@ -100,6 +101,10 @@ def _networks(jobs: Sequence[Job], problems: list[str]) -> tuple[dict[str, Resol
         else:
             found[job.name] = model
             left.append(job)
+    while lost := [job for job in left if not {*job.after} <= found.keys()]:
+        problems += [f"job {job.name!r} waits for one that is left out" for job in lost]
+        left = [job for job in left if job not in lost]
+        found = {job.name: found[job.name] for job in left}
     return found, left
 
 
@@ -138,22 +143,9 @@ def _problem(
     confidence: float,
     start: datetime,
 ) -> Problem:
-    shape = (len(jobs), len(fleet))
-    joules, stddev, seconds = (np.full(shape, np.nan) for _ in range(3))
-    notes: dict[tuple[str, str], str] = {}
-    once: dict[tuple[int, int], tuple[float, float, float] | str] = {}
-    for j, job in enumerate(jobs):
-        network, count = models[job.name].network, iterations(job, models[job.name].network)
-        for d, device in enumerate(fleet):
-            estimator = estimators[device.name]
-            key = (id(models[job.name]), id(estimator))
-            if key not in once:
-                once[key] = _step(estimator, network, device.condition)
-            step = once[key]
-            if isinstance(step, str):
-                notes[job.name, device.name] = step
-            else:
-                joules[j, d], stddev[j, d], seconds[j, d] = (count * part for part in step)
+    steps, notes = _steps(jobs, models, fleet, estimators)
+    counts = np.array([iterations(job, models[job.name].network) for job in jobs], dtype=float)
+    joules, stddev, seconds = (counts[:, None] * steps[:, :, part] for part in range(3))
     limits = tuple(_limits(device, objective, start) for device in fleet)
     least = {job.name: float(np.nanmin(seconds[j], initial=FOREVER)) for j, job in enumerate(jobs)}
     least = {name: value if value < FOREVER else 1.0 for name, value in least.items()}
@@ -163,6 +155,36 @@ def _problem(
         tuple(_job_limits(job, models[job.name], fleet, memory) for job in spanned),
         limits, joules, stddev, seconds, objective, confidence, notes,
     )  # fmt: skip
+
+
+def _steps(
+    jobs: Sequence[Job],
+    models: dict[str, ResolvedModel],
+    fleet: Sequence[FleetDevice],
+    estimators: dict[str, Estimator],
+) -> tuple[NDArray[np.float64], dict[tuple[str, str], str]]:
+    """Joules, standard deviation and seconds of one iteration of each job on each device, [jobs, devices, 3]; nan with a
+    note where there is no estimate. Each model is estimated once for all devices that share an estimator."""
+    different = list({id(model): model for model in models.values()}.values())
+    kinds = list(dict.fromkeys((estimators[device.name], device.condition) for device in fleet))
+    table, failed = np.full((len(different), len(kinds), 3), np.nan), dict[tuple[int, int], str]()
+    for m, model in enumerate(different):
+        for k, (estimator, condition) in enumerate(kinds):
+            found = _step(estimator, model.network, condition)
+            if isinstance(found, str):
+                failed[m, k] = found
+            else:
+                table[m, k] = found
+    number = {id(model): m for m, model in enumerate(different)}
+    of_job = np.array([number[id(models[job.name])] for job in jobs])
+    of_device = np.array([kinds.index((estimators[device.name], device.condition)) for device in fleet])
+    notes = {
+        (job.name, device.name): failed[of_job[j], of_device[d]]
+        for j, job in enumerate(jobs if failed else ())
+        for d, device in enumerate(fleet)
+        if (of_job[j], of_device[d]) in failed
+    }
+    return table[of_job][:, of_device], notes
 
 
 def _step(estimator: Estimator, network: Network, condition: float) -> tuple[float, float, float] | str:
@@ -179,7 +201,7 @@ def iterations(job: Job, network: Network) -> int:
     return job.iterations or iterations_of_epochs(job.epochs or 0, job.samples or 0, network.batch)
 
 
-def _horizon(jobs: Sequence[Job], seconds: np.ndarray) -> float:
+def _horizon(jobs: Sequence[Job], seconds: NDArray[np.float64]) -> float:
     """A time by which chains without a deadline end."""
     finite = [job.deadline for job in jobs if job.deadline < FOREVER]
     return max([*finite, 2.0 * float(np.nansum(np.nanmax(np.nan_to_num(seconds), axis=1, initial=0.0))) + 1.0])
@@ -210,9 +232,10 @@ def _memory(model: ResolvedModel) -> float:
 
 
 def _job_limits(job: Job, model: ResolvedModel, fleet: Sequence[FleetDevice], memory: dict[int, float]) -> JobLimits:
-    there = frozenset(
-        [d.name for d in fleet if {d.name, *d.labels} & {*job.only_on}] or job.only_on  # nobody has it: named later
-    )
+    there = frozenset[str]()
+    if job.only_on:
+        having = [d.name for d in fleet if {d.name, *d.labels} & {*job.only_on}]
+        there = frozenset(having or job.only_on)  # where nobody has it, the plan says so
     flops = TRAINING_FACTOR * sum(work(layer).flops for layer in model.network.layers) * iterations(job, model.network)
     needed = memory[id(model)] if job.memory_bytes is None else job.memory_bytes
     return JobLimits(job.name, job.deadline, job.release, needed, there, flops)

@@ -347,15 +347,18 @@ def _moment(value: Any, start: datetime) -> float:
 def _in_cycles(jobs: Sequence[Job]) -> set[str]:
     """The jobs that wait for themselves, directly or through others."""
     waits = {job.name: {*job.after} for job in jobs}
+    followers: dict[str, list[str]] = {}
+    for job in jobs:
+        for name in job.after:
+            followers.setdefault(name, []).append(job.name)
     free = [name for name, after in waits.items() if not after]
     while free:
         done = free.pop()
         waits.pop(done)
-        for name, after in waits.items():
-            if done in after:
-                after.discard(done)
-                if not after:
-                    free.append(name)
+        for name in followers.get(done, ()):
+            waits[name].discard(done)
+            if not waits[name]:
+                free.append(name)
     # What is left waits for a circle, or is in one: those that only wait have nobody of the rest waiting for them.
     while True:
         needed = {name for after in waits.values() for name in after}
