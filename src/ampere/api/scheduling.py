@@ -163,8 +163,10 @@ def _steps(
     fleet: Sequence[FleetDevice],
     estimators: dict[str, Estimator],
 ) -> tuple[NDArray[np.float64], dict[tuple[str, str], str]]:
-    """Joules, standard deviation and seconds of one iteration of each job on each device, [jobs, devices, 3]; nan with a
-    note where there is no estimate. Each model is estimated once for all devices that share an estimator."""
+    """Joules, standard deviation and seconds of an iteration, [jobs, devices, 3]; nan and a note where none is known.
+
+    Each model is estimated once for all devices that share an estimator.
+    """
     different = list({id(model): model for model in models.values()}.values())
     kinds = list(dict.fromkeys((estimators[device.name], device.condition) for device in fleet))
     table, failed = np.full((len(different), len(kinds), 3), np.nan), dict[tuple[int, int], str]()

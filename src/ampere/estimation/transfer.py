@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class Transferred:
         spread = (1 - w) * (variances + (means - mean) ** 2) + w * (deviations**2 + (own - mean) ** 2)
         return mean, np.sqrt(spread)
 
-    def _mixture(self, networks: Sequence[Network], system: Array, seen: object, weights: Array) -> tuple[Array, Array]:
+    def _mixture(self, networks: Sequence[Network], system: Array, seen: Any, weights: Array) -> tuple[Array, Array]:
         """Mean and variance over all components, which have seen the measurements `seen`."""
         total = np.zeros(len(networks))
         square = np.zeros(len(networks))
@@ -156,9 +156,7 @@ class Transferred:
                 square += weight * (variance + mean**2)
         return total, np.maximum(square - total**2, 1e-8)
 
-    def _conditioned(
-        self, c: _Component, there: _Said, cross: _Kernels, own: Array, seen: object
-    ) -> tuple[Array, Array]:
+    def _conditioned(self, c: _Component, there: _Said, cross: _Kernels, own: Array, seen: Any) -> tuple[Array, Array]:
         residual = (self._logs - self._said[c.source].logs)[seen]
         prior = SPEED**2 + c.size**2 + c.layer**2 * own + there.variances + c.noise**2
         if len(residual) == 0:
@@ -173,7 +171,7 @@ class Transferred:
         noise = np.diag(c.noise**2 + self.data.noise + heard.variances)
         return np.asarray(SPEED**2 + c.size**2 * kernels.size + c.layer**2 * kernels.layer + noise)
 
-    def _evidence(self, c: _Component, seen: object) -> float:
+    def _evidence(self, c: _Component, seen: Any) -> float:
         """Log probability of what was measured here."""
         values = (self._logs - self._said[c.source].logs)[seen]
         if len(values) == 0:
@@ -200,7 +198,7 @@ class Transferred:
         square, own_square = (_mean_square(errors) for errors in (ours, alones))
         return square / (square + own_square), float(np.sqrt(own_square))
 
-    def _without(self, held: Array) -> Additive:
+    def _without(self, held: Any) -> Additive:
         rest = self.data.only(~held)
         if self._search or self.alone is None:
             return learn(rest)

@@ -349,7 +349,7 @@ def _in_cycles(jobs: Sequence[Job]) -> set[str]:
     waits = {job.name: {*job.after} for job in jobs}
     followers: dict[str, list[str]] = {}
     for job in jobs:
-        for name in job.after:
+        for name in dict.fromkeys(job.after):
             followers.setdefault(name, []).append(job.name)
     free = [name for name, after in waits.items() if not after]
     while free:

@@ -182,8 +182,8 @@ class Slots:
     edges: Array
     free: Array  # seconds, [devices, slots]
     rates: Array  # what a joule costs, [devices, slots]
-    first: NDArray[np.int64]  # of each job
-    end: NDArray[np.int64]  # of each job, exclusive
+    first: NDArray[np.intp]  # of each job
+    end: NDArray[np.intp]  # of each job, exclusive
 
     @classmethod
     def of(cls, problem: Problem, most: int | None = None) -> Slots:

@@ -21,7 +21,8 @@ Preference = Callable[[Problem], Array]  # [jobs, devices]: the lower, the bette
 def round_robin(problem: Problem) -> Array:
     """Each job's next device in turn."""
     jobs, devices = problem.joules.shape
-    return (np.arange(devices)[None, :] - np.arange(jobs)[:, None]) % devices
+    turns = (np.arange(devices)[None, :] - np.arange(jobs)[:, None]) % devices
+    return turns.astype(float)
 
 
 def fastest(problem: Problem) -> Array:

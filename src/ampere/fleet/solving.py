@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,11 +48,12 @@ class _Rows:
     """Rows of a sparse matrix, each with its largest value; equal to it where `equal`."""
 
     def __init__(self, columns: int) -> None:
-        self.columns, self.rows, self.entries = columns, 0, [[], [], []]  # type: ignore[var-annotated]
+        self.columns, self.rows = columns, 0
+        self.entries: tuple[list[NDArray[Any]], list[NDArray[Any]], list[NDArray[Any]]] = ([], [], [])
         self.upper: list[float] = []
         self.lower: list[float] = []
 
-    def add(self, columns: Array | NDArray[np.int64], values: Array, upper: float, equal: bool = False) -> None:
+    def add(self, columns: NDArray[Any], values: NDArray[Any], upper: float, equal: bool = False) -> None:
         if len(columns) == 0:
             return
         self.entries[0].append(np.full(len(columns), self.rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ampere.cli import arguments
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ampere.fleet.running import Outcome
 
 ACTIONS = ("profile", "estimate", "check", "report")
+Cells = Callable[[str, Mapping[str, Any]], list[tuple[str, ...]]]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -116,7 +117,7 @@ def _estimated(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
-TABLES = {
+TABLES: dict[str, tuple[list[str], Cells]] = {
     "check": (["device", "processor", "meter", "runtimes", ""], _checked),
     "profile": (["device", ">measurements", ">time", ">expected error", "file"], _profiled),
     "estimate": (["device", "model", ">an iteration", ">± 90 %", ">time"], _estimated),
