@@ -21,7 +21,7 @@ LEVELS = (
     ("cli",),
     ("integrations",),
     ("api",),
-    ("evaluation", "searching"),
+    ("evaluation", "searching", "fleet"),
     ("reporting",),
     ("pruning", "comparison", "budget"),
     ("baselines",),

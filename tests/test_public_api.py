@@ -37,6 +37,7 @@ PUBLIC = [
     "profile",
     "prune",
     "report",
+    "schedule",
     "search",
     "trace",
     "tune",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         tune,
         validate,
     )
+    from ampere.api.scheduling import schedule
     from ampere.budget import Budget
     from ampere.comparison import Comparison, Ranking
     from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
@@ -62,6 +63,7 @@ _HOMES = {
     "profile": "ampere.api",
     "prune": "ampere.api",
     "report": "ampere.api",
+    "schedule": "ampere.api.scheduling",
     "search": "ampere.api",
     "trace": "ampere.api",
     "tune": "ampere.api",
@@ -98,6 +100,7 @@ __all__ = [
     "profile",
     "prune",
     "report",
+    "schedule",
     "search",
     "trace",
     "tune",

@@ -129,6 +129,14 @@ def test_the_pruning_page_runs_as_it_stands(tmp_path):
     assert "of the joules are left" in run_python(pruning, tmp_path)
 
 
+def test_the_page_of_plans_runs_as_it_stands(tmp_path):
+    page = DOCS / "how-to" / "schedule.md"
+    for name, text in zip(("fleet.toml", "jobs.toml"), blocks(page, "toml"), strict=True):
+        (tmp_path / name).write_text(text)
+    assert "2 of 2 jobs" in run_commands(blocks(page, "sh")[0], tmp_path)
+    assert "digits" in (tmp_path / "plan.svg").read_text(encoding="utf-8")
+
+
 def test_the_memory_page_runs_as_it_stands(tmp_path):
     [code] = blocks(DOCS / "how-to" / "memory.md", "python")
     assert "fits" in run_python(code, tmp_path)

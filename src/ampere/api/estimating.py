@@ -23,6 +23,7 @@ from .options import AnyProfile, Options, Progress
 from .profiles import (
     at_current_speed,
     ensure_profile,
+    profile_like,
     profiling_seconds,
     run_profiling,
     stored_profile,
@@ -141,6 +142,7 @@ def profile(
     iterations_per_measurement: int | None = None,
     target: float = 0.0,
     out: Path | str | None = None,
+    like: Sequence[str | Path | Profile] = (),
     device: str | Device = LOCAL,
     runtime: str | None = None,
     optimizer: str | None = None,
@@ -163,7 +165,9 @@ def profile(
     device's own, simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out`
     is the profile's file; by default it is the device's own. A live module is profiled from the layers of its trace.
     With `own_end` the paper's method (`method="sequential"`) profiles until its own rule ends it.
-    `iterations_per_measurement` are 500 in the paper; by default a measurement is as short as it can be.
+    `iterations_per_measurement` are 500 in the paper; by default a measurement is as short as it can be. `like` are
+    profiles of similar devices (files, devices, or names in the catalogue): estimates start from what these know, and
+    need few measurements of their own.
     """
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
@@ -184,7 +188,10 @@ def profile(
         if model is None and seconds is None and not own_end:
             usual = profiling_seconds(opened, asked.setup_on(opened), asked)
             asked = replace(asked, seconds=max(DEVICE_SECONDS, usual))
-        return run_profiling(opened, subject, asked, target=target, out=Path(out) if out else None)
+        if like and method != "additive":
+            raise UsageError(f"--method {method} cannot start from other devices: leave out --like, or --method")
+        sources = [profile_like(name, asked.setup_on(opened)) for name in like]
+        return run_profiling(opened, subject, asked, target=target, out=Path(out) if out else None, sources=sources)
 
 
 def measure(

@@ -32,6 +32,7 @@ from ampere.profiling.strategies.strategy import Goal
 from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
 from ampere.runtimes import description_of
 from ampere.runtimes.table import lacking
+from ampere.storage.catalogue import Catalogue, alikeness
 from ampere.storage.places import default_path, journal_path, stored_setups
 from ampere.storage.profile import Observation, Profile, check_device, other_version
 from ampere.storage.recording import observations_from
@@ -43,6 +44,7 @@ from .touching import check_touch, touched
 
 CERTAIN_ENOUGH = 0.10  # standard deviation over joules
 CURRENT_SPEED_SECONDS = 1.0
+FROM_CATALOGUE = "catalogue:"  # before the name of an entry, in the place of a profile's file
 USUAL_METHOD = ("additive", "yardstick")
 
 
@@ -189,6 +191,11 @@ def _stored(device: Device, path: Path, options: Options) -> Profile | None:
     if not options.profile:
         profile = Profile.load(path).on_threads(options.setup_on(device).threads) if path.exists() else None
         return profile if profile and profile.observations else None
+    if str(path).startswith(FROM_CATALOGUE):
+        entry = Catalogue().entry(str(path).removeprefix(FROM_CATALOGUE))
+        options.say(f"from the catalogue: {entry.origin}; {alikeness(entry.profile.device, device.identity)}")
+        check_same_setup(entry.profile.setup, options, str(path))
+        return entry.profile
     profile = load_profile(path)
     profile = profile.on_threads(options.threads or profile.setup.threads) or profile
     check_device(profile, device.identity, options.allow_other_device)
@@ -202,6 +209,28 @@ def load_profile(path: Path | str) -> Profile:
     if not profile.observations:
         raise ProfileError(f"{path} holds no measurement: profile again, for longer")
     return profile
+
+
+def profile_like(named: str | Path | Profile, setup: TrainingSetup) -> Profile:
+    """The profile of a device like another one: a file, an entry of the catalogue, or a device's own of this setup."""
+    if isinstance(named, Profile):
+        return named
+    if Path(named).is_file():
+        return load_profile(named)
+    text, entries = str(named), Catalogue()
+    if text in entries.names():
+        return entries.profile(text)
+    try:
+        with Device(text) as device:
+            path = default_path(device.identity, setup)
+    except UsageError:
+        raise UsageError(
+            f"there is no profile like {text!r:.80}: give a file, a device such as simulated:tx2, or a name that "
+            "`ampere catalogue list` shows"
+        ) from None
+    if not path.exists():
+        raise ProfileError(f"{text} has no profile with {setup.name} yet: make one with `ampere profile`")
+    return load_profile(path)
 
 
 def check_same_setup(made_with: TrainingSetup, options: Options, where: str) -> None:
@@ -266,8 +295,12 @@ def run_profiling(
     target: float = 0.0,
     samples: int = 0,
     out: Path | None = None,
+    sources: Sequence[Profile] = (),
 ) -> ProfilingResult:
-    """Profiles the model on an open device, with progress; a run that is stopped says what is kept."""
+    """Profiles the model on an open device, with progress; a run that is stopped says what is kept.
+
+    `sources` are profiles of devices like this one, which its estimates start from.
+    """
     setup = options.setup_on(device)
     seconds = profiling_seconds(device, setup, options)
     unusual = [word for word in _how(options) if word not in USUAL_METHOD]
@@ -292,6 +325,7 @@ def run_profiling(
             timing=options.timing,
             iterations=options.iterations_per_measurement,
             on_progress=report,
+            sources=tuple(replace(source, sources=(), runs=()) for source in sources),
         )
     except KeyboardInterrupt:
         raise Interrupted(_kept(path)) from None

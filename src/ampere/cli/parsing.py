@@ -25,9 +25,12 @@ TITLES = {
     "tune": "find what makes training a model cheaper without changing what it learns",
     "prune": "remove channels of a model until it fits an energy budget",
     "search": "find the best architectures of a space inside an energy budget",
+    "fleet": "check, profile and estimate on many devices at the same time",
+    "schedule": "assign jobs to the devices of a fleet, inside batteries and deadlines",
     "report": "write one HTML page that shows where the energy goes",
     "trace": "show the layers of a model, or write them to a file",
     "calibrate": "learn the watts of this device's cores, where its joules are modelled",
+    "catalogue": "share profiles, and use those of others",
     "devices": "show this machine, its meters, and the profiles stored here",
     "conformance": "check whether a worker of your own follows Ampere's protocol",
 }

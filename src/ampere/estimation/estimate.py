@@ -22,7 +22,7 @@ from ampere.core.units import parse_energy
 from ampere.devices.core_watts import CoreWatts, of_profile
 from ampere.devices.opening import allocator_on
 from ampere.meters import CpuTimeMeter
-from ampere.storage.profile import Profile
+from ampere.storage.profile import Observation, Profile
 
 from .additive import Additive, Answer
 from .batch import BatchTotals
@@ -40,6 +40,7 @@ from .fitting import (
     partly_counted,
     power_of,
     process_spreads,
+    sources_of,
 )
 from .memory import MemoryEstimate
 from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
@@ -199,7 +200,8 @@ class Estimator:
             self._borrowed = borrowed(profile, self.costs)
             self._fit(self.costs)
         self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
-        self._ranges = _measured_ranges(profile)
+        own = [observation for part in profile.parts for observation in part.observations]
+        self._ranges = _measured_ranges([*own, *_of_sources(profile)])
         read = self._joules_model and not busy_power(self.costs)  # joules that were read are in the reference already
         self.condition_uncertainty = 0.0 if read else condition_uncertainty(self.costs, reference_of(profile))
         self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
@@ -362,9 +364,13 @@ def _family(layer: Layer) -> tuple[str, str]:
     return layer.kind, str(layer.config.get("class", "")) if layer.kind == "opaque" else ""
 
 
-def _measured_ranges(profile: Profile) -> Mapping[tuple[str, str], tuple[Any, Any]]:
+def _of_sources(profile: Profile) -> list[Observation]:
+    return [observation for source in sources_of(profile) for observation in source.observations]
+
+
+def _measured_ranges(observations: Sequence[Observation]) -> Mapping[tuple[str, str], tuple[Any, Any]]:
     positions: dict[tuple[str, str], list[Any]] = {("nonparametric", ""): []}
-    for observation in (o for part in profile.parts for o in part.observations):
+    for observation in observations:
         for layer in observation.network.layers:
             positions.setdefault(_family(layer), []).append(layer_position(layer, USUAL_WIDTH))
     return {k: (np.min(p, axis=0), np.max(p, axis=0)) if p else (0, 0) for k, p in positions.items()}

@@ -31,6 +31,7 @@ from .normalization import (
 )
 from .power import Power
 from .sequential import PAPERS_KERNEL, Sequential
+from .transfer import Transferred
 
 TYPICAL_SPREAD = {"tuned": 0.025, "system": 0.05}  # relative, of one round around the median of many
 PRIOR_ROUNDS = 3.0  # rounds that the typical spread counts for, added to a measurement's own
@@ -39,6 +40,7 @@ FEWEST_FOR_SHARE, MOST_FOR_SHARE = 8, 160  # costs that the drift share is learn
 MOST_FITTED = 700  # networks: the time of a fit grows with their cube
 MOST_LAYERS_FITTED = 2_000  # different layers of all of them: it grows with their square
 MOST_ENTRIES_FITTED = 20_000  # different layers of each, summed
+ENOUGH_OF_ITS_OWN = 60  # measurements, from which on a profile needs no others to start from
 VARIANT_STDDEV = 0.02  # relative: a variant is wired a little differently from the network that it represents
 
 
@@ -207,13 +209,30 @@ BY_LAYER: dict[str, Callable[[Data, dict[str, object]], Surrogate]] = {
 def fit(profile: Profile, costs: Sequence[NormalizedCost] | None = None) -> Surrogate:
     """A surrogate of seconds, fitted to the profile's own costs unless others are given."""
     costs = costs_of(profile) if costs is None else costs
-    return _by_layer(profile)(data_of(costs, reference_of(profile)), dict(profile.fit))
+    alone = _by_layer(profile)(data_of(costs, reference_of(profile)), dict(profile.fit))
+    return _from_sources(profile, alone, [fit(few_enough(source)) for source in sources_of(profile)])
 
 
 def fit_joules(profile: Profile, costs: Sequence[NormalizedCost] | None = None) -> Surrogate:
     """A surrogate of the joules that a counter read."""
     costs = costs_of(profile) if costs is None else costs
-    return _by_layer(profile)(joules_data_of(costs, reference_of(profile)), dict(profile.joules_fit or profile.fit))
+    data = joules_data_of(costs, reference_of(profile))
+    alone = _by_layer(profile)(data, dict(profile.joules_fit or profile.fit))
+    sources = [(source, costs_of(few_enough(source))) for source in sources_of(profile)]
+    # A source whose joules were not read gives its seconds: the factor between devices is learnt anyway.
+    known = [fit_joules(source, read) if counted(read) else fit(source, read) for source, read in sources]
+    return _from_sources(profile, alone, known)
+
+
+def sources_of(profile: Profile) -> tuple[Profile, ...]:
+    """The profiles that a profile starts from; none once it has enough measurements of its own."""
+    return profile.sources if len(profile.observations) < ENOUGH_OF_ITS_OWN else ()
+
+
+def _from_sources(profile: Profile, alone: Surrogate, sources: Sequence[Surrogate]) -> Surrogate:
+    if not sources or not isinstance(alone, Additive):
+        return alone
+    return Transferred(sources, alone.data, alone, search=False)
 
 
 def _by_layer(profile: Profile) -> Callable[[Data, dict[str, object]], Surrogate]:

@@ -248,11 +248,13 @@ def make_profile(
     iterations: int | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     strategy: Strategy | None = None,
+    sources: tuple[Profile, ...] = (),
 ) -> ProfilingResult:
     """Profiles a source of networks on a device, and writes the profile to `path`, or to the device's usual file.
 
     `source` is called while the first worker starts: torch is imported and the model traced meanwhile. `strategy`
-    replaces the method's own by one with other settings.
+    replaces the method's own by one with other settings. `sources` are profiles of devices like this one, which its
+    estimates start from.
     """
     began = started = time.monotonic()
     strategy = strategy or find_strategy(method, timing)
@@ -320,7 +322,7 @@ def make_profile(
         if (typical := at_typical_speed(header, collected.observations)) != header:
             record_header(journal, header := typical)
         profile = _profile(header, collected, old, asked.name, earlier.seconds + clock() - began, earlier.other)
-        profile = replace(profile, others=others)
+        profile = replace(profile, others=others, sources=sources or (old.sources if old else ()))
         profile.save(path)
     return ProfilingResult(
         profile,

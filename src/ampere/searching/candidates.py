@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -263,6 +264,23 @@ def choose(groups: Sequence[Group], allowed: float, deviations: float, count: in
             "below it: give a lower --confidence, or a larger budget"
         )
     return sorted(chosen.values(), key=lambda c: -c.joules)
+
+
+KEPT_RUNGS = 96  # of joules below the budget, in each of which a part of a large search leaves the best TRIED
+
+
+def promising(groups: Sequence[Group], allowed: float) -> list[Group]:
+    """The same groups with only what may be chosen: the largest capacities at each cost, and both ends of joules."""
+    edges = [0.0, *np.geomspace(allowed / SPAN, allowed * (1 + 1e-9), KEPT_RUNGS + 1)]
+    kept = list[Group]()
+    for group in groups:
+        rows = [np.array([np.argmin(group.joules), np.argmax(group.joules)])]
+        for low, high in pairwise(edges):
+            some = np.flatnonzero((group.joules > low) & (group.joules <= high))
+            if len(some):
+                rows.append(some[np.argsort(-group.capacity(some), kind="stable")[:TRIED]])
+        kept.append(group.kept(np.unique(np.concatenate(rows))))
+    return kept
 
 
 def _limit(groups: Sequence[Group], allowed: float, deviations: float) -> float:

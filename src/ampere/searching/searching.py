@@ -24,7 +24,7 @@ from ampere.models.spaces import Arguments
 from ampere.pruning.budget import deviations, joules_allowed
 from ampere.storage.profile import Profile
 
-from .candidates import Group, Prices, Progress, Rows, choose, refuse_impossible, within_power
+from .candidates import Group, Prices, Progress, Rows, choose, promising, refuse_impossible, within_power
 from .hyperpower import HyperPower
 from .memory import fitting, upper_bytes, within_memory
 from .result import Candidate, Found
@@ -33,6 +33,7 @@ from .training import Chance, Train, chance_of, name_of, of_user, on_made_task, 
 
 TRIALS, STEPS, CONFIDENCE = 12, 300, 0.9
 IN_BULK, ONE_BY_ONE = 1_000_000, 300  # candidates by default
+AT_A_TIME = 4_000_000  # candidates in memory; of more, each part leaves only those that may be chosen
 BARS = 60
 MODES = ("capacity", "hyperpower")
 
@@ -81,14 +82,21 @@ def search(
     now = min(price.of(original)[0] for price in prices)
     allowed = allowed_joules(budget, now, iterations, joules_in(battery) if battery else None)
     began = time.perf_counter()
-    groups = screen(searched, prices, candidates, seed, lambda done, total, words: on_progress(0, 1, words))
-    screened, inside = sum(len(g.joules) for g in groups), sum(int(np.sum(g.joules <= allowed)) for g in groups)
-    spread = _spread(groups)
-    if power is not None:
-        groups = within_power(groups, power)
     if memory_bytes is not None:
         at = upper_bytes(searched, [e.profile for e in estimators], allocator == "tuned")
-        groups = within_memory(groups, at, memory_bytes)
+    groups, screened, inside = list[Group](), 0, 0
+    parts = _parts(candidates)
+    for number, count in enumerate(parts):
+        part = screen(searched, prices, count, seed + number, lambda done, total, words: on_progress(0, 1, words))
+        screened += sum(len(g.joules) for g in part)
+        inside += sum(int(np.sum(g.joules <= allowed)) for g in part)
+        if number == 0:
+            spread = _spread(part)
+        if power is not None:
+            part = within_power(part, power)
+        if memory_bytes is not None:
+            part = within_memory(part, at, memory_bytes)
+        groups += part if len(parts) == 1 else promising(part, allowed)
     chosen: list[Candidate] = []
     if not hyperpower:
         chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
@@ -201,6 +209,14 @@ def screen(
         arguments = [space.draw(own) for _ in range(max(1, count))]
         groups += [group for price in prices for group in price.listed(arguments, space, report)]
     return groups
+
+
+def _parts(candidates: int | None) -> list[int | None]:
+    """How many candidates are screened at a time."""
+    if candidates is None or candidates <= AT_A_TIME:
+        return [candidates]
+    whole, rest = divmod(candidates, AT_A_TIME)
+    return [*[AT_A_TIME] * whole, *([rest] if rest else [])]
 
 
 def _few(rng: np.random.Generator, shape: Shape, count: int) -> list[Arguments]:

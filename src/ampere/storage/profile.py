@@ -187,6 +187,7 @@ class Observation:
 KIND = "profile"
 MOST_THREAD_COUNTS = 64
 FORMAT = 2
+MOST_SOURCES = 8
 ENDS = {"time": "time", "limit": "limit of points", "rule": "own rule"}
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
 
@@ -216,6 +217,7 @@ class Profile:
     common_yardstick_joules: float | None = None
     ended: Mapping[str, int] = field(default_factory=dict)  # kinds that ended by each of ENDS; of the paper's method
     others: tuple["Profile", ...] = ()  # of the same device and setup with other numbers of threads
+    sources: "tuple[Profile, ...]" = ()  # of devices like this one, which few measurements of its own start from
 
     def __post_init__(self) -> None:
         with checked("a profile"):
@@ -225,6 +227,9 @@ class Profile:
             check_range("profiling seconds", self.profiling_seconds, PROFILING_SECONDS)
             check_texts("spaces of a profile", self.spaces)
             self._check_others()
+            check_count(len(self.sources), MOST_SOURCES, "profiles that it starts from")
+            if any(source.sources for source in self.sources):
+                raise ValueError("a profile that it starts from starts from others")
 
     def _check_others(self) -> None:
         every = [self.setup.threads, *(other.setup.threads for other in self.others)]
@@ -296,6 +301,7 @@ class Profile:
             **{name: kept for name, kept in apart.items() if kept},
             **({"ended": dict(self.ended)} if self.ended else {}),
             **({"others": [other.to_json() for other in self.others]} if self.others else {}),
+            **({"sources": [source.to_json() for source in self.sources]} if self.sources else {}),
         }
 
     @classmethod
@@ -319,6 +325,7 @@ class Profile:
             **apart,
             ended={str(end): int(kinds) for end, kinds in record.get("ended", {}).items()},
             others=tuple(_other(each) for each in record.get("others", ())),
+            sources=tuple(map(cls.from_json, record.get("sources", ()))),
             **optional_numbers(record),
         )
 

@@ -38,6 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
         "ampere profile cnn5 --device simulated:xavier  a simulated device",
+        "ampere profile cnn5 --like pixel-7,pixel-8 --seconds 5    from similar devices",
         "ampere profile cnn5 --method sequential --own-end   as the paper does",
         "ampere profile cnn5 --meter log:deferred --out c.json    then: ampere attach",
     )
@@ -73,6 +74,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="the profile's file (default: this device's own, in AMPERE_HOME or the user's data folder)",
     )
+    parser.add_argument(
+        "--like",
+        metavar="A,B",
+        type=lambda text: [name.strip() for name in text.split(",") if name.strip()],
+        default=[],
+        help="start from profiles of similar devices: files, devices, or names in the catalogue",
+    )
     arguments.add_device(parser)
     arguments.add_other_device(parser)
     arguments.add_method(parser)
@@ -102,6 +110,7 @@ def run(options: Namespace) -> None:
             iterations_per_measurement=options.iterations_per_measurement,
             target=options.target,
             out=options.out,
+            like=options.like,
             device=device,
             method=options.method,
             timing=options.timing,
@@ -145,6 +154,8 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
     if (spent := profile.profiling_joules) is not None:
         yield "spent", f"{simulated}{units.joules(spent)} on what was measured"
     yield "for", ", ".join(profile.spaces)
+    if profile.sources:
+        yield "like", _likeness(result)
     if compiled := result.compile_seconds:
         yield "compiling", f"{units.seconds(compiled)} of that; it is in no figure of training"
     yield (
@@ -159,6 +170,19 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
         yield "refused", f"{len(result.refused) - REFUSALS_SHOWN} more"
     yield "joules", meter_line(profile.meter)
     yield "next", shlex.join(_next(result, options))
+
+
+def _likeness(result: ProfilingResult) -> str:
+    """How alike the devices turned out to be that the profile starts from."""
+    from ampere.estimation.estimate import Estimator
+    from ampere.estimation.transfer import Transferred
+
+    model, sources = Estimator(result.profile).of_joules[0], result.profile.sources
+    if not isinstance(model, Transferred):
+        return "none is needed: the device has enough measurements of its own"
+    names = [str(source.device.get("cpu", source.device["id"])) for source in sources]
+    alike = [f"{name} {units.percent(p)}" for name, p in zip(names, model.likeness, strict=False)]
+    return f"{', '.join(alike)}; its own measurements {units.percent(1 - sum(model.likeness[: len(names)]))}"
 
 
 def _next(result: ProfilingResult, options: Namespace) -> list[str]:

@@ -1,0 +1,301 @@
+"""What is done with the devices of a fleet: checked, profiled, estimated, reported.
+
+One store holds the profiles of a fleet: FLEET/NAME.json in the folder `fleet` of AMPERE_HOME, with FLEET/history.jsonl
+for what was measured when. What an earlier run has done is in FLEET/done.json, and is not done again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from ampere.core.errors import ProfileError, StorageError, UsageError
+from ampere.devices import Device
+from ampere.estimation.estimate import Estimator
+from ampere.fleet.files import FleetDevice, read_fleet
+from ampere.fleet.running import Outcome, Task, run_all, skipping
+from ampere.storage.files import storing, write_whole
+from ampere.storage.places import home
+from ampere.storage.profile import Profile, same_device
+
+from .estimating import profile
+from .models import resolve
+from .options import Options
+from .profiles import load_profile, stored_profile
+from .using import report
+
+ACTIONS = ("profile", "estimate", "check", "report")
+
+
+@dataclass(frozen=True)
+class FleetResult:
+    """What became of every device of a fleet."""
+
+    action: str
+    outcomes: tuple[Outcome, ...]
+    problems: tuple[str, ...]  # entries of the fleet file that could not be used
+    written: tuple[Path, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "action": self.action,
+            "outcomes": [outcome.to_json() for outcome in self.outcomes],
+            "problems": list(self.problems),
+            "written": [str(path) for path in self.written],
+        }
+
+
+@dataclass(frozen=True)
+class FleetStore:
+    """Where the profiles of a fleet are kept."""
+
+    folder: Path
+
+    @classmethod
+    def of(cls, fleet: Path | str) -> FleetStore:
+        return cls(home() / "fleet" / _file_name(Path(fleet).stem))
+
+    def path(self, device: FleetDevice) -> Path:
+        return Path(device.profile) if device.profile else self.folder / f"{_file_name(device.name)}.json"
+
+    def remember(self, outcome: Outcome) -> None:
+        """A line of history for what was measured."""
+        line = {"time": datetime.now(timezone.utc).isoformat(timespec="seconds"), **outcome.to_json()}
+        path = self.folder / "history.jsonl"
+        with storing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(line, allow_nan=False) + "\n")
+
+    def ended(self) -> dict[str, Outcome]:
+        """The outcomes of an earlier run, by their tasks."""
+        with suppress(FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
+            record = json.loads((self.folder / "done.json").read_text(encoding="utf-8"))
+            return {str(key): Outcome.from_json(value) for key, value in record.items()}
+        return {}
+
+    def save(self, ended: Mapping[str, Outcome]) -> None:
+        records = {key: outcome.to_json() for key, outcome in ended.items()}
+        write_whole(self.folder / "done.json", json.dumps(records, allow_nan=False) + "\n")
+
+
+def _file_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:80].strip("-.") or "fleet"
+
+
+def fleet(
+    file: Path | str,
+    action: str,
+    *models: str,
+    seconds: float | None = None,
+    time_limit: float = 3600.0,
+    attempts: int = 2,
+    scheduler: str | None = None,
+    labels: Sequence[str] = (),
+    again: bool = False,
+    out: Path | str | None = None,
+    on_outcome: Callable[[Outcome, int, int], None] = lambda outcome, done, total: None,
+) -> FleetResult:
+    """Does the same with every device of a fleet, at the same time where that disturbs nobody.
+
+    `action` is "check", "profile", "estimate" or "report"; the last three need `models`. A device that cannot be
+    reached, hangs or fails is named in its outcome, and the others go on. What an earlier run has done is not done
+    again unless `again`. `labels` choose devices. `scheduler` is the address of a running dask scheduler whose workers
+    front the devices. `on_outcome` is called as each ends.
+    """
+    if action not in ACTIONS:
+        raise UsageError(f"a fleet cannot {action!r:.40}: choose from {', '.join(ACTIONS)}")
+    if action in ("profile", "estimate") and not models:
+        raise UsageError(f"name at least one model to {action}")
+    found = read_fleet(Path(file))
+    devices = [d for d in found.entries if not labels or {*labels} & {d.name, *d.labels}]
+    if not devices:
+        raise UsageError(f"no device of {file} has a label or name of {', '.join(labels)}")
+    store = FleetStore.of(file)
+    if action == "report":
+        return _report(devices, store, models, found.problems, Path(out or "fleet.html"))
+    arguments = {"models": list(models), "seconds": seconds, "folder": str(store.folder)}
+    tasks = [Task(device, action, arguments, attempts, time_limit) for device in _in_order(devices)]
+    ended = {} if again or action != "profile" else store.ended()
+    left, before = skipping(tasks, ended)
+    outcomes = list(before)
+    for waiting in _waves(left):
+        for came in run_all(waiting, perform_action, scheduler):
+            outcome = _kept(came, store)
+            outcomes.append(outcome)
+            on_outcome(outcome, len(outcomes), len(tasks))
+            task = next(t for t in tasks if t.device.name == outcome.device)
+            ended[task.key] = outcome
+            if action == "profile":
+                store.remember(outcome)
+                store.save(ended)
+    written = [_table(outcomes, Path(out))] if out and action == "estimate" else []
+    return FleetResult(action, tuple(outcomes), found.problems, tuple(written))
+
+
+def _in_order(devices: Sequence[FleetDevice]) -> list[FleetDevice]:
+    return sorted(devices, key=lambda device: bool(device.like))
+
+
+def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Devices that start from others wait for these."""
+    for like in (False, True):
+        if wave := [task for task in tasks if (task.action == "profile" and bool(task.device.like)) == like]:
+            yield wave
+
+
+# What a task does, in this process or in a dask worker.
+
+
+def perform_action(action: str, device: FleetDevice, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Does one thing with one device; what it returns is plain JSON."""
+    store = FleetStore(Path(arguments["folder"]))
+    return DOES[action](device, store, arguments)
+
+
+def _check(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    began = time.monotonic()
+    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+        described = opened.described
+    path = store.path(device)
+    known = Profile.load(path) if path.exists() else None
+    if known is not None and not same_device(known.device, described.identity):
+        raise ProfileError(f"{path} is the profile of {known.device['id']:.60}, not of {described.identity['id']:.60}")
+    return {
+        "id": described.identity["id"],
+        "cpu": described.identity.get("cpu"),
+        "meter": described.meter.name,
+        "measured": described.meter.measured,
+        "runtimes": list(described.runtimes),
+        "seconds": time.monotonic() - began,
+        "profile": str(path) if known else None,
+    }
+
+
+def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    path = store.path(device)
+    sources = [load_profile(store.folder / f"{_file_name(name)}.json") for name in device.like]
+    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+        for model in arguments["models"]:
+            made = profile(
+                model, seconds=arguments["seconds"], out=path, like=sources, device=opened, seed=device.seed,
+                runtime=device.runtime, optimizer=device.optimizer, dtype=device.dtype, threads=device.threads,
+            )  # fmt: skip
+    return {
+        "path": str(path),
+        "id": made.profile.device["id"],
+        "measurements": len(made.profile.observations),
+        "profiling_seconds": made.profile.profiling_seconds,
+        "expected_error": made.expected_error,
+        "meter": made.profile.meter.name,
+        "profile": made.profile.to_json(),  # for the store of whoever asked, where this ran on another machine
+    }
+
+
+def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    estimator = fleet_estimator(device, store)
+    rows = []
+    for model in arguments["models"]:
+        found = estimator.estimate(
+            resolve(model).network, condition=None if device.condition == 1.0 else device.condition
+        )
+        rows.append(
+            {
+                "device": device.name,
+                "model": model,
+                "joules": found.joules,
+                "stddev": found.stddev,
+                "seconds": found.seconds,
+                "meter": found.meter.name,
+                "unprofiled": len(found.unprofiled),
+                "extrapolated": len(found.extrapolated),
+            }
+        )
+    return {"rows": rows}
+
+
+DOES: dict[str, Callable[[FleetDevice, FleetStore, Mapping[str, Any]], dict[str, Any]]] = {
+    "check": _check,
+    "profile": _profile,
+    "estimate": _estimate,
+}
+
+
+def fleet_estimator(device: FleetDevice, store: FleetStore | None) -> Estimator:
+    """The estimator of a fleet's device: of the profile that it names, of the fleet's store, or of its own."""
+    path = store.path(device) if store is not None else Path(device.profile) if device.profile else None
+    if path is not None and not path.exists() and not device.profile:
+        path = None
+    if not device.address:
+        return Estimator(load_profile(str(device.profile)))
+    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+        known = stored_profile(
+            Options(
+                profile=path, device=opened, runtime=device.runtime, optimizer=device.optimizer, dtype=device.dtype,
+                threads=device.threads,
+            )
+        )  # fmt: skip
+    if known is None:
+        raise ProfileError(f"{device.name} has no profile yet: make one with `ampere fleet FILE profile MODEL`")
+    return Estimator(known)
+
+
+def _kept(outcome: Outcome, store: FleetStore) -> Outcome:
+    """The outcome without the profile that came with it, which is stored where it is not there yet."""
+    if outcome.result is None or "profile" not in outcome.result or outcome.action != "profile":
+        return outcome
+    result = dict(outcome.result)
+    came = Profile.from_json(result.pop("profile"))
+    path = store.folder / f"{_file_name(outcome.device)}.json"
+    if not Path(result["path"]).exists():  # it was made on another machine
+        came.save(path)
+        result["path"] = str(path)
+    return Outcome(outcome.device, outcome.action, result, outcome.problem, outcome.seconds, outcome.attempts)
+
+
+def _table(outcomes: Sequence[Outcome], path: Path) -> Path:
+    """The rows of all estimates: Parquet, or CSV by the file's name."""
+    rows = [row for outcome in outcomes if outcome.result for row in outcome.result["rows"]]
+    if not rows:
+        raise StorageError(f"{path} was not written: no device has an estimate")
+    if path.suffix == ".parquet":
+        try:
+            from pyarrow import Table, parquet
+        except ImportError:
+            raise UsageError(f"{path} needs pyarrow: pip install pyarrow, or name a .csv file") from None
+        with storing(path):
+            parquet.write_table(Table.from_pylist(rows), str(path))
+        return path
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue())
+    return path
+
+
+def _report(
+    devices: Sequence[FleetDevice], store: FleetStore, models: Sequence[str], problems: Sequence[str], out: Path
+) -> FleetResult:
+    """One page about all devices that have a profile."""
+    known, outcomes = [], []
+    for device in devices:
+        path = store.path(device)
+        try:
+            known.append(load_profile(path))
+            outcomes.append(Outcome(device.name, "report", {"profile": str(path)}))
+        except (ProfileError, UsageError) as problem:
+            outcomes.append(Outcome(device.name, "report", None, str(problem)))
+    if not known:
+        raise ProfileError("no device of the fleet has a profile yet: make them with `ampere fleet FILE profile MODEL`")
+    report(*models, profiles=known, out=out)
+    return FleetResult("report", tuple(outcomes), tuple(problems), (out,))

@@ -1,0 +1,286 @@
+"""A new device from what others of its kind know, and a handful of its own measurements.
+
+    s           a source: another device's surrogate, or physics at its prior prices, which knows no device
+    f_s(net)    log of what the source says that a network costs        w_l  a layer's share of that
+    y           log of what was measured here
+
+    y(net) = f_s(net) + speed + size(log2 f_s) + sum_l w_l layer_l + noise
+    speed ~ N(0, SPEED^2), size ~ GP(0, a^2 Matern52), layer ~ GP(0, b^2 Matern52) for each layer kind
+
+Nothing is chosen: estimates are averages over the sources and over a grid of a, b and the noise, weighted by how
+probable each makes what was measured here. A source that is alike gets the weight; where none is, a and b are large,
+and so are intervals. The surrogate that learns from this device's measurements alone takes part with the weight that
+its estimates of held-out measurements earn, so that sources that mislead cost little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+
+from ampere.core import Layer, Network
+from ampere.core.kinds import USUAL_WIDTH, group
+
+from .additive import Additive, Answer, Data
+from .design_matrix import scale
+from .features import Array, layer_position
+from .gaussian_process import kernel
+from .hyperparameters import Hyperparameters
+from .learning import learn
+
+SPEED = 1.5  # log of the factor between two devices, before anything is measured
+SIZE_OCTAVES = 4.0  # along which the factor changes with size
+SIZES = (0.05, 0.2, 0.5)  # a
+LAYERS = (0.05, 0.15, 0.4, 0.9)  # b
+NOISES = (0.03, 0.1, 0.25)
+OWN = 0.15  # share of a layer's variance that it shares with no other
+PHYSICS_PRIOR = 0.3  # relative prior weight of physics that knows no device, against one source
+ALONE_FROM = 3  # measurements, from which the surrogate of this device alone takes part
+FOLDS = 5
+LEAST_ERROR, LARGEST_ERROR = 0.02, 1.5  # of a held-out measurement, as a log
+
+
+class Source(Protocol):
+    """What says what a network costs on another device."""
+
+    def answer(self, network: Network, system: bool = False) -> Answer: ...
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What a source says of some networks."""
+
+    logs: Array  # [networks]
+    variances: Array  # of the logs, as the source knows them
+    layers: tuple[tuple[Layer, ...], ...]
+    shares: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class _Component:
+    """One source with one choice of a, b and noise."""
+
+    source: int
+    size: float
+    layer: float
+    noise: float
+
+
+GRID = tuple(product(SIZES, LAYERS, NOISES))
+
+
+class Transferred:
+    """The surrogate of a device that has few measurements of its own and other devices' surrogates."""
+
+    def __init__(
+        self, sources: Sequence[Source], data: Data, alone: Additive | None = None, search: bool = True
+    ) -> None:
+        """`alone` has learnt from `data`; it is learnt here where it is not given.
+
+        With `search` hyperparameters are searched for without each fold of held-out measurements, which takes seconds;
+        else they are those of `alone`.
+        """
+        self._search = search
+        self.sources = (*sources, Additive(data.only(np.zeros(len(data), dtype=bool)), Hyperparameters()))
+        self.data = data
+        self._said = [said(source, data.networks, data.system) for source in self.sources]
+        self._logs = np.log(data.costs)
+        self._components = [_Component(s, *of) for s in range(len(self.sources)) for of in GRID]
+        self._kernels = [_Kernels.of(heard, heard) for heard in self._said]
+        prior = np.array([self._prior(c.source) for c in self._components])
+        evidence = np.array([self._evidence(c, slice(None)) for c in self._components])
+        self.weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
+        self.alone, self.alone_weight, self.alone_error = alone, 0.0, 0.0
+        if len(data) >= ALONE_FROM:
+            self.alone = alone or learn(data)
+            self.alone_weight, self.alone_error = self._weight_of_alone(prior)
+
+    def _prior(self, source: int) -> float:
+        others = len(self.sources) - 1
+        return PHYSICS_PRIOR if source == others and others else 1.0
+
+    @property
+    def likeness(self) -> Array:
+        """The probability of each source given what was measured here; the last is of none of them."""
+        shares = np.bincount([c.source for c in self._components], self.weights, len(self.sources))
+        return np.asarray(shares * (1 - self.alone_weight))
+
+    def answer(self, network: Network, system: bool = False) -> Answer:
+        """The cost of one step of a network; a layer has the share of it that the likely sources give it."""
+        logs, deviations = self.logs([network], np.array([float(system)]))
+        by_source = np.bincount([c.source for c in self._components], self.weights, len(self.sources))
+        mostly = self.sources[int(np.argmax(by_source))].answer(network, system)
+        seconds = float(np.exp(logs[0]))
+        factor, relative = seconds / mostly.seconds, float(deviations[0])
+        return replace(
+            mostly,
+            seconds=seconds,
+            stddev=relative * seconds,
+            layer_seconds=mostly.layer_seconds * factor,
+            layer_stddevs=np.hypot(mostly.layer_stddevs * factor, relative * mostly.layer_seconds * factor),
+            step_seconds=mostly.step_seconds * factor,
+        )
+
+    def logs(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
+        """Logs of the costs of networks, and the standard deviations of measuring them."""
+        means, variances = self._mixture(networks, system, slice(None), self.weights)
+        if not self.alone_weight or self.alone is None:
+            return means, np.sqrt(variances)
+        own, deviations = _of_additive(self.alone, networks, system)
+        deviations = np.maximum(deviations, self.alone_error)
+        w = self.alone_weight
+        mean = (1 - w) * means + w * own
+        spread = (1 - w) * (variances + (means - mean) ** 2) + w * (deviations**2 + (own - mean) ** 2)
+        return mean, np.sqrt(spread)
+
+    def _mixture(self, networks: Sequence[Network], system: Array, seen: Any, weights: Array) -> tuple[Array, Array]:
+        """Mean and variance over all components, which have seen the measurements `seen`."""
+        total = np.zeros(len(networks))
+        square = np.zeros(len(networks))
+        for index, source in enumerate(self.sources):
+            mine = [(c, w) for c, w in zip(self._components, weights, strict=True) if c.source == index]
+            if sum(w for _, w in mine) < 1e-4:
+                continue
+            there = said(source, networks, system)
+            cross = _Kernels.of(there, self._said[index])
+            own = _Kernels.diagonal(there)
+            for component, weight in mine:
+                if weight < 1e-5:
+                    continue
+                mean, variance = self._conditioned(component, there, cross, own, seen)
+                total += weight * mean
+                square += weight * (variance + mean**2)
+        return total, np.maximum(square - total**2, 1e-8)
+
+    def _conditioned(self, c: _Component, there: _Said, cross: _Kernels, own: Array, seen: Any) -> tuple[Array, Array]:
+        residual = (self._logs - self._said[c.source].logs)[seen]
+        prior = SPEED**2 + c.size**2 + c.layer**2 * own + there.variances + c.noise**2
+        if len(residual) == 0:
+            return there.logs, prior
+        inverse = np.linalg.inv(self._covariance(c)[seen][:, seen])
+        reach = (SPEED**2 + c.size**2 * cross.size + c.layer**2 * cross.layer)[:, seen]
+        mean = there.logs + reach @ (inverse @ residual)
+        return mean, np.maximum(prior - np.einsum("ij,jk,ik->i", reach, inverse, reach), c.noise**2)
+
+    def _covariance(self, c: _Component) -> Array:
+        kernels, heard = self._kernels[c.source], self._said[c.source]
+        noise = np.diag(c.noise**2 + self.data.noise + heard.variances)
+        return np.asarray(SPEED**2 + c.size**2 * kernels.size + c.layer**2 * kernels.layer + noise)
+
+    def _evidence(self, c: _Component, seen: Any) -> float:
+        """Log probability of what was measured here."""
+        values = (self._logs - self._said[c.source].logs)[seen]
+        if len(values) == 0:
+            return 0.0
+        whole = self._covariance(c)[seen][:, seen]
+        return float(-0.5 * (values @ np.linalg.solve(whole, values) + np.linalg.slogdet(whole)[1]))
+
+    def _weight_of_alone(self, prior: Array) -> tuple[float, float]:
+        """The weight of the surrogate of this device alone, and its error on held-out measurements, as a log.
+
+        Two estimates that err independently are best averaged by the inverse squares of their errors.
+        """
+        count = len(self.data)
+        folds = np.arange(count) % min(FOLDS, count)
+        ours, alones = np.zeros(count), np.zeros(count)
+        for fold in range(min(FOLDS, count)):
+            held, seen = folds == fold, np.flatnonzero(folds != fold)
+            networks = [n for n, h in zip(self.data.networks, held, strict=True) if h]
+            evidence = np.array([self._evidence(c, seen) for c in self._components])
+            weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
+            mean, _ = self._mixture(networks, self.data.system[held], seen, weights)
+            own, _ = _of_additive(self._without(held), networks, self.data.system[held])
+            ours[held], alones[held] = self._logs[held] - mean, self._logs[held] - own
+        square, own_square = (_mean_square(errors) for errors in (ours, alones))
+        return square / (square + own_square), float(np.sqrt(own_square))
+
+    def _without(self, held: Any) -> Additive:
+        rest = self.data.only(~held)
+        if self._search or self.alone is None:
+            return learn(rest)
+        return learn(rest, self.alone.hyper, evaluations=0)
+
+
+def _mean_square(errors: Array) -> float:
+    """Of log errors; one that is far off says no more than that."""
+    return float(np.mean(np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) ** 2)) + LEAST_ERROR**2
+
+
+def _normalized(weights: Array) -> Array:
+    return np.asarray(weights / np.sum(weights))
+
+
+def _of_additive(model: Additive, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
+    means, posterior = model.joint(networks, system)
+    variances = np.maximum(np.diag(posterior), 0.0) + model.measurement_variance(means)
+    return np.log(means), model.hyper.calibration * np.sqrt(variances) / means
+
+
+def said(source: Source, networks: Sequence[Network], system: Array) -> _Said:
+    """What a source says of networks, with the share of each layer."""
+    if isinstance(source, Additive):
+        source.posteriors_of([layer for network in networks for layer in network.distinct])
+    answers = [source.answer(n, bool(s)) for n, s in zip(networks, system, strict=True)]
+    shares = []
+    for network, answer in zip(networks, answers, strict=True):
+        counts = dict.fromkeys(answer.layers, 0)
+        for layer in network.layers:
+            counts[layer] = counts.get(layer, 0) + 1
+        cost = np.array([counts[layer] for layer in answer.layers]) * answer.layer_seconds
+        shares.append(cost / max(float(np.sum(cost)), 1e-300))
+    seconds = np.array([a.seconds for a in answers])
+    known = np.array([a.stddev for a in answers]) / np.maximum(seconds, 1e-300)
+    variances = (
+        np.minimum(known, 1.0) ** 2 if isinstance(source, Additive) and len(source.data) else np.zeros(len(known))
+    )
+    return _Said(np.log(np.maximum(seconds, 1e-300)), variances, tuple(a.layers for a in answers), tuple(shares))
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """Unit covariances between networks: of the factor's change with size, and of their layers' deviations."""
+
+    size: Array
+    layer: Array
+
+    @classmethod
+    def of(cls, a: _Said, b: _Said) -> _Kernels:
+        x, y = a.logs[:, None] / np.log(2) / SIZE_OCTAVES, b.logs[:, None] / np.log(2) / SIZE_OCTAVES
+        total = np.zeros((len(a.logs), len(b.logs)))
+        mine, theirs = _by_kind(a), _by_kind(b)
+        for kind in mine.keys() & theirs.keys():
+            (positions, weights), (others, their_weights) = mine[kind], theirs[kind]
+            total += weights @ kernel(positions, others, OWN) @ their_weights.T
+        return cls(kernel(x, y), total)
+
+    @staticmethod
+    def diagonal(a: _Said) -> Array:
+        total = np.zeros(len(a.logs))
+        for index, (layers, shares) in enumerate(zip(a.layers, a.shares, strict=True)):
+            one = _Said(a.logs[index : index + 1], a.variances[index : index + 1], (layers,), (shares,))
+            for positions, weights in _by_kind(one).values():
+                total[index] += float((weights @ kernel(positions, positions, OWN) @ weights.T)[0, 0])
+        return total
+
+
+def _by_kind(of: _Said) -> dict[str, tuple[Array, Array]]:
+    """The positions of the different layers of each kind, and each network's shares of them."""
+    usual, found = Hyperparameters(), dict[str, dict[Layer, int]]()
+    for layers in of.layers:
+        for layer in layers:
+            mine = found.setdefault(group(layer), {})
+            mine.setdefault(layer, len(mine))
+    result = {}
+    for kind, places in found.items():
+        positions = scale(kind, np.array([layer_position(layer, USUAL_WIDTH) for layer in places]), usual)
+        weights = np.zeros((len(of.layers), len(places)))
+        for row, (layers, shares) in enumerate(zip(of.layers, of.shares, strict=True)):
+            for layer, share in zip(layers, shares, strict=True):
+                if group(layer) == kind:
+                    weights[row, places[layer]] += share
+        result[kind] = (positions, weights)
+    return result

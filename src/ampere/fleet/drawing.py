@@ -1,0 +1,50 @@
+"""A plan as a Gantt picture: a row for each device, a bar for each job, as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ampere.core import units
+from ampere.reporting.drawing import SERIES, Drawing, Line, Mark, Rect, Text, room_for
+from ampere.reporting.svg import standalone
+from ampere.storage.files import write_whole
+
+from .scheduling import Plan
+
+WIDTH, ROW, BAR, MARGIN, AXIS = 900.0, 26.0, 18.0, 16.0, 28.0
+MOST_ROWS = 200  # devices that are drawn
+TICKS = 6
+
+
+def gantt(plan: Plan, clock: Callable[[float], str] = units.seconds) -> Drawing:
+    """The drawing; `clock` says what time it is so many seconds after the start."""
+    busy = list(dict.fromkeys(span.device for span in sorted(plan.spans, key=lambda s: s.device)))[:MOST_ROWS]
+    left = MARGIN + max([room_for(name) for name in busy], default=40.0) + 8
+    end = max((span.end for span in plan.spans), default=1.0)
+    height = AXIS + ROW * max(1, len(busy)) + MARGIN
+    colour = {job.job: SERIES[n % len(SERIES)] for n, job in enumerate(plan.jobs)}
+
+    def x(seconds: float) -> float:
+        return left + (WIDTH - left - MARGIN) * seconds / end
+
+    marks: list[Mark] = []
+    for n in range(TICKS + 1):
+        at = end * n / TICKS
+        marks.append(Line(((x(at), AXIS - 4), (x(at), height - MARGIN)), "faint"))
+        marks.append(Text(x(at), AXIS - 10, clock(at), 11, "muted", "middle"))
+    for row, name in enumerate(busy):
+        top = AXIS + ROW * row + (ROW - BAR) / 2
+        marks.append(Text(left - 8, top + BAR - 5, name, 12, "ink", "end"))
+        for span in (s for s in plan.spans if s.device == name):
+            wide = max(1.0, x(span.end) - x(span.begin) - 1)
+            marks.append(Rect(x(span.begin), top, wide, BAR, colour.get(span.job, "rest"), radius=2))
+            if room_for(span.job, 11) < wide:
+                marks.append(Text(x(span.begin) + 4, top + BAR - 5, span.job, 11, "paper"))
+    return Drawing(WIDTH, height, tuple(marks))
+
+
+def draw(plan: Plan, path: Path, clock: Callable[[float], str] = units.seconds) -> None:
+    """Writes the picture as SVG."""
+    title = f"{len(plan.jobs)} jobs, {plan.objective}"
+    write_whole(path, standalone(gantt(plan, clock), title, "A row for each device, a bar for each job."))

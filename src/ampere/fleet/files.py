@@ -1,0 +1,409 @@
+"""fleet.toml and jobs.toml: what people write about their devices and their jobs.
+
+An entry that makes no sense is left out with one line that says why, and the others are used: one misspelt key must not
+keep thirty phones waiting. A file that is no TOML is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime, time, timedelta
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from ampere.core.errors import AmpereError, StorageError, UsageError
+from ampere.core.units import DAY, HOUR, parse_energy, parse_memory, parse_power, parse_seconds
+
+from .problem import FOREVER
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+LARGEST_FILE = 20_000_000  # bytes
+DAYS = 14  # that daily windows and prices are repeated for
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class FleetDevice:
+    """A device of a fleet, as fleet.toml describes it."""
+
+    name: str
+    address: str  # local, ssh://, tcp://, simulated:, replayed:
+    labels: tuple[str, ...] = ()
+    profile: str | None = None  # a file; None: the device's own
+    runtime: str | None = None
+    optimizer: str | None = None
+    dtype: str | None = None
+    threads: int | None = None
+    meter: str | None = None
+    seed: int = 0  # of a simulated device
+    battery_joules: float = FOREVER  # energy left
+    memory_bytes: float = FOREVER
+    available: tuple[tuple[float, float], ...] = ()  # hours of the day, in seconds; empty: always
+    price: tuple[float, ...] = ()  # of a kilowatt-hour: one, or one for each hour of the day
+    carbon: tuple[float, ...] = ()  # grams of CO2 for a kilowatt-hour, in the same way
+    watts_idle: float = 0.0
+    condition: float = 1.0  # a step's cost now, relative to when it was profiled
+    like: tuple[str, ...] = ()  # devices of the fleet that its profile starts from
+
+    def windows(self, start: datetime) -> tuple[tuple[float, float], ...]:
+        """When it is available, in seconds from the start of a plan."""
+        if not self.available:
+            return ((0.0, FOREVER),)
+        midnight = -_of_day(start)
+        spans = [
+            (midnight + DAY * day + begin, midnight + DAY * day + (end if end > begin else end + DAY))
+            for day in range(-1, DAYS)
+            for begin, end in self.available
+        ]
+        return tuple((max(0.0, begin), end) for begin, end in sorted(spans) if end > 0)
+
+    def rates(self, by_hour: Sequence[float], start: datetime) -> tuple[tuple[float, float], ...]:
+        """From each time on, what a kilowatt-hour costs; equal hours are joined."""
+        if len(by_hour) <= 1:
+            return ((0.0, by_hour[0] if by_hour else 0.0),)
+        now, found = _of_day(start), list[tuple[float, float]]()
+        for hour in range(24 * DAYS + 24):
+            since, rate = max(0.0, hour * HOUR - now), by_hour[hour % 24]
+            if (hour + 1) * HOUR > now and (not found or found[-1][1] != rate):
+                found.append((since, rate))
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Training to be done, as jobs.toml describes it."""
+
+    name: str
+    model: str
+    input: str | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    iterations: int | None = None
+    epochs: int | None = None
+    samples: int | None = None
+    deadline: float = FOREVER  # seconds from the start of the plan
+    release: float = 0.0
+    memory_bytes: float | None = None  # None: as estimated
+    only_on: tuple[str, ...] = ()  # names or labels of devices that have its data
+    after: tuple[str, ...] = ()  # jobs that must have ended
+
+
+@dataclass(frozen=True)
+class Read(Generic[T]):
+    """The entries of a file that can be used, and a line about each that cannot."""
+
+    entries: tuple[T, ...]
+    problems: tuple[str, ...]
+
+
+def read_fleet(path: Path) -> Read[FleetDevice]:
+    """The devices of a fleet file."""
+    found = _entries(path, "device", _device, {"device"})
+    known = {device.name for device in found.entries}
+    lost = [
+        f"{path}: device {d.name!r} is like {', '.join(sorted({*d.like} - known))}, which is no device here"
+        for d in found.entries
+        if not {*d.like} <= known
+    ]
+    kept = tuple(d for d in found.entries if {*d.like} <= known)
+    return Read(_need(kept, path, "device", [*found.problems, *lost]), (*found.problems, *lost))
+
+
+def read_jobs(path: Path, start: datetime) -> Read[Job]:
+    """The jobs of a file, with times in seconds from the start; jobs that wait for each other are left out."""
+    found = _entries(path, "job", lambda record: _job(record, start), {"job", "start"})
+    kept, problems = list(found.entries), list(found.problems)
+    names = {job.name for job in kept}
+    for job in kept:
+        if missing := sorted({*job.after} - names):
+            problems.append(
+                f"{path}: job {job.name!r} is after {', '.join(missing)}, which is no job here: leave it out"
+            )
+    kept = [job for job in kept if {*job.after} <= names]
+    while waiting := _in_cycles(kept):
+        problems.append(
+            f"{path}: {', '.join(sorted(waiting))} wait for each other in a circle: remove one `after` of them"
+        )
+        kept = [job for job in kept if job.name not in waiting]
+        left = {job.name for job in kept}
+        problems += [f"{path}: job {job.name!r} waits for one of them" for job in kept if not {*job.after} <= left]
+        kept = [job for job in kept if {*job.after} <= left]
+    return Read(_need(tuple(kept), path, "job", problems), tuple(problems))
+
+
+def start_of(path: Path, now: datetime) -> datetime:
+    """When the plan of a job file begins: as the file says, or now."""
+    given = _parsed(path).get("start", now)
+    if isinstance(given, str):
+        try:
+            given = datetime.fromisoformat(given)
+        except ValueError:
+            given = None
+    if not isinstance(given, datetime):
+        raise UsageError(f"{path}: start is no time: write start = 2026-12-01T22:00:00")
+    return given.replace(tzinfo=None)
+
+
+# Reading.
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise UsageError(f"{path} has more than {LARGEST_FILE:,} bytes: is it the right file?")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}: check the name") from None
+    except OSError as error:
+        raise StorageError(f"{path}: {error.strerror}: check the path and its permissions") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} is not TOML ({error!s:.200}): correct it there") from None
+
+
+def _entries(path: Path, kind: str, read: Callable[[Mapping[str, Any]], T], keys: set[str]) -> Read[T]:
+    parsed = _parsed(path)
+    if unknown := [key for key in parsed if key not in keys]:
+        raise UsageError(
+            f"{path} has {unknown[0]!r:.60} at its top, but only {' and '.join(sorted(keys))}{_near(unknown[0], keys)}"
+        )
+    records = parsed.get(kind, [])
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
+        raise UsageError(f"{path}: write each {kind} as [[{kind}]]")
+    entries, problems, seen = list[T](), list[str](), set[str]()
+    for number, record in enumerate(records, 1):
+        name = record.get("name")
+        what = f"{kind} {name!r:.60}" if isinstance(name, str) else f"{kind} number {number}"
+        try:
+            if not isinstance(name, str) or not name.strip():
+                raise UsageError("it has no name: give it one")
+            if name in seen:
+                raise UsageError("the name is there twice: rename one of them")
+            seen.add(name)
+            entries.append(read(record))
+        except AmpereError as problem:
+            problems.append(f"{path}: {what}: {problem}")
+    return Read(tuple(entries), tuple(problems))
+
+
+def _need(entries: tuple[T, ...], path: Path, kind: str, problems: Sequence[str]) -> tuple[T, ...]:
+    if entries:
+        return entries
+    raise UsageError(problems[0] if problems else f"{path} has no {kind}: write one as [[{kind}]]")
+
+
+def _near(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, [*known], n=1)
+    return f": did you mean {near[0]}?" if near else ""
+
+
+class _Record:
+    """A table of TOML: each value is taken once, with its type; what is left is unknown."""
+
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        self._record, self._taken = record, set[str]()
+
+    def take(self, key: str, read: Callable[[Any], T], default: T) -> T:
+        self._taken.add(key)
+        if key not in self._record:
+            return default
+        try:
+            return read(self._record[key])
+        except UsageError as problem:
+            raise UsageError(f"{key}: {problem}") from None
+        except (TypeError, ValueError, AttributeError):
+            raise UsageError(f"{key} = {self._record[key]!r:.60} is not what {key} can be") from None
+
+    def done(self) -> None:
+        for key in self._record:
+            if key not in self._taken:
+                raise UsageError(f"there is no key {key!r:.60}{_near(key, self._taken) or ': leave it out'}")
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{value!r:.60} is not text: put it in quotes")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(_text, [value] if isinstance(value, str) else value))
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise UsageError(f"{value!r:.60} is not a whole number from 1")
+    return value
+
+
+def _positive(value: Any) -> float:
+    if isinstance(value, bool) or not 0 < float(value) < FOREVER:
+        raise UsageError(f"{value!r:.60} is not a positive number")
+    return float(value)
+
+
+def _by_hour(value: Any) -> tuple[float, ...]:
+    """One number, or 24 of them."""
+    numbers = tuple(map(float, value if isinstance(value, list) else [value]))
+    if len(numbers) not in (1, 24) or not all(0 <= n < FOREVER for n in numbers):
+        raise UsageError("give one number for a kilowatt-hour, or 24, one for each hour of the day")
+    return numbers
+
+
+def _hours(value: Any) -> tuple[tuple[float, float], ...]:
+    """`["22:00-07:00"]`"""
+    spans = []
+    for text in _texts(value):
+        begin, _, end = text.partition("-")
+        try:
+            span = tuple(_of_day(time.fromisoformat(part.strip())) for part in (begin, end))
+        except ValueError:
+            raise UsageError(f"{text!r:.40} is no part of a day: write it as in 22:00-07:00") from None
+        if span[0] == span[1]:
+            raise UsageError(f"{text!r:.40} begins when it ends: leave `available` out for always")
+        spans.append((span[0], span[1]))
+    return tuple(spans)
+
+
+def _of_day(moment: datetime | time) -> float:
+    return moment.hour * HOUR + moment.minute * 60.0 + moment.second
+
+
+def _device(record: Mapping[str, Any]) -> FleetDevice:
+    given = _Record(record)
+    device = FleetDevice(
+        name=given.take("name", _text, ""),
+        address=given.take("address", _text, ""),
+        labels=given.take("labels", _texts, ()),
+        profile=given.take("profile", _text, None),
+        runtime=given.take("runtime", _text, None),
+        optimizer=given.take("optimizer", _text, None),
+        dtype=given.take("dtype", _text, None),
+        threads=given.take("threads", _count, None),
+        meter=given.take("meter", _text, None),
+        seed=given.take("seed", int, 0),
+        battery_joules=given.take("battery", lambda v: parse_energy(_text(v)), FOREVER),
+        memory_bytes=given.take("memory", lambda v: parse_memory(_text(v)), FOREVER),
+        available=given.take("available", _hours, ()),
+        price=given.take("price", _by_hour, ()),
+        carbon=given.take("carbon", _by_hour, ()),
+        watts_idle=given.take("idle", lambda v: parse_power(str(v)), 0.0),
+        condition=given.take("condition", _positive, 1.0),
+        like=given.take("like", _texts, ()),
+    )
+    given.done()
+    if not device.address and not device.profile:
+        raise UsageError("it has no address: give one, such as ssh://me@phone or simulated:xavier")
+    return device
+
+
+def _job(record: Mapping[str, Any], start: datetime) -> Job:
+    given = _Record(record)
+    job = Job(
+        name=given.take("name", _text, ""),
+        model=given.take("model", _text, ""),
+        input=given.take("input", _text, None),
+        arguments=given.take("arguments", dict, {}),
+        iterations=given.take("iterations", _count, None),
+        epochs=given.take("epochs", _count, None),
+        samples=given.take("samples", _count, None),
+        deadline=given.take("deadline", lambda v: _moment(v, start), FOREVER),
+        release=given.take("not_before", lambda v: _moment(v, start), 0.0),
+        memory_bytes=given.take("memory", lambda v: parse_memory(_text(v)), None),
+        only_on=given.take("data", _texts, ()),
+        after=given.take("after", _texts, ()),
+    )
+    given.done()
+    if not job.model:
+        raise UsageError('it has no model: give one, such as model = "lenet5" or "net.py:build"')
+    if bool(job.iterations) == bool(job.epochs and job.samples) or bool(job.epochs) != bool(job.samples):
+        raise UsageError("give its length once: iterations, or epochs and samples")
+    if job.deadline <= 0:
+        raise UsageError("its deadline is in the past: give a later one")
+    if job.deadline <= job.release:
+        raise UsageError("its deadline is before it may begin: change deadline or not_before")
+    return job
+
+
+def _moment(value: Any, start: datetime) -> float:
+    """Seconds from the start: `"8h"`, `"07:30"` (the next one), or a date and time."""
+    if isinstance(value, datetime):
+        return (value.replace(tzinfo=None) - start).total_seconds()
+    if isinstance(value, str) and value[:1].isdigit() and ":" in value and "-" not in value:
+        value = time.fromisoformat(value)
+    if isinstance(value, time):
+        later = datetime.combine(start.date(), value)
+        return ((later if later > start else later + timedelta(days=1)) - start).total_seconds()
+    if isinstance(value, str) and "-" in value[1:]:
+        return (datetime.fromisoformat(value).replace(tzinfo=None) - start).total_seconds()
+    return parse_seconds(str(value))
+
+
+def _in_cycles(jobs: Sequence[Job]) -> set[str]:
+    """The jobs that wait for themselves, directly or through others."""
+    waits = {job.name: {*job.after} for job in jobs}
+    followers: dict[str, list[str]] = {}
+    for job in jobs:
+        for name in dict.fromkeys(job.after):
+            followers.setdefault(name, []).append(job.name)
+    free = [name for name, after in waits.items() if not after]
+    while free:
+        done = free.pop()
+        waits.pop(done)
+        for name in followers.get(done, ()):
+            waits[name].discard(done)
+            if not waits[name]:
+                free.append(name)
+    # What is left waits for a circle, or is in one: those that only wait have nobody of the rest waiting for them.
+    while True:
+        needed = {name for after in waits.values() for name in after}
+        ends = [name for name in waits if name not in needed]
+        if not ends:
+            return set(waits)
+        for name in ends:
+            waits.pop(name)
+
+
+def split_chains(jobs: Sequence[Job], least_seconds: Mapping[str, float], horizon: float) -> tuple[Job, ...]:
+    """The same jobs, where those that follow each other have spans of their own.
+
+    The time of a chain is split in proportion to how long its jobs take at least, so that each is planned by itself: a
+    job is due when the next one may begin.
+    """
+    by_name = {job.name: job for job in jobs}
+    before, after = dict[str, float](), dict[str, float]()
+    followers: dict[str, list[str]] = {name: [] for name in by_name}
+    for job in jobs:
+        for name in job.after:
+            followers[name].append(job.name)
+
+    def longest(name: str, links: Callable[[str], Iterable[str]], known: dict[str, float]) -> float:
+        if name not in known:
+            known[name] = least_seconds[name] + max((longest(n, links, known) for n in links(name)), default=0.0)
+        return known[name]
+
+    def due(name: str) -> float:
+        return min([by_name[name].deadline, *(due(n) for n in followers[name])])
+
+    result = []
+    for job in jobs:
+        if not job.after and not followers[job.name]:
+            result.append(job)
+            continue
+        ahead = longest(job.name, lambda n: by_name[n].after, before)
+        behind = longest(job.name, lambda n: followers[n], after)
+        end = min(due(job.name), horizon)
+        whole = max(ahead + behind - least_seconds[job.name], 1e-9)
+        result.append(_within(job, end * (ahead - least_seconds[job.name]) / whole, end * ahead / whole))
+    return tuple(result)
+
+
+def _within(job: Job, begin: float, end: float) -> Job:
+    values = {f.name: getattr(job, f.name) for f in fields(job)}
+    values |= {"release": max(job.release, begin), "deadline": min(job.deadline, end)}
+    return Job(**values)

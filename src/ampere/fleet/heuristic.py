@@ -1,0 +1,283 @@
+"""Assignments of very many jobs, with a bound on how much better the best one could be.
+
+1. Prices for a device's seconds and battery, by subgradient steps on the Lagrangian dual: with prices, each job chooses
+   its device by itself. What that costs, less what the resources are worth, is a bound for every assignment.
+2. Jobs are placed one by one, those first that lose most by their second choice, each where its cost and the prices of
+   what it takes are least and where there is room.
+3. Jobs that found no room, and small groups of devices with all their jobs, are solved again exactly (solving.py).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .problem import MOST_SLOTS, Array, Problem, Slots
+from .solving import NOWHERE, Assignment, best, completion, earliest_end
+
+STEPS = 80  # of the dual at most
+STEP_SIZE = 1.0  # of the first dual step, in units of Polyak's
+GROUP_PAIRS = 300  # jobs times devices that are solved again at a time
+GROUP_SECONDS = 1.0
+GOOD_ENOUGH = 1e-3  # relative gap at which nothing more is tried
+COMPLETION_STEPS = 6
+FRUITLESS = 30  # groups, and three for each device, after which nothing more is tried
+
+
+@dataclass
+class Room:
+    """What is still free while jobs are placed. Cheap and late seconds are taken first."""
+
+    problem: Problem
+    slots: Slots
+    left: Array  # seconds in each slot, [devices, slots], in each device's own order of slots
+    batteries: Array
+
+    @classmethod
+    def of(cls, problem: Problem, slots: Slots) -> Room:
+        count = len(slots.edges) - 1
+        latest_first = np.broadcast_to(-np.arange(count), slots.rates.shape)
+        order = np.lexsort((latest_first, slots.rates), axis=-1)
+        room = cls(problem, slots, np.take_along_axis(slots.free, order, -1), problem.batteries.copy())
+        room.order, room.rates = order, np.take_along_axis(slots.rates, order, -1)
+        return room
+
+    order: NDArray[np.int64] = None  # type: ignore[assignment]
+    rates: Array = None  # type: ignore[assignment]
+
+    def costs(self, job: int) -> Array:
+        """What the job would cost on each device now; infinite where it has no room."""
+        usable = np.where(self._within(job), self.left, 0.0)
+        reserved, joules = self.problem.reserved[job], self.problem.joules[job]
+        if self.slots.priced:
+            taken = np.minimum(np.cumsum(usable, axis=1), reserved[:, None])
+            shares = np.diff(taken, axis=1, prepend=0.0)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                costs = joules * np.sum(shares * self.rates, axis=1) / reserved
+        else:
+            costs = joules * self.rates[:, 0]
+        room = usable.sum(axis=1) * (1 + 1e-9) >= reserved
+        return np.where(room & (self.problem.drawn[job] <= self.batteries) & self.problem.possible[job], costs, np.inf)
+
+    def take(self, job: int, device: int, sign: float = 1.0) -> None:
+        self.batteries[device] -= sign * self.problem.drawn[job, device]
+        wanted = float(self.problem.reserved[job, device])
+        inside = self._within(job)[device if self.order.ndim > 1 else 0]
+        usable = np.where(inside, self.left[device], 0.0)
+        taken = np.minimum(np.cumsum(usable), wanted)
+        self.left[device] -= np.diff(taken, prepend=0.0)
+
+    def _within(self, job: int) -> NDArray[np.bool_]:
+        return (self.order >= self.slots.first[job]) & (self.order < self.slots.end[job])
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a second before a deadline and a joule of a battery are worth on each device."""
+
+    seconds: Array  # [slots, devices]: of a second of a job that must end by the end of the slot
+    joules: Array  # [devices]
+    bound: float
+
+
+def approximate(problem: Problem, seconds: float = 45.0, seed: int = 0) -> Assignment:
+    """A good assignment of many jobs, found within about so many seconds, and a bound for all."""
+    began = time.monotonic()
+    if problem.objective == "completion":
+        return _soonest(problem, seconds, seed)
+    slots = Slots.of(problem, MOST_SLOTS)
+    fitting = [int(j) for j in np.flatnonzero(np.any(problem.possible, axis=1))]
+    device = np.full(len(problem.jobs), NOWHERE)
+    if not fitting:
+        return Assignment(device, 0.0, True, time.monotonic() - began)
+    some = problem if len(fitting) == len(problem.jobs) else problem.only(fitting, range(len(problem.devices)))
+    if some is not problem:
+        slots = Slots.of(some, MOST_SLOTS)
+    costs = _least_costs(some, slots)
+    rough = _placed(some, slots, costs, None)
+    prices = _prices(some, slots, costs, _total(costs, rough), 0.4 * seconds)
+    found = rough
+    if prices.bound > 0:
+        guided = _placed(some, slots, costs, prices)
+        found = min((rough, guided), key=lambda a: (np.sum(a == NOWHERE), _total(costs, a)))
+    found = _improved(some, costs, found, prices.bound, began + seconds, seed)
+    device[fitting] = found
+    missing = bool(np.any(found == NOWHERE))
+    return Assignment(device, 0.0 if missing else prices.bound, False, time.monotonic() - began)
+
+
+def _total(costs: Array, device: NDArray[np.int64]) -> float:
+    runs = np.flatnonzero(device != NOWHERE)
+    return float(np.sum(costs[runs, device[runs]]))
+
+
+def _least_costs(problem: Problem, slots: Slots) -> Array:
+    """What a job costs on a device at the cheapest rate before its deadline."""
+    if not slots.priced:
+        return np.asarray(problem.joules * slots.rates[:, 0])
+    spans = {(int(a), int(b)) for a, b in zip(slots.first, slots.end, strict=True)}
+    open_ = np.where(slots.free > 0, slots.rates, np.inf)
+    least = {span: np.min(open_[:, span[0] : span[1]], axis=1, initial=np.inf) for span in spans}
+    rates = np.array([least[int(a), int(b)] for a, b in zip(slots.first, slots.end, strict=True)])
+    return np.asarray(problem.joules * np.where(np.isfinite(rates), rates, 0.0))
+
+
+def _prices(problem: Problem, slots: Slots, least: Array, reached: float, seconds: float) -> Prices:
+    """Subgradient ascent of the dual. Seconds count until the end of a slot: capacity[e] is what is free until then."""
+    began = time.monotonic()
+    costs = np.where(problem.possible, least, np.inf).astype(np.float32)
+    reserved = np.where(problem.possible, problem.reserved, 0).astype(np.float32)
+    drawn = np.where(problem.possible, problem.drawn, 0).astype(np.float32)
+    capacity = np.cumsum(slots.free, axis=1).T  # [slots, devices]
+    # A deadline inside a slot counts as the slot's end: a bound must not ask for more than the problem does.
+    due = np.searchsorted(slots.edges[1:], np.minimum(problem.deadlines, slots.edges[-1]) - 1e-6)
+    due = np.minimum(due, len(capacity) - 1)
+    limited = np.isfinite(problem.batteries)
+    batteries = np.where(limited, problem.batteries, 1.0)
+    count, rows = len(problem.devices), np.arange(len(problem.jobs))
+    nu, mu = np.zeros_like(capacity), np.zeros(count)
+    best_found, step, worse = Prices(np.zeros_like(capacity), mu, -np.inf), STEP_SIZE, 0
+    for _ in range(STEPS):
+        if time.monotonic() - began > seconds:
+            break
+        second = np.cumsum(nu[::-1], axis=0)[::-1]
+        adjusted = costs + reserved * second[due].astype(np.float32) + drawn * mu.astype(np.float32)
+        chosen = np.argmin(adjusted, axis=1)
+        worth = float(np.sum(nu * capacity)) + float(np.sum(mu * batteries * limited))
+        bound = float(np.sum(adjusted[rows, chosen], dtype=np.float64)) * (1 - 1e-6) - worth
+        if bound > best_found.bound:
+            best_found, worse = Prices(second, mu.copy(), bound), 0
+        else:
+            worse += 1
+            if worse >= 4:
+                step, worse = step / 2, 0
+        load = np.zeros_like(capacity)
+        np.add.at(load, (due, chosen), reserved[rows, chosen])
+        over = np.cumsum(load, axis=0) / np.maximum(capacity, 1e-9) - 1
+        used = np.bincount(chosen, drawn[rows, chosen], count) / np.maximum(batteries, 1e-9) - 1
+        used = np.where(limited, used, 0.0)
+        # Only rows that bind, or are priced, move.
+        over = np.where((over > 0) | (nu > 0), over, 0.0)
+        used = np.where((used > 0) | (mu > 0), used, 0.0)
+        norm = float(np.sum(over**2) + np.sum(used**2))
+        if norm == 0.0 or reached - bound <= GOOD_ENOUGH * reached:
+            break
+        length = step * max(reached * 1.02 - bound, 1e-6 * reached) / norm
+        nu = np.maximum(0.0, nu + length * over / np.maximum(capacity, 1e-9))
+        mu = np.maximum(0.0, mu + length * used / np.maximum(batteries, 1e-9))
+    return best_found
+
+
+def _placed(problem: Problem, slots: Slots, least: Array, prices: Prices | None) -> NDArray[np.int64]:
+    """Jobs one by one, those first that lose most by their second choice."""
+    room = Room.of(problem, slots)
+    extra = np.zeros_like(problem.joules)
+    if prices is not None:
+        end = np.clip(slots.end - 1, 0, len(slots.edges) - 2)
+        extra = problem.reserved * prices.seconds[end] + problem.drawn * prices.joules
+    wished = np.where(problem.possible, least + extra, np.inf)
+    device = np.full(len(problem.jobs), NOWHERE)
+    for j in np.argsort(-_regrets(wished), kind="stable"):
+        costs = room.costs(int(j)) + extra[j]
+        where = int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))
+        if np.isfinite(costs[where]):
+            room.take(int(j), where)
+            device[j] = where
+    return device
+
+
+def _regrets(wished: Array) -> Array:
+    if wished.shape[1] < 2:
+        return np.full(len(wished), np.inf)
+    two = np.partition(wished, 1, axis=1)[:, :2]
+    return np.where(np.isfinite(two[:, 1]), two[:, 1] - two[:, 0], np.inf)
+
+
+def _improved(
+    problem: Problem, costs: Array, device: NDArray[np.int64], bound: float, until: float, seed: int
+) -> NDArray[np.int64]:
+    """Groups of devices solved again, with the jobs that found no room, until time is over or little can be gained."""
+    rng, device = np.random.default_rng(seed), device.copy()
+    total, useless = _total(costs, device), 0
+    count = len(problem.devices)
+    while time.monotonic() < until and useless < FRUITLESS + 3 * count:
+        missing = np.flatnonzero(device == NOWHERE)
+        if len(missing) == 0 and total - bound <= GOOD_ENOUGH * total:
+            break
+        group, jobs = _group(problem, device, missing, rng)
+        part = problem.only(jobs, group)
+        before = device[jobs]
+        found = best(part, min(GROUP_SECONDS, max(0.1, until - time.monotonic())))
+        after = np.where(found.device == NOWHERE, NOWHERE, np.array(group)[found.device])
+        trial = device.copy()
+        trial[jobs] = after
+        gained = _total(costs, trial)
+        better = np.sum(after == NOWHERE) < np.sum(before == NOWHERE)
+        same = np.sum(after == NOWHERE) == np.sum(before == NOWHERE)
+        if better or (same and gained < total * (1 - 1e-9)):
+            device, total, useless = trial, gained, 0
+        else:
+            useless += 1
+    return device
+
+
+def _group(
+    problem: Problem, device: NDArray[np.int64], missing: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[list[int], list[int]]:
+    """A few devices that could exchange jobs, or hold a job that runs nowhere; and their jobs."""
+    job = int(rng.choice(missing)) if len(missing) else int(rng.integers(len(problem.jobs)))
+    able = np.flatnonzero(problem.possible[job])
+    costs = problem.joules[job, able] * rng.uniform(0.8, 1.25, len(able))
+    group = [int(device[job])] if device[job] != NOWHERE else []
+    jobs = [job]
+    for d in able[np.argsort(costs)]:
+        mine = np.flatnonzero(device == d)
+        if int(d) in group and len(group) == 1 and len(jobs) == 1:
+            jobs += [int(j) for j in mine if j != job]
+            continue
+        if int(d) in group:
+            continue
+        if (len(group) + 1) * (len(jobs) + len(mine)) > GROUP_PAIRS and len(group) >= 2:
+            break
+        group.append(int(d))
+        jobs += [int(j) for j in mine if j != job]
+    first = group[0]
+    jobs += [int(j) for j in np.flatnonzero(device == first) if int(j) not in jobs]
+    return group, jobs
+
+
+def _soonest(problem: Problem, seconds: float, seed: int) -> Assignment:
+    """The earliest end found by halving: jobs are placed with that end as the deadline of all."""
+    began = time.monotonic()
+    plain = replace(problem, objective="joules")
+    found = _placed(plain, Slots.of(plain, MOST_SLOTS), plain.joules, None)
+    runs = [int(j) for j in np.flatnonzero(found != NOWHERE)]
+    if len(runs) < len(problem.jobs):
+        device = np.full(len(problem.jobs), NOWHERE)
+        if runs:
+            some = _soonest(problem.only(runs, range(len(problem.devices))), seconds, seed)
+            device[runs] = some.device
+        return Assignment(device, 0.0, False, time.monotonic() - began)
+    low, high = max(earliest_end(problem), _work_bound(problem)), completion(problem, found)
+    bound = low
+    for _ in range(COMPLETION_STEPS):
+        if high - low <= 0.01 * high or time.monotonic() - began > seconds:
+            break
+        middle = (low + high) / 2
+        ending = plain.ending_by(middle)
+        trial = _placed(ending, Slots.of(ending, MOST_SLOTS), ending.seconds, None)
+        if np.any(trial == NOWHERE):
+            low = middle
+        else:
+            found, high = trial, completion(problem, trial)
+    return Assignment(found, bound, False, time.monotonic() - began)
+
+
+def _work_bound(problem: Problem) -> float:
+    """All jobs on their fastest devices, spread over all devices."""
+    least = np.min(np.where(problem.possible, problem.reserved, np.inf), axis=1)
+    work = float(np.sum(least[np.isfinite(least)]))
+    return work / max(1, len(problem.devices))

@@ -1,0 +1,250 @@
+"""The same work on every device of a fleet, on dask.distributed.
+
+    tasks --submit(resources={name: 1})--> dask workers --> run(task) --> Outcome, as each ends
+                                                             attempts, time limit
+
+In one process (default) the only dask worker has a resource for each machine: two devices on one machine are measured
+one after the other. Devices on this machine's own cores come last and alone, because what other tasks compute here
+would disturb them. On a running scheduler one dask worker fronts each device, with a resource of the device's name:
+
+    dask worker tcp://host:8786 --nthreads 1 --resources "pixel-7=1"
+
+Names are unique, so a task cannot be moved to another device's worker. An outcome is a value also where a device hangs,
+vanishes or lies: the rest goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from ampere.core.errors import AmpereError, BusyError, DeviceError, RuntimeMissingError, first_line
+
+from .files import FleetDevice
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+THREADS = 8  # tasks at a time in one process
+PAUSE_SECONDS = 2.0  # before another attempt
+CONNECTING_SECONDS = 10.0
+HERE = "this machine"
+LOOPBACK_ONLY = "127.0.0.1:0"  # dask always serves a page about its state, by default to everybody
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to do with one device."""
+
+    device: FleetDevice
+    action: str
+    arguments: Mapping[str, Any]
+    attempts: int = 2
+    seconds: float = 3600.0  # that an attempt may take
+
+    @property
+    def key(self) -> str:
+        """What tells it from other tasks, also of an earlier run."""
+        words = [str(self.arguments.get("models", "")), str(self.arguments.get("seconds", ""))]
+        return " ".join([self.action, self.device.name, *words]).strip()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a task."""
+
+    device: str
+    action: str
+    result: Mapping[str, Any] | None  # None where it failed
+    problem: str = ""
+    seconds: float = 0.0
+    attempts: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Outcome:
+        return cls(**{name: record[name] for name in cls.__dataclass_fields__ if name in record})
+
+
+Do = Callable[[str, FleetDevice, Mapping[str, Any]], Mapping[str, Any]]
+
+
+def machine_of(device: FleetDevice) -> str:
+    """The machine whose cores a device uses: simulated and replayed ones use none that is measured."""
+    kind = device.address.partition(":")[0]
+    if kind in ("simulated", "replayed", ""):
+        return device.name
+    host = urlsplit(device.address).hostname or ""
+    return HERE if kind == "local" or host in LOOPBACK else host
+
+
+def perform(task: Task, do: Do) -> Outcome:
+    """Runs one task, again where the device failed; never raises."""
+    began, problem = time.monotonic(), ""
+    for attempt in range(1, task.attempts + 1):
+        try:
+            result = _limited(lambda: do(task.action, task.device, task.arguments), task.seconds)
+            return Outcome(task.device.name, task.action, result, "", time.monotonic() - began, attempt)
+        except (DeviceError, BusyError) as error:
+            problem = str(error)
+            if attempt < task.attempts:
+                time.sleep(PAUSE_SECONDS)
+        except AmpereError as error:  # trying again would not help
+            problem = str(error)
+            break
+        except Exception as error:
+            problem = first_line(error)
+            break
+    return Outcome(task.device.name, task.action, None, problem, time.monotonic() - began, attempt)
+
+
+def _limited(work: Callable[[], Mapping[str, Any]], seconds: float) -> Mapping[str, Any]:
+    """What the work returns; DeviceError where it has not ended in time. What hangs is left behind."""
+    ended: list[Mapping[str, Any]] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            ended.append(work())
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run, daemon=True, name="fleet task")
+    thread.start()
+    thread.join(seconds)
+    if failed:
+        raise failed[0]
+    if not ended:
+        raise DeviceError(f"it did not end within {seconds:g} s: check the device, or give it longer with --time-limit")
+    return ended[0]
+
+
+def run_all(tasks: Sequence[Task], do: Do, scheduler: str | None = None) -> Iterator[Outcome]:
+    """The outcome of each task, as they end. `scheduler` is the address of a running one."""
+    if scheduler is not None:
+        with _connected(scheduler) as client:
+            yield from _on_workers(client, tasks, do, scheduler)
+        return
+    here = [task for task in tasks if machine_of(task.device) == HERE]
+    elsewhere = [task for task in tasks if machine_of(task.device) != HERE]
+    machines = {_resource(machine_of(task.device)): 1.0 for task in tasks}
+    with _own_client(min(THREADS, max(1, len(machines))), machines) as client:
+        for some in (elsewhere, here):
+            futures = {_submit(client, task, do, _resource(machine_of(task.device))): task for task in some}
+            yield from _as_they_end(futures)
+
+
+def _on_workers(client: Client, tasks: Sequence[Task], do: Do, scheduler: str) -> Iterator[Outcome]:
+    there = fronted(client)
+    futures = {}
+    for task in tasks:
+        name = task.device.name
+        if name in there:
+            futures[_submit(client, task, do, name)] = task
+        else:
+            words = f'start one with: dask worker {scheduler} --nthreads 1 --resources "{name}=1"'
+            yield Outcome(name, task.action, None, f"no dask worker fronts {name}: {words}")
+    yield from _as_they_end(futures)
+
+
+def _submit(client: Client, task: Task, do: Do, resource: str) -> Future:
+    return client.submit(perform, task, do, resources={resource: 1}, pure=False, retries=task.attempts - 1)
+
+
+def _as_they_end(futures: Mapping[Future, Task]) -> Iterator[Outcome]:
+    from distributed import as_completed
+
+    for future in as_completed(list(futures)):
+        task = futures[future]
+        if future.status == "finished":
+            yield future.result()
+        else:
+            error = future.exception() if future.status == "error" else None
+            words = first_line(error) if error else "it was cancelled"
+            yield Outcome(task.device.name, task.action, None, f"its dask worker was lost ({words}): run again")
+
+
+def fronted(client: Client) -> set[str]:
+    """The names of the devices that dask workers front."""
+    try:
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+    except TypeError:  # older versions list all workers anyway
+        workers = client.scheduler_info()["workers"]
+    return {str(name) for worker in workers.values() for name in worker.get("resources", {})}
+
+
+def _resource(machine: str) -> str:
+    return f"machine {machine}"
+
+
+@contextmanager
+def _own_client(threads: int, resources: Mapping[str, float]) -> Iterator[Client]:
+    with _needed():
+        from distributed import Client, LocalCluster
+    with (
+        LocalCluster(
+            n_workers=1,
+            threads_per_worker=threads,
+            processes=False,
+            dashboard_address=LOOPBACK_ONLY,
+            worker_dashboard_address=LOOPBACK_ONLY,
+            scheduler_kwargs={"dashboard": False},
+            resources=dict(resources),
+            silence_logs=40,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _connected(scheduler: str) -> Iterator[Client]:
+    with _needed():
+        from distributed import Client
+    try:
+        client = Client(scheduler, timeout=CONNECTING_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise DeviceError(f"the scheduler {scheduler} cannot be reached ({error!s:.100}): is it running?") from None
+    try:
+        _check_versions(client, scheduler)
+        yield client
+    finally:
+        client.close()
+
+
+def _check_versions(client: Client, scheduler: str) -> None:
+    """Refuses a scheduler of another version: messages would be misunderstood somewhere in the middle."""
+    versions = client.get_versions()
+    here = versions["client"]["packages"].get("distributed")
+    there = (versions.get("scheduler") or {}).get("packages", {}).get("distributed")
+    if here != there:
+        raise DeviceError(
+            f"the scheduler {scheduler} runs dask.distributed {there}, and {here} is installed here: "
+            "install the same version on both"
+        )
+
+
+@contextmanager
+def _needed() -> Iterator[None]:
+    try:
+        yield
+    except ImportError:
+        raise RuntimeMissingError("dask is not installed: pip install 'ampere-energy[fleet]'") from None
+
+
+def skipping(tasks: Sequence[Task], ended: Mapping[str, Outcome]) -> tuple[list[Task], list[Outcome]]:
+    """The tasks that are left to do, and the outcomes of those that an earlier run has done."""
+    done = [replace(ended[task.key]) for task in tasks if _has_ended(task, ended)]
+    return [task for task in tasks if not _has_ended(task, ended)], done
+
+
+def _has_ended(task: Task, ended: Mapping[str, Outcome]) -> bool:
+    return task.key in ended and ended[task.key].result is not None

@@ -1,0 +1,172 @@
+"""`ampere schedule`, `ampere catalogue` and `ampere fleet` as users type them, with simulated devices."""
+
+import json
+from importlib.util import find_spec
+
+import pytest
+
+USAGE, PROFILE, RUNTIME_MISSING = 2, 4, 6
+FLEET = """
+[[device]]
+name = "board"
+address = "simulated:tx2"
+battery = "100Wh"
+price = 0.3
+
+[[device]]
+name = "fast"
+address = "simulated:xavier"
+battery = "1mWh"
+
+[[device]]
+name = "misspelt"
+address = "simulated:tx2"
+baterry = "1Wh"
+
+[[device]]
+name = "unknown"
+address = "simulated:server"
+"""
+JOBS = """
+start = 2026-12-01T20:00:00
+[[job]]
+name = "digits"
+model = "lenet5"
+iterations = 2000
+deadline = "9h"
+[[job]]
+name = "huge"
+model = "lenet5"
+iterations = 900000000
+deadline = "07:00"
+[[job]]
+name = "lost"
+model = "no_such_model"
+iterations = 1
+"""
+
+
+@pytest.fixture(scope="module", name="home")
+def profiled_fleet(tmp_path_factory):
+    from ampere.cli import main
+
+    place = tmp_path_factory.mktemp("fleet")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AMPERE_HOME", str(place))
+        for name in ("tx2", "xavier"):
+            assert main(["profile", "lenet5", "--device", f"simulated:{name}", "--seconds", "20", "--quiet"]) == 0
+    return place
+
+
+@pytest.fixture(name="there")
+def a_command_there(here, home, monkeypatch, tmp_path):
+    monkeypatch.setenv("AMPERE_HOME", str(home))
+    monkeypatch.setenv("AMPERE_CATALOGUE", str(tmp_path / "catalogue"))
+    (tmp_path / "fleet.toml").write_text(FLEET)
+    (tmp_path / "jobs.toml").write_text(JOBS)
+    return here
+
+
+def test_jobs_are_assigned_and_what_cannot_be_used_is_named(there, tmp_path):
+    ran = there("schedule", "jobs.toml", "--devices", "fleet.toml", "--json", "--plot", "plan.svg")
+    assert ran.code == 0, ran.err
+    record = ran.record
+    assert [(job["job"], job["device"]) for job in record["jobs"]] == [("digits", "board")]
+    assert record["proved"]
+    assert [job["job"] for job in record["unscheduled"]] == ["huge"]
+    assert "comes nearest" in record["unscheduled"][0]["reason"]
+    named = "\n".join(record["problems"])
+    assert all(word in named for word in ("did you mean battery", "'unknown' is left out", "'lost'"))
+    assert all(line in ran.err for line in record["problems"])
+    assert "digits" in (tmp_path / "plan.svg").read_text()
+
+
+def test_a_plan_is_shown_beside_simpler_rules(there):
+    ran = there("schedule", "jobs.toml", "--devices", "fleet.toml", "--quiet")
+    assert ran.code == 0, ran.err
+    assert "1 of 2 jobs" in ran.out
+    assert "FLOPs-guided" in ran.out
+    assert "left out" in ran.out
+
+
+def test_prices_are_needed_where_money_counts(there, refused):
+    ran = there("schedule", "jobs.toml", "--devices", "fleet.toml", "--objective", "money", "--quiet")
+    refused(ran, USAGE, "device 'fast' has no price")
+
+
+def test_a_plan_goes_on_from_reports(there, tmp_path):
+    done = {"job": "digits", "device": "board", "done": 1.0, "joules": 10.0, "seconds": 20.0}
+    (tmp_path / "so-far.json").write_text(json.dumps({"jobs": [done]}))
+    ran = there("schedule", "jobs.toml", "--devices", "fleet.toml", "--reports", "so-far.json", "--json", "--quiet")
+    assert ran.record["jobs"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("schedule", "none.toml", "--devices", "fleet.toml"), "there is no file none.toml"),
+        (("schedule", "jobs.toml", "--devices", "jobs.toml"), "at its top"),
+        (("fleet", "fleet.toml", "profile"), "name at least one model"),
+        (("fleet", "fleet.toml", "check", "--label", "nothing"), "has a label or name of nothing"),
+        (("catalogue", "show", "nothing"), "has no entry nothing"),
+        (("catalogue", "add", "x.json"), "name a profile's file and the entry"),
+        (
+            ("profile", "lenet5", "--device", "simulated:server", "--like", "nobody"),
+            "there is no profile like 'nobody'",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(there, refused, words, said):
+    refused(there(*words, "--quiet"), USAGE, said)
+
+
+def test_a_profile_is_shared_and_used(there, home, refused, tmp_path):
+    [path] = (home / "profiles").glob("simulated-tx2*.json")
+    shared = there("catalogue", "add", path, "--name", "my-board", "--by", "A. Volta", "--licence", "MIT", "--json")
+    assert shared.code == 0, shared.err
+    assert "my-board" in there("catalogue", "list").out
+    assert "A. Volta" in there("catalogue", "show", "my-board").out
+    assert there("catalogue", "verify").code == 0
+    ran = there("estimate", "lenet5", "--device", "simulated:xavier", "--profile", "catalogue:my-board", "--json")
+    assert ran.code == 0, ran.err
+    assert "measured by A. Volta (MIT)" in ran.err
+    assert "another model than this device" in ran.err
+    file = tmp_path / "catalogue" / "my-board.json"
+    file.write_bytes(file.read_bytes().replace(b"Volta", b"Watts"))
+    ran = there("catalogue", "verify", "my-board", "--json", "--quiet")
+    refused(ran, PROFILE, "my-board.json")
+
+
+def test_a_new_device_starts_from_a_similar_one(there, tmp_path):
+    words = ("--device", "simulated:tx2", "--seconds", 5, "--out", "new.json")
+    ran = there("profile", "lenet5", *words, "--like", "simulated:tx2,simulated:xavier", "--quiet")
+    assert ran.code == 0, ran.err
+    assert "like" in ran.out
+    assert len(json.loads((tmp_path / "new.json").read_text())["body"]["sources"]) == 2
+    ran = there("estimate", "lenet5", "--device", "simulated:tx2", "--profile", "new.json", "--json")
+    assert ran.record["joules_per_iteration"] > 0
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
+def test_a_fleet_is_profiled_estimated_and_goes_on_after_a_stop(there, tmp_path):
+    (tmp_path / "two.toml").write_text(
+        '[[device]]\nname = "a"\naddress = "simulated:tx2"\n'
+        '[[device]]\nname = "b"\naddress = "simulated:tx2"\nseed = 1\nlike = ["a"]\n'
+        '[[device]]\nname = "off"\naddress = "tcp://127.0.0.1:9"\n'
+    )
+    ran = there("fleet", "two.toml", "profile", "lenet5", "--seconds", 20, "--attempts", 1, "--json")
+    assert ran.code == 0, ran.err
+    outcomes = {o["device"]: o for o in ran.record["outcomes"]}
+    assert {name for name, o in outcomes.items() if o["result"]} == {"a", "b"}
+    assert outcomes["off"]["problem"]
+    again = there("fleet", "two.toml", "profile", "lenet5", "--seconds", 20, "--attempts", 1, "--label", "a", "--json")
+    assert again.record["outcomes"][0] == outcomes["a"]  # it was not measured again
+    ran = there("fleet", "two.toml", "estimate", "lenet5", "--label", "a", "--label", "b", "--out", "all.csv", "--json")
+    rows = [row for o in ran.record["outcomes"] for row in o["result"]["rows"]]
+    assert {row["device"] for row in rows} == {"a", "b"}
+    assert len((tmp_path / "all.csv").read_text().splitlines()) == 3
+
+
+@pytest.mark.skipif(find_spec("distributed") is not None, reason="dask.distributed is installed")
+def test_a_fleet_says_how_to_get_dask(there, refused):
+    refused(there("fleet", "fleet.toml", "check", "--quiet"), RUNTIME_MISSING, "pip install 'ampere-energy[fleet]'")

@@ -1,0 +1,111 @@
+"""Transfer: few measurements and another device's surrogate know more than either, and intervals are honest."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.synthetic import measured, observed, random_chains, true_seconds
+
+from ampere.core import Meter, TrainingSetup
+from ampere.core.errors import ProfileError
+from ampere.estimation.additive import Data
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.learning import learn
+from ampere.estimation.transfer import Transferred
+from ampere.storage.profile import Profile
+
+UNSEEN = random_chains(99, 30)
+
+
+def target(networks, seed: int = 0) -> Data:
+    """A device that is seven times slower, and more so for large networks."""
+    there = measured(networks, seed=seed)
+    return replace(there, costs=7.0 * there.costs * (there.costs / 1e-2) ** 0.1)
+
+
+def truth() -> np.ndarray:
+    costs = np.array([true_seconds(n) for n in UNSEEN])
+    return 7.0 * costs * (costs / 1e-2) ** 0.1
+
+
+def error(logs: np.ndarray) -> float:
+    return float(np.mean(np.abs(np.exp(logs) / truth() - 1)))
+
+
+@pytest.fixture(scope="module")
+def source():
+    return learn(measured(random_chains(1, 40)))
+
+
+@pytest.fixture(scope="module")
+def misleading():
+    data = measured(random_chains(1, 40))
+    return learn(replace(data, costs=data.costs[::-1]))
+
+
+def test_five_measurements_and_a_similar_device_are_better_than_alone(source):
+    few = target(random_chains(7, 5))
+    logs, deviations = Transferred([source], few).logs(UNSEEN, np.zeros(len(UNSEEN)))
+    alone = learn(few).joint(UNSEEN, np.zeros(len(UNSEEN)))[0]
+    assert error(logs) < 0.12
+    assert error(logs) < error(np.log(alone)) / 1.5 or error(logs) < 0.05
+    assert np.mean(np.abs(np.log(truth()) - logs) <= 1.645 * deviations) >= 0.85
+
+
+def test_without_measurements_the_interval_says_that_the_level_is_unknown(source):
+    _, deviations = Transferred([source], target([])).logs(UNSEEN, np.zeros(len(UNSEEN)))
+    assert np.all(deviations > 1)
+
+
+def test_the_device_that_is_alike_gets_the_weight(source, misleading):
+    likeness = Transferred([misleading, source], target(random_chains(7, 5))).likeness
+    assert likeness[1] > 3 * likeness[0]
+
+
+def test_a_misleading_source_costs_little_and_intervals_still_cover(misleading):
+    few = target(random_chains(7, 12))
+    logs, deviations = Transferred([misleading], few).logs(UNSEEN, np.zeros(len(UNSEEN)))
+    alone = learn(few).joint(UNSEEN, np.zeros(len(UNSEEN)))[0]
+    assert error(logs) < 1.5 * error(np.log(alone)) + 0.05
+    assert np.mean(np.abs(np.log(truth()) - logs) <= 1.645 * deviations) >= 0.8
+
+
+def test_layers_and_step_sum_to_the_total(source):
+    answer = Transferred([source], target(random_chains(7, 5))).answer(UNSEEN[0])
+    counts = [UNSEEN[0].layers.count(layer) for layer in answer.layers]
+    assert float(np.dot(counts, answer.layer_seconds)) + answer.step_seconds == pytest.approx(answer.seconds)
+
+
+# Profiles that start from others.
+
+
+def profile_of(data: Data, name: str, **more) -> Profile:
+    observations = tuple(observed(n, c) for n, c in zip(data.networks, data.costs, strict=True))
+    return Profile({"id": name}, TrainingSetup(), Meter("synthetic", False), 1e-3, observations, **more)
+
+
+def test_a_profile_starts_from_others_and_is_stored_with_them(tmp_path):
+    known = profile_of(measured(random_chains(1, 40)), "known")
+    new = profile_of(target(random_chains(7, 5)), "new", sources=(known,))
+    new.save(tmp_path / "new.json")
+    read = Profile.load(tmp_path / "new.json")
+    assert read == new
+    model = Estimator(read).model
+    assert isinstance(model, Transferred)
+    alone = Estimator(replace(read, sources=())).estimate(UNSEEN[0])
+    found = Estimator(read).estimate(UNSEEN[0])
+    assert abs(found.seconds / truth()[0] - 1) < max(0.3, abs(alone.seconds / truth()[0] - 1))
+    assert sum(share.joules for share in found.layers) == pytest.approx(found.joules)
+
+
+def test_a_profile_with_enough_of_its_own_needs_no_others():
+    known = profile_of(measured(random_chains(1, 10)), "known")
+    new = profile_of(target(random_chains(7, 60)), "new", sources=(known,))
+    assert not isinstance(Estimator(new).model, Transferred)
+
+
+def test_sources_of_sources_are_refused():
+    known = profile_of(measured(random_chains(1, 4)), "known")
+    between = profile_of(measured(random_chains(1, 4)), "between", sources=(known,))
+    with pytest.raises(ProfileError, match="starts from others"):
+        profile_of(measured(random_chains(1, 4)), "new", sources=(between,))

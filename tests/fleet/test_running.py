@@ -1,0 +1,159 @@
+"""The same work on many devices: one that fails, hangs or vanishes is named, and the others go on."""
+
+import os
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from ampere.core.errors import BusyError, DeviceError, ProfileError
+from ampere.fleet import running
+from ampere.fleet.files import FleetDevice
+from ampere.fleet.running import HERE, Outcome, Task, machine_of, perform, run_all, skipping
+
+dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
+
+
+def task(name: str = "a", address: str = "simulated:tx2", **more) -> Task:
+    return Task(FleetDevice(name, address), "check", {}, **more)
+
+
+def answers(action, device, arguments):
+    """What a task does in these tests: by the name of the device."""
+    if device.name.startswith("slow"):
+        time.sleep(2)
+    if device.name.startswith("gone"):
+        raise DeviceError(f"{device.address} does not answer: switch it on")
+    if device.name.startswith("bug"):
+        raise ZeroDivisionError("oh")
+    return {"name": device.name, "process": os.getpid()}
+
+
+@pytest.mark.parametrize(
+    ("address", "machine"),
+    [
+        ("local", HERE),
+        ("ssh://me@localhost", HERE),
+        ("ssh://me@phone:8022", "phone"),
+        ("tcp://board:7700", "board"),
+        ("simulated:tx2", "a"),
+        ("replayed:x.json", "a"),
+    ],
+)
+def test_devices_of_one_machine_share_its_name(address, machine):
+    assert machine_of(FleetDevice("a", address)) == machine
+
+
+def test_a_device_that_fails_is_tried_again(monkeypatch):
+    monkeypatch.setattr(running, "PAUSE_SECONDS", 0.0)
+    tried = []
+
+    def second_time(action, device, arguments):
+        tried.append(device.name)
+        if len(tried) == 1:
+            raise BusyError("another process measures there")
+        return {"fine": True}
+
+    found = perform(task(), second_time)
+    assert (found.result, found.attempts, found.problem) == ({"fine": True}, 2, "")
+
+
+def test_what_would_fail_again_is_not_tried_again():
+    tried = []
+
+    def wrong_profile(action, device, arguments):
+        tried.append(1)
+        raise ProfileError("the profile is of another device")
+
+    assert perform(task(attempts=5), wrong_profile).problem == "the profile is of another device"
+    assert tried == [1]
+
+
+def test_a_device_that_hangs_is_left_behind():
+    found = perform(task("slow", attempts=1, seconds=0.05), answers)
+    assert found.result is None
+    assert "did not end within 0.05 s" in found.problem
+
+
+def test_a_mistake_of_ours_is_an_outcome_too():
+    assert "ZeroDivisionError: oh" in perform(task("bug"), answers).problem
+
+
+def test_what_an_earlier_run_has_done_is_not_done_again():
+    first, second = task("a"), task("b")
+    ended = {first.key: Outcome("a", "check", {"x": 1}), second.key: Outcome("b", "check", None, "failed")}
+    left, done = skipping([first, second], ended)
+    assert (left, [outcome.device for outcome in done]) == ([second], ["a"])
+
+
+@dask
+def test_all_devices_end_also_where_some_fail():
+    tasks = [task(name, attempts=1, seconds=0.5) for name in ("a", "b", "gone", "bug", "slow")]
+    tasks.append(task("here", "local", attempts=1))
+    found = {outcome.device: outcome for outcome in run_all(tasks, answers)}
+    assert {name for name, outcome in found.items() if outcome.result} == {"a", "b", "here"}
+    assert "switch it on" in found["gone"].problem
+    assert list(found)[-1] == "here"  # this machine's own cores come last
+
+
+def spanned(action, device, arguments):
+    began = time.monotonic()
+    time.sleep(0.1)
+    return {"span": (began, time.monotonic())}
+
+
+@dask
+def test_one_machine_is_measured_once_at_a_time():
+    tasks = [task(f"a{n}", f"tcp://board:{n + 1}", attempts=1) for n in range(3)]
+    spans = sorted(outcome.result["span"] for outcome in run_all(tasks, spanned))
+    assert len(spans) == 3
+    assert all(later[0] >= earlier[1] for earlier, later in pairwise(spans))
+
+
+@dask
+def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
+    monkeypatch.setattr(running, "CONNECTING_SECONDS", 0.3)
+    with pytest.raises(DeviceError, match="cannot be reached"):
+        list(run_all([task()], answers, "tcp://127.0.0.1:9"))
+
+
+@dask
+@pytest.mark.fault(21)
+def test_a_worker_that_is_killed_loses_nothing_that_others_do(record_property):
+    """A real scheduler and real worker processes; the worker of one device is killed in the middle."""
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
+        address = cluster.scheduler_address
+        started = {name: _worker(address, name) for name in ("a", "slow")}
+        try:
+            client.wait_for_workers(2, timeout=60)
+            found = {}
+            for outcome in run_all([task("a"), task("slow"), task("nobody")], answers, address):
+                found[outcome.device] = outcome
+                if outcome.device == "a":
+                    assert outcome.result["process"] != os.getpid()
+                    started["slow"].kill()
+                    started["again"] = _worker(address, "slow")  # whoever keeps the device starts another one
+            assert found["a"].result
+            assert "no dask worker fronts nobody" in found["nobody"].problem
+            assert found["slow"].result  # it was done again by the new worker
+            record_property(
+                "figure", "a dask worker killed: its task is done by the next one, the others are not touched"
+            )
+        finally:
+            for process in started.values():
+                process.kill()
+                process.wait()
+
+
+def _worker(scheduler: str, name: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--nthreads", "1", "--no-nanny"]
+    command += ["--no-dashboard", "--resources", f"{name}=1", "--name", f"{name} {time.monotonic()}"]
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, f"{root}/src"])}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
