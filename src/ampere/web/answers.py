@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -165,10 +166,11 @@ class Bulk:
             raise UsageError("this profile's method has no tables: choose one that was made with --method additive")
         if not form.largest:
             raise UsageError(f"{known.network.name or 'the network'} has no width that may change")
-        _check_points(form)
-        self.known, self._form = known, form
         self.names = [width.name for width in known.widths]
         self.original = np.array([width.value for width in known.widths], dtype=np.int64)
+        form = replace(form, largest=tuple(map(int, self.original)))  # tables of wider ones would take long to fill
+        _check_points(form)
+        self._form = form
         some = form.network(list(self.original))
         system = estimator.allocator(allocator) == "system"
         estimate = estimator.estimate(some, allocator)
