@@ -18,9 +18,11 @@ from ampere.core.units import parse_energy, parse_power
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.lookup_table import LookupTable, Template
+from ampere.estimation.memory import runtime_bytes_in
 from ampere.estimation.training_run import Battery, training_run
 
 from .catalogue import Catalogue, Recent
+from .memory import MemoryProcess
 from .open_networks import Changes, OpenNetwork
 
 MOST_ESTIMATED_LAYERS = 20_000  # of one request that estimates networks one by one
@@ -42,7 +44,7 @@ class Answers:
     """All answers of one server."""
 
     def __init__(self, catalogue: Catalogue) -> None:
-        self.catalogue = catalogue
+        self.catalogue, self._memory = catalogue, MemoryProcess()
         self._tables = Recent[Any, "Bulk"](MOST_TABLES)
 
     # One network.
@@ -78,6 +80,15 @@ class Answers:
         found = estimator.estimate(network, _allocator(asked))
         self.catalogue.estimated(len(network.layers))
         return found
+
+    def memory(self, asked: Record) -> Record:
+        """Peak memory of training a network with some changes."""
+        network, allocator = self._changed(asked), _allocator(asked)
+        profile = self.catalogue.estimator(_text(asked, "profile")).profile
+        return self._memory.ask(network, profile.setup, allocator, runtime_bytes_in(profile))
+
+    def close(self) -> None:
+        self._memory.close()
 
     # Many networks at once.
 
