@@ -23,6 +23,7 @@ TITLES = {
     "evaluate": "run the paper's experiments on your own device",
     "prune": "remove channels of a model until it fits an energy budget",
     "search": "find the best architectures of a space inside an energy budget",
+    "serve": "explore models and devices in a browser, and answer other programs",
     "report": "write one HTML page that shows where the energy goes",
     "trace": "show the layers of a model, or write them to a file",
     "devices": "show this machine, its meters, and the profiles stored here",
