@@ -116,6 +116,7 @@ def serve(
         date_header=False,
         lifespan="off",
         timeout_keep_alive=30,
+        timeout_graceful_shutdown=1,  # pages that wait for events would hold it for ever
         h11_max_incomplete_event_size=65_536,
         ssl_certfile=certificate[0] if certificate else None,
         ssl_keyfile=certificate[1] if certificate else None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import sys
 from argparse import ArgumentParser, Namespace
 
 from ampere.cli import arguments
@@ -82,3 +83,4 @@ def _say(address: str, token: str | None, options: Namespace) -> None:
         headline(f"the explorer is at {address}")
         facts = [("for programs", f"{address}api/v1/openapi.json"), ("stop it", "with Ctrl+C")]
         print_facts([*([("token", token)] if token else []), *facts])
+    sys.stdout.flush()  # it is the last output for a long time
