@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.lookup_table import LookupTable, Template
 from ampere.estimation.memory import runtime_bytes_in
 from ampere.estimation.training_run import Battery, training_run
+from ampere.storage.networks import save_network
 
 from .catalogue import Catalogue, Recent
 from .memory import MemoryProcess
@@ -51,8 +54,9 @@ class Answers:
 
     def what_if(self, asked: Record) -> Record:
         """A network with some changes: its estimate, and what a run of it costs."""
-        estimate = self._estimate(asked, self._changed(asked))
-        return {**estimate.to_json(), "run": run_record(estimate, asked)}
+        network = self._changed(asked)
+        estimate = self._estimate(asked, network)
+        return {**estimate.to_json(), "run": run_record(estimate, asked), "shape": shape_record(network)}
 
     def estimate(self, asked: Record) -> Record:
         """One network, or several."""
@@ -71,6 +75,14 @@ class Answers:
             )
         found = [self._estimate(each, network) for each, network in zip(requests, networks, strict=True)]
         return {"estimates": [estimate.to_json() for estimate in found]}
+
+    def network_file(self, asked: Record) -> bytes:
+        """The changed network as a file that `ampere estimate` reads."""
+        network = self._changed(asked)
+        with TemporaryDirectory(prefix="ampere-serve-") as folder:
+            path = Path(folder) / "network.json"
+            save_network(network, path)
+            return path.read_bytes()
 
     def _changed(self, asked: Record) -> Network:
         return self.catalogue.network(_text(asked, "network")).at(Changes.from_json(asked))
@@ -257,6 +269,13 @@ def _best(bulk: Bulk, widths: Rows, joules: Array, capacity: Array, by: Array, a
         return None
     best = rows[np.argmin(by[rows])]
     return bulk.candidate(widths[best], joules[best], capacity[best])
+
+
+def shape_record(network: Network) -> Record:
+    """Channels of every layer, and the capacity as `ampere search` has it."""
+    channels = [[layer.channels_in, layer.channels_out] for layer in network.layers]
+    trained = np.array([layer.channels_out for layer in network.layers if layer.trainable], dtype=float)
+    return {"channels": channels, "capacity": float(np.log2(1.0 + trained).sum())}
 
 
 def run_record(estimate: Estimate, asked: Mapping[str, Any]) -> Record | None:

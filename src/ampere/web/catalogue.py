@@ -18,7 +18,7 @@ from ampere.core.errors import AmpereError, ProfileError
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.features import clear_caches
 from ampere.models.spaces import SPACES
-from ampere.storage.checks import MOST_DIFFERENT, check_network, checked
+from ampere.storage.checks import check_network, checked
 from ampere.storage.places import home
 from ampere.storage.profile import Profile
 
@@ -54,7 +54,13 @@ class Recent(Generic[Key, Value]):
         self._kept[key] = value
         self._kept.move_to_end(key)
         while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
+            self.forget_oldest()
+
+    def forget_oldest(self) -> None:
+        self._kept.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._kept)
 
     def __iter__(self) -> Iterator[Key]:
         return iter(list(self._kept))
@@ -102,9 +108,12 @@ class Catalogue:
         digest = sha256(json.dumps(network.to_json(), sort_keys=True).encode()).hexdigest()[:12]
         name = f"{network.name:.40}-{digest}" if network.name else digest
         self._uploads.put(name, OpenNetwork(network))
-        while sum(len(o.network.layers) for o in self._uploads.values()) > MOST_UPLOADED_LAYERS and len([*self._uploads]) > 1:
-            self._uploads._kept.popitem(last=False)
+        while len(self._uploads) > 1 and self._uploaded_layers() > MOST_UPLOADED_LAYERS:
+            self._uploads.forget_oldest()
         return name
+
+    def _uploaded_layers(self) -> int:
+        return sum(len(known.network.layers) for known in self._uploads.values())
 
     def estimated(self, layers: int) -> None:
         """Counts what was estimated, and now and then lets go of what is kept of it."""
@@ -125,9 +134,9 @@ class Catalogue:
         known = self._summaries.get(path.stem)
         if known is None or known[0] != state:
             try:
-                record = profile_record(path.stem, Profile.load(path))
+                record = profile_record(path, Profile.load(path))
             except AmpereError as error:
-                record = {"id": path.stem, "problem": str(error)}
+                record = {"id": path.stem, "path": str(path), "problem": str(error)}
             self._summaries[path.stem] = known = (state, record)
         return known[1]
 
@@ -177,9 +186,10 @@ def network_record(name: str, known: OpenNetwork, origin: str) -> dict[str, Any]
     }
 
 
-def profile_record(name: str, profile: Profile) -> dict[str, Any]:
+def profile_record(path: Path, profile: Profile) -> dict[str, Any]:
     return {
-        "id": name,
+        "id": path.stem,
+        "path": str(path),
         "problem": None if profile.observations else "it holds no measurement",
         "device": str(profile.device.get("cpu", profile.device["id"])),
         "device_id": profile.device["id"],
@@ -193,6 +203,3 @@ def profile_record(name: str, profile: Profile) -> dict[str, Any]:
         "profiling_seconds": profile.profiling_seconds,
         "watts_idle": profile.watts_idle,
     }
-
-
-__all__ = ["MOST_DIFFERENT", "Catalogue", "NotFound"]

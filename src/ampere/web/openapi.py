@@ -37,6 +37,7 @@ def _object(properties: Record, *required: str) -> Record:
 
 
 WHAT_IF = _object({**CHANGES, **PROFILE, **ALLOCATOR, **RUN}, "network", "profile")
+CHANGED = _object(CHANGES, "network")
 ONE_OF_SEVERAL = _object({**CHANGES, **PROFILE, **ALLOCATOR}, "network")
 SEVERAL = _object(
     {**PROFILE, **ALLOCATOR, "networks": {"type": "array", "minItems": 1, "items": ONE_OF_SEVERAL}}, "networks"
@@ -112,6 +113,7 @@ CALLS: tuple[tuple[str, str, str, Record | None, Record], ...] = (
     ("/api/v1/batch", "post", "Joules and seconds at many widths at once", BATCH, OBJECT),
     ("/api/v1/compare", "post", "Networks ranked on profiles, with the probability of the order", COMPARE, OBJECT),
     ("/api/v1/search", "post", "Random candidates of a network, and the front of the best", SEARCH, OBJECT),
+    ("/api/v1/network-file", "post", "A changed network as a file for `ampere estimate`", CHANGED, OBJECT),
     ("/api/v1/memory", "post", "Peak memory of training a network", WHAT_IF, OBJECT),
     ("/api/v1/profile", "post", "What a profile was made from, and what it covers", _object(PROFILE, "profile"), OBJECT),
     ("/api/v1/runs", "get", "Recorded training runs: estimated and spent", None, OBJECT),

@@ -58,6 +58,7 @@ class Api:
             post("/api/v1/compare", self.answers.compare),
             self._posted(long, "/api/v1/profile", partial(profile_detail, self.catalogue)),
             self._posted(long, "/api/v1/memory", self.answers.memory),
+            Route("/api/v1/network-file", self._network_file, methods=["POST"]),
             Route("/api/v1/batch", self._batch, methods=["POST"]),
             Route("/api/v1/search", self._search, methods=["POST"]),
             Route("/api/v1/events", self._events, methods=["GET"]),
@@ -85,6 +86,14 @@ class Api:
 
     async def _in(self, pool: ThreadPoolExecutor, answer: Callable[[], Response]) -> Response:
         return await asyncio.get_running_loop().run_in_executor(pool, responding, answer)
+
+    async def _network_file(self, request: Request) -> Response:
+        body = await request.body()
+        named = {"content-disposition": 'attachment; filename="network.json"'}
+        return await self._in(
+            self._quick,
+            lambda: Response(self.answers.network_file(record_in(body)), media_type="application/json", headers=named),
+        )
 
     async def _batch(self, request: Request) -> Response:
         body, kind = await request.body(), request.headers.get("content-type", "")
