@@ -11,6 +11,7 @@ What the wiring does not explain (concatenated tensors, attention heads, code of
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +26,7 @@ from ampere.estimation.lookup_table import Channels, Template
 
 WIDER = 4  # times the original: as far as a width, a batch or a depth may be raised
 MOST_BATCH, MOST_REPEATS, MOST_LAYERS = 65_536, 256, 20_000
+MOST_LINKED = 4_000  # layers of a network whose widths may change: finding what shares them would take too long
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,8 @@ class _Groups:
 
     def __init__(self) -> None:
         self._parent: list[int] = []
-        self.fixed: set[int] = set()
+        self._fixed: set[int] = set()
+        self._fixed_below = 0
 
     def new(self) -> int:
         self._parent.append(len(self._parent))
@@ -174,14 +177,15 @@ class _Groups:
         self._parent[b] = a
 
     def fix(self, group: int) -> None:
-        self.fixed.add(group)
+        self._fixed.add(group)
 
-    @property
-    def all(self) -> range:
-        return range(len(self._parent))
+    def fix_all(self) -> None:
+        """Fixes all groups that there are so far."""
+        self._fixed_below = len(self._parent)
 
     def open(self) -> set[int]:
-        return {self.find(g) for g in self.all} - {self.find(g) for g in self.fixed}
+        fixed = {self.find(group) for group in (*self._fixed, *range(self._fixed_below))}
+        return {self.find(group) for group in range(len(self._parent))} - fixed
 
 
 Side = tuple[int, int]  # a group, and how many channels there are for each of its width
@@ -196,6 +200,7 @@ class _Linking:
         self.outs: list[Side] = []
         self._writer: dict[int, int] = {}  # layer of each value
         self._read: set[int] = set()
+        self._alike: dict[Any, list[int]] = defaultdict(list)  # layers of one size that are not known to be joined
         wiring = wire(network)
         self._sizes = [(product(shape_out(layer)), layer.channels_out) for layer in network.layers]
         for node in wiring.nodes:
@@ -213,8 +218,7 @@ class _Linking:
         sources = [self._writer[read.value] for read in node.reads if read.value in self._writer]
         self._read.update(sources)
         if number and len(sources) < len(node.reads) and kind.widths != OUTPUT:
-            for group in self.groups.all:  # something that the trace does not connect was read
-                self.groups.fix(group)
+            self.groups.fix_all()  # something that the trace does not connect was read
         came = self._side(sources[0], layer.channels_in) if sources and not node.reads[0].parts > 1 else None
         tied = kind.widths == TIED or layer.config.get("groups") == 0
         own = kind.widths == FIXED or "values" in layer.config or "parameters" in layer.config
@@ -232,6 +236,7 @@ class _Linking:
                 self.groups.fix(came[0])
         self.ins.append(None if kind.widths == OUTPUT else came)
         self.outs.append(out)
+        self._alike[self._sizes[number], out[1]].append(number)
         self._writer[node.writes] = number
 
     def _side(self, source: int, channels: int) -> Side | None:
@@ -244,14 +249,18 @@ class _Linking:
         number = len(self.outs) - 1
         if len(node.reads) > 1:
             self._read.update(self._writer[read.value] for read in node.reads if read.value in self._writer)
-            for other in range(number):
-                if self._sizes[other] == self._sizes[number] and self.outs[other][1] == self.outs[number][1]:
-                    self.groups.join(self.outs[other][0], self.outs[number][0])
+            alike = self._alike[self._sizes[number], self.outs[number][1]]
+            for other in alike:
+                self.groups.join(self.outs[other][0], self.outs[number][0])
+            alike[:] = [number]
         self._writer[node.writes] = number
 
 
 def _widths(network: Network) -> tuple[tuple[Width, ...], list[tuple[Channels, Channels]]]:
     """The widths that may change, and the channels of each layer as functions of them."""
+    if len(network.layers) > MOST_LINKED:
+        fixed = [(Channels(None, 0, x.channels_in), Channels(None, 0, x.channels_out)) for x in network.layers]
+        return (), fixed
     links = _Linking(network)
     is_open, find = links.groups.open(), links.groups.find
     writers: dict[int, list[int]] = {}
