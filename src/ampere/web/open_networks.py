@@ -222,6 +222,7 @@ class _Linking:
         came = self._side(sources[0], layer.channels_in) if sources and not node.reads[0].parts > 1 else None
         tied = kind.widths == TIED or layer.config.get("groups") == 0
         own = kind.widths == FIXED or "values" in layer.config or "parameters" in layer.config
+        own = own or (not tied and layer.config.get("groups", 1) > 1)  # which must divide the channels
         if own or (sources and came is None):
             for source in sources:
                 self.groups.fix(self.outs[source][0])
@@ -258,10 +259,13 @@ class _Linking:
 
 def _widths(network: Network) -> tuple[tuple[Width, ...], list[tuple[Channels, Channels]]]:
     """The widths that may change, and the channels of each layer as functions of them."""
+    fixed = [(Channels(None, 0, x.channels_in), Channels(None, 0, x.channels_out)) for x in network.layers]
     if len(network.layers) > MOST_LINKED:
-        fixed = [(Channels(None, 0, x.channels_in), Channels(None, 0, x.channels_out)) for x in network.layers]
         return (), fixed
-    links = _Linking(network)
+    try:
+        links = _Linking(network)
+    except (ArithmeticError, LookupError, TypeError, ValueError):  # a description that nothing real has
+        return (), fixed
     is_open, find = links.groups.open(), links.groups.find
     writers: dict[int, list[int]] = {}
     for number, (group, each) in enumerate(links.outs):
@@ -274,9 +278,9 @@ def _widths(network: Network) -> tuple[tuple[Width, ...], list[tuple[Channels, C
     )
     place = {group: variable for variable, group in enumerate(writers)}
 
-    def channels(side: Side | None, fixed: int) -> Channels:
+    def channels(side: Side | None, traced: int) -> Channels:
         if side is None or find(side[0]) not in place:
-            return Channels(None, 0, fixed)
+            return Channels(None, 0, traced)
         return Channels(place[find(side[0])], side[1], 0)
 
     pairs = zip(network.layers, links.ins, links.outs, strict=True)
