@@ -100,9 +100,10 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and not self.allowed.origin(origin):
             return 403, "pages of other sites may not ask this server", "ask from its own page, or from a program"
-        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        asks = scope["path"].startswith("/api/")
+        if asks and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return 403, "pages of other sites may not ask this server", "open the address that `ampere serve` printed"
-        if scope["path"].startswith("/api/") and not self.allowed.shown(headers.get("authorization", "")):
+        if asks and not self.allowed.shown(headers.get("authorization", "")):
             return 401, "the token is missing or wrong", "send the header Authorization: Bearer TOKEN"
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > MOST_BYTES:
