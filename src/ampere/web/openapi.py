@@ -37,6 +37,7 @@ def _object(properties: Record, *required: str) -> Record:
 
 
 WHAT_IF = _object({**CHANGES, **PROFILE, **ALLOCATOR, **RUN}, "network", "profile")
+OF_PROFILE = _object({**PROFILE, "network": NAME}, "profile")
 CHANGED = _object(CHANGES, "network")
 ONE_OF_SEVERAL = _object({**CHANGES, **PROFILE, **ALLOCATOR}, "network")
 SEVERAL = _object(
@@ -115,7 +116,7 @@ CALLS: tuple[tuple[str, str, str, Record | None, Record], ...] = (
     ("/api/v1/search", "post", "Random candidates of a network, and the front of the best", SEARCH, OBJECT),
     ("/api/v1/network-file", "post", "A changed network as a file for `ampere estimate`", CHANGED, OBJECT),
     ("/api/v1/memory", "post", "Peak memory of training a network", WHAT_IF, OBJECT),
-    ("/api/v1/profile", "post", "What a profile was made from, and what it covers", _object(PROFILE, "profile"), OBJECT),
+    ("/api/v1/profile", "post", "What a profile was made from, and what it covers", OF_PROFILE, OBJECT),
     ("/api/v1/runs", "get", "Recorded training runs: estimated and spent", None, OBJECT),
 )
 

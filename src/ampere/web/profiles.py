@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ampere.core.kinds import group, words
+from ampere.core import Layer, Network
+from ampere.core.kinds import group, resized, words
+from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.normalization import NormalizedCost
+from ampere.estimation.variance import variance_shares
+from ampere.reporting.surfaces import Known, most_measured
 from ampere.storage.profile import Observation
 
 from .catalogue import Catalogue, NotFound
 
-MOST_POINTS = 4_000  # observations or layers that are listed
+MOST_POINTS = 2_000  # observations or layers that are listed
+CELLS = 14  # of each side of a surface
 
 Record = dict[str, Any]
 
@@ -34,8 +39,11 @@ def profile_detail(catalogue: Catalogue, asked: Record) -> Record:
         raise NotFound("profile must be a name: /api/v1/profiles lists those that are stored")
     estimator = catalogue.estimator(name)
     summary = next(each for each in catalogue.profiles() if each["id"] == name)
+    network = catalogue.network(asked["network"]).network if isinstance(asked.get("network"), str) else None
     return {
         **summary,
+        "surfaces": [_surface(kind, known, estimator) for kind, known in sorted(most_measured(estimator.costs).items())],
+        "uncertainty": _uncertainty(network, estimator) if network else None,
         "measured": [_measured(n, cost, estimator) for n, cost in enumerate(estimator.costs[:MOST_POINTS])],
         "coverage": _coverage(estimator),
         "observations": [_observed(o) for o in estimator.profile.observations[:MOST_POINTS]],
@@ -83,6 +91,48 @@ def _coverage(estimator: Estimator) -> list[Record]:
         }
         for kind, places in sorted(counts.items())
     ]
+
+
+def _surface(kind: str, known: Known, estimator: Estimator) -> Record:
+    """The learnt cost of a kind of layer over its channels, at the configuration that was measured most."""
+    ins, outs = (_even({place[side] for place in known.places}) for side in (0, 1))
+    layers = {(i, o): resized(known.layer, i, o) for i in ins for o in outs}
+
+    def joules(layer: Layer) -> float:
+        return estimator.estimate(Network((layer,), known.batch), "tuned", 1.0).layers[0].joules
+
+    return {
+        "kind": kind,
+        "words": words(kind),
+        "batch": known.batch,
+        "channels_in": ins,
+        "channels_out": outs,
+        "joules": [[joules(layers[i, o]) for i in ins] for o in outs],
+        "points": [[i, o, (i, o) in known.alone] for i, o in known.places],
+    }
+
+
+def _even(values: set[int]) -> list[int]:
+    """A few whole numbers from the least to the largest, each larger by about the same factor."""
+    low, high = max(1, min(values)), max(values)
+    steps = range(CELLS)
+    return sorted({round(low * (high / low) ** (step / (CELLS - 1))) for step in steps}) if high > low else [low]
+
+
+def _uncertainty(network: Network, estimator: Estimator) -> Record | None:
+    """Where the variance of an estimate comes from, and what is left of it however long one profiles."""
+    model, _ = estimator.of_joules
+    if not isinstance(model, Additive):
+        return None
+    shares = variance_shares(model, network, estimator.allocator("system") == "system")
+    layers = [{"name": layer.name or layer.kind, "share": share} for layer, share in shares.layers.items()]
+    return {
+        "network": network.name,
+        "layers": sorted(layers, key=lambda each: -each["share"]),
+        "whole": shares.whole,
+        "step": shares.step,
+        "measuring": shares.measuring,
+    }
 
 
 def runs(catalogue: Catalogue) -> list[Record]:

@@ -76,6 +76,7 @@ class App {
     this.state = before;
     history.replaceState(null, "", address(before));
     this.show();
+    document.querySelector("[data-undo]")?.focus();
   }
 
   say(words) {

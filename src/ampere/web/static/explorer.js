@@ -71,6 +71,7 @@ class Explorer {
       (value, settled) => app.change({ batch: value }, settled));
     const models = app.networks.map(({ id, title, origin: from }) => ({ id, title: from === "family" ? `${id}: ${title}` : title }));
     this.undo = this.button("Undo", () => app.undo(), !app.undone.length);
+    this.undo.dataset.undo = "";
     this.controls.replaceChildren(
       el("fieldset", {}, el("legend", {}, "Model and device"),
         select("Model", models, state.network, (id) => app.change({ network: id, widths: {}, repeats: {}, batch: undefined })),
