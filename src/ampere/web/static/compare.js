@@ -21,13 +21,18 @@ export function compare(app, place) {
   const bars = new Figure("bars", "Cheapest first, with 90 % intervals");
   const sentences = el("div");
   const controls = el("form", { class: "controls", "aria-label": "What to compare", onsubmit: (event) => event.preventDefault() },
-    checks("Models", models, networks, (chosen) => app.change({ networks: chosen })),
-    checks("Profiles", app.profiles.map((each) => ({ id: each.id, title: profileTitle(each) })), profiles, (chosen) => app.change({ profiles: chosen })));
+    checks("Models", models, networks, (chosen) => choose({ networks: chosen })),
+    checks("Profiles", app.profiles.map((each) => ({ id: each.id, title: profileTitle(each) })), profiles, (chosen) => choose({ profiles: chosen })));
   place.append(el("h2", {}, "Which is cheaper?"), el("div", { class: "explorer" }, controls,
     el("section", { "aria-label": "Comparison" }, sentences, heat.element, bars.element)));
 
   let found = null;
   let closed = false;
+
+  function choose(changed) {
+    if (Object.values(changed)[0].length) app.change(changed);
+    else app.say("choose at least one model and one profile");
+  }
 
   async function ask() {
     const some = app.state.networks.length ? app.state.networks : networks;
