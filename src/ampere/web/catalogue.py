@@ -19,6 +19,7 @@ from ampere.estimation.estimate import Estimator
 from ampere.estimation.features import clear_caches
 from ampere.models.spaces import SPACES
 from ampere.storage.checks import check_network, checked
+from ampere.storage.files import write_whole
 from ampere.storage.places import home
 from ampere.storage.profile import Profile
 
@@ -203,3 +204,16 @@ def profile_record(path: Path, profile: Profile) -> dict[str, Any]:
         "profiling_seconds": profile.profiling_seconds,
         "watts_idle": profile.watts_idle,
     }
+
+
+def write_families() -> None:
+    """Traces the built-in models again, after a change of tracing or of a family; needs torch."""
+    from ampere.devices.workloads import traced
+
+    networks = {name: traced(space.factory, space.default).renamed(name) for name, space in SPACES.items()}
+    records = {name: network.to_json() for name, network in networks.items()}
+    write_whole(FAMILIES, json.dumps(records, separators=(",", ":")))
+
+
+if __name__ == "__main__":
+    write_families()
