@@ -1,10 +1,12 @@
 """Answers are those of the estimator itself, and no request can ask for more than is bounded."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.synthetic import chain
+from tests.web.serving import observed
 
 from ampere.comparison import pairwise
 from ampere.core import Network
@@ -220,10 +222,6 @@ def test_what_is_known_of_a_profile(answers):
 
 
 def test_recorded_runs_are_beside_their_forecast(folder, tmp_path):
-    from dataclasses import replace
-
-    from tests.web.conftest import observed
-
     profile = Profile.load(folder / "a-sgd.json")
     run = observed(chain(3, 20, 20, 20).renamed("job"), 1.2, "run")
     replace(profile, runs=(run,)).save(tmp_path / "p.json")
