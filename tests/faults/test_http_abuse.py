@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ pytest.importorskip("uvicorn", reason="no uvicorn: pip install 'ampere-energy[we
 pytestmark = pytest.mark.fault(20)
 
 CLIENTS = 200
-SECONDS = float(os.environ.get("AMPERE_HTTP_SECONDS", "3"))
+SECONDS = float(os.environ.get("AMPERE_HTTP_SECONDS", "2"))
 PAUSE_SECONDS = 1.0  # of a client between two answers
 MOST_GROWTH_MB = 50
 WIDTHS = {"0": 32, "3": 64, "6": 128, "8": 256}
@@ -121,10 +122,11 @@ def test_hostile_requests_get_nothing_and_do_no_harm(served, record_property):
         b"GET http://elsewhere.example/ HTTP/1.1\r\nHost: elsewhere.example\r\n\r\n",
         b"{}\n" * 1000,
     ):
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as raw_connection:
-            raw_connection.sendall(raw)
-            answer = raw_connection.recv(200)
-            refused += not answer or answer.split(b" ")[1][:1] == b"4"
+        answer = b""
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as stranger, suppress(ConnectionError):
+            stranger.sendall(raw)
+            answer = stranger.recv(200)
+        refused += not answer or answer.split(b" ")[1][:1] == b"4"
     assert refused == 5
     held = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(200)]  # that never ask
     again = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

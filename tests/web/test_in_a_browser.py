@@ -126,7 +126,7 @@ def test_every_view_opens_and_the_device_can_be_changed(opened):
     page.get_by_label("Device").select_option("Board b")
     page.wait_for_function("() => location.hash.includes('b-sgd')")
     for view, words in {
-        "compare": "per iteration",
+        "compare": "cheapest is",
         "pareto": "are on the front",
         "profile": "Measurements",
         "runs": "No run is recorded yet",

@@ -45,7 +45,8 @@ UNMEASURED_STDDEV = 1.0  # relative, of a quantity that was never measured
 CHECK_NOISE = 0.5  # noise variance of a measurement that checks an estimate, relative to one made for a profile
 LEAST_SHARE = 0.1  # a layer never costs less than this share of its physics
 LARGEST_EXPONENT = 7.0  # a cost is at most a thousand times its physics, or a thousandth of it
-MOST_KEPT = 4_000_000  # numbers in the kept posteriors of layers: 32 MB
+MOST_KEPT = 4_000_000  # numbers in the posteriors of layers that are kept: 32 MB
+OF_A_LAYER = 300  # numbers that a layer and its record take by themselves
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,7 @@ class Additive:
 
     def posteriors_of(self, layers: Sequence[Layer]) -> list[Posterior]:
         """The posterior of each layer's cost; layers that were not asked for before are computed together."""
-        if len(self._posteriors) * len(self.data) > MOST_KEPT:
+        if len(self._posteriors) * (len(self.data) + OF_A_LAYER) > MOST_KEPT:
             self._posteriors = {}
         known = self._posteriors  # another thread may begin anew meanwhile
         by_kind: dict[str, list[Layer]] = {}

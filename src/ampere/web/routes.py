@@ -9,6 +9,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Api:
         post = partial(self._posted, quick)
         return [
             self._got("/api/v1/devices", lambda: {"devices": devices(self.catalogue)}),
-            self._got("/api/v1/profiles", lambda: {"profiles": self.catalogue.profiles()}),
+            self._got("/api/v1/profiles", self._profiles),
             self._got("/api/v1/networks", lambda: {"networks": self.catalogue.networks()}),
             self._got("/api/v1/runs", lambda: {"runs": runs(self.catalogue)}),
             self._got("/api/v1/openapi.json", description),
@@ -63,6 +64,9 @@ class Api:
             Route("/api/v1/search", self._search, methods=["POST"]),
             Route("/api/v1/events", self._events, methods=["GET"]),
         ]
+
+    def _profiles(self) -> Record:
+        return {"profiles": self.catalogue.profiles(), "memory_followed": find_spec("torch") is not None}
 
     def _upload(self, asked: Record) -> Record:
         name = self.catalogue.upload(asked)

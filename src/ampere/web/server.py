@@ -110,6 +110,8 @@ def serve(
     answers = Answers(Catalogue(networks))
     config = uvicorn.Config(
         application(answers, allowed),
+        http="h11",  # it limits the headers of a request
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,

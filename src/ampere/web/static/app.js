@@ -28,6 +28,7 @@ class App {
     this.all = profiles.profiles;
     this.profiles = this.all.filter((each) => each.problem === null);
     this.networks = networks.networks;
+    this.memoryFollowed = profiles.memory_followed; // by the server, which needs torch for it
   }
 
   // What an address leaves open, or names and is not there any more.
@@ -67,6 +68,7 @@ class App {
     const there = address(this.state);
     if (settled && there !== location.hash) history.pushState(null, "", there);
     else history.replaceState(null, "", there);
+    this.link();
     this.view?.update?.();
   }
 
@@ -95,12 +97,8 @@ class App {
     const { view } = this.state;
     this.view?.close?.();
     this.view = null;
-    for (const link of document.querySelectorAll("nav a")) {
-      const own = link.dataset.view === view;
-      link.href = address({ ...this.state, view: link.dataset.view });
-      if (own) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
-    }
+    history.replaceState(null, "", address(this.state));
+    this.link();
     document.title = `${view[0].toUpperCase()}${view.slice(1)} · Ampere`;
     if (!this.profiles.length && view !== "runs") {
       place.replaceChildren(this.nothing());
@@ -108,6 +106,15 @@ class App {
     }
     place.replaceChildren();
     this.view = VIEWS[view](this, place);
+  }
+
+  // The other views are opened with the same state.
+  link() {
+    for (const link of document.querySelectorAll("nav a")) {
+      link.href = address({ ...this.state, view: link.dataset.view });
+      if (link.dataset.view === this.state.view) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
   }
 
   nothing() {

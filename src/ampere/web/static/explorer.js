@@ -160,7 +160,8 @@ class Explorer {
   async askMemory() {
     const asked = question(this.app.state);
     const key = JSON.stringify(asked);
-    if (this.closed || this.memoryOf === key) return;
+    const { app } = this;
+    if (this.closed || this.memoryOf === key || !app.memoryFollowed || app.profile.setup.runtime !== "torch") return;
     this.memoryOf = key;
     try {
       this.memory = await post("memory", asked);
