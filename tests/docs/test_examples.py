@@ -19,7 +19,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
-# Pages whose Python is run below. flax's page is run where flax is tested: tests/tracing/jax/test_other_runtimes.py;
+# Pages whose Python is run below. The explorer's page is run against a server in tests/web/test_serve.py; flax's page is run where flax is tested: tests/tracing/jax/test_other_runtimes.py;
 # the protocol's in test_protocol.py.
 RUN_BELOW = {
     "README.md",
@@ -33,7 +33,7 @@ RUN_BELOW = {
     "docs/how-to/search.md",
     "docs/explanation/evaluation.md",
 }
-RUN_ELSEWHERE = {"docs/how-to/runtimes.md", "docs/reference/protocol.md"}
+RUN_ELSEWHERE = {"docs/how-to/explorer.md", "docs/how-to/runtimes.md", "docs/reference/protocol.md"}
 
 
 def blocks(page: Path, language: str) -> list[str]:

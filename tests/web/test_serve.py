@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from tests.synthetic import chain
@@ -84,6 +86,15 @@ def test_a_refusal_is_the_error_of_the_local_call(client):
         client.batch("cnn5", [[1, 2, 3, 70_000]], **ASKED)
     with pytest.raises(UsageError, match="no rows"):
         client.batch("cnn5", [], **ASKED)
+
+
+def test_the_page_of_the_docs_runs_as_it_stands(served, capsys):
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "explorer.md"
+    [code] = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    found = {}
+    exec(code.replace("http://127.0.0.1:8765", served[0]["address"]), found)
+    assert len(found["joules"]) == 2
+    assert "J per iteration" in capsys.readouterr().out
 
 
 def test_nobody_there_is_one_line():

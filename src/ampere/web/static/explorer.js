@@ -161,7 +161,11 @@ class Explorer {
     const asked = question(this.app.state);
     const key = JSON.stringify(asked);
     const { app } = this;
-    if (this.closed || this.memoryOf === key || !app.memoryFollowed || app.profile.setup.runtime !== "torch") return;
+    if (this.closed || this.memoryOf === key) return;
+    if (!app.memoryFollowed || app.profile.setup.runtime !== "torch") {
+      this.memory = null;
+      return;
+    }
     this.memoryOf = key;
     try {
       this.memory = await post("memory", asked);
