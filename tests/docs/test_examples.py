@@ -19,8 +19,8 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
-# Pages whose Python is run below. The explorer's page is run against a server in tests/web/test_serve.py; flax's page is run where flax is tested: tests/tracing/jax/test_other_runtimes.py;
-# the protocol's in test_protocol.py.
+# Pages whose Python is run below. flax's page is run where flax is tested: tests/tracing/jax/test_other_runtimes.py;
+# the protocol's in test_protocol.py; the explorer's against a server, in tests/web/test_serve.py.
 RUN_BELOW = {
     "README.md",
     "docs/tutorial/own-model.md",

@@ -90,7 +90,8 @@ def test_the_front_is_of_those_that_no_other_one_beats():
 
 def test_a_comparison_is_that_of_the_command_line(answers, folder, network):
     names = ["a-sgd", "b-sgd"]
-    found = answers.compare({"networks": ["cnn5", {"network": "cnn5", "widths": WIDTHS, "label": "narrow"}], "profiles": names})
+    narrow = {"network": "cnn5", "widths": WIDTHS, "label": "narrow"}
+    found = answers.compare({"networks": ["cnn5", narrow], "profiles": names})
     estimators = [Estimator(Profile.load(folder / f"{name}.json")) for name in names]
     networks = [network().renamed("cnn5"), network(widths=WIDTHS).renamed("narrow")]
     expected = pairwise.compare(networks, estimators, "system", names).to_json()
@@ -115,6 +116,8 @@ def test_a_changed_network_can_be_taken_along(answers, network, tmp_path):
         ({"network": "cnn5"}, "profile must be a name"),
         ({**ASKED, "widths": [1]}, "widths must be an object"),
         ({**ASKED, "widths": {"0": "x"}}, "whole number"),
+        ({**ASKED, "repeats": {"0": [1]}}, "whole number"),
+        ({**ASKED, "batch": [3]}, "whole number"),
         ({**ASKED, "allocator": "x"}, "no allocator 'x'"),
         ({**ASKED, "iterations": -1}, "iterations must be"),
         ({**ASKED, "iterations": 1, "battery": "15"}, "15Wh"),
@@ -135,6 +138,9 @@ def test_what_cannot_be_asked_is_refused_in_one_line(answers, asked, said):
         ({"rows": [[1, 2, 3, 4], [1]]}, "same number"),
         ({"rows": [[1, 2, 3, 10**6]]}, "outside of what may be"),
         ({"rows": [[1, 2, 3, 10**40]]}, "whole numbers"),
+        ({"rows": [[1, 2, 3, 4.5]]}, "whole numbers"),
+        ({"rows": [["1", 2, 3, 4]]}, "whole numbers"),
+        ({"rows": [True]}, "whole numbers"),
     ],
 )
 def test_rows_that_cannot_be_are_refused(answers, asked, said):

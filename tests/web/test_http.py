@@ -121,7 +121,8 @@ def test_only_its_own_names_are_served(app):
 
 
 def test_pages_of_others_are_refused(app):
-    for origin in ("https://evil.example", "null", "file://", "http://127.0.0.1.evil.example", "http://evil.example:80"):
+    hostile = ("https://evil.example", "null", "file://", "http://127.0.0.1.evil.example", "http://evil.example:80")
+    for origin in hostile:
         assert asked(app, "POST", "/api/v1/what-if", ASKED, origin=origin).status == 403, origin
     assert asked(app, "POST", "/api/v1/what-if", ASKED, origin="http://127.0.0.1:8765").status == 200
     assert asked(app, "GET", "/api/v1/profiles", sec_fetch_site="cross-site").status == 403
@@ -130,7 +131,9 @@ def test_pages_of_others_are_refused(app):
 
 def test_another_port_of_this_machine_is_another_origin(app):
     guard = Guard(app.app, Allowed(port=8765))
-    assert asked(guard, "POST", "/api/v1/what-if", ASKED, host="127.0.0.1:8765", origin="http://localhost:9").status == 403
+    for origin in ("http://localhost:9", "http://localhost"):
+        found = asked(guard, "POST", "/api/v1/what-if", ASKED, host="127.0.0.1:8765", origin=origin)
+        assert found.status == 403, origin
     assert asked(guard, "GET", "/api/v1/profiles", host="127.0.0.1:9").status == 421
 
 

@@ -60,7 +60,8 @@ def test_a_block_more_or_less_is_a_deeper_or_shallower_model(traced):
     transformer = families()["transformer"]
     [repeat] = transformer.repeats
     for layers in (1, 3, 6):
-        assert kinds(transformer.at(changed(repeats={repeat.name: layers}))) == kinds(traced("transformer", layers=layers))
+        ours = transformer.at(changed(repeats={repeat.name: layers}))
+        assert kinds(ours) == kinds(traced("transformer", layers=layers))
 
 
 def test_recurrent_layers_that_are_added_read_what_the_one_before_writes(traced):

@@ -156,7 +156,8 @@ class LookupTable:
             relative = near @ model.alpha[kind]
         sums = np.stack([model.layer_means(rows, physics, relative), physics, rows @ FLOPS, rows @ VALUES], axis=1)
         if not self._stddevs:
-            return sums, np.zeros((len(cin), 0)), np.zeros((len(cin), 0)), positions
+            none = np.zeros((len(cin), 0))
+            return sums, none, none, none
         with_data = rows @ (model.design.rows * model.price_stddev**2).T
         if near is not None:
             together = (model.design.weights[kind] @ near.T).T

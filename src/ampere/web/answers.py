@@ -32,8 +32,10 @@ MOST_ESTIMATED_LAYERS = 20_000  # of one request that estimates networks one by 
 MOST_CANDIDATES = 1_000_000
 MOST_COMPARED = 12  # networks, and profiles
 MOST_ITERATIONS = 10**12
-MOST_POINTS = 2_000_000  # rows of all tables of a network
-MOST_TABLES = 8
+MOST_POINTS = 300_000  # rows of all tables of a network, which take seconds to fill
+MOST_LOOKED_UP = 100_000_000  # layers of all rows of a request
+MOST_TABLES = 4  # networks whose tables are kept
+CHUNK = 50_000  # candidates at once
 JOULES_PER_KWH = 3.6e6
 BINS = (96, 64)  # of a density: joules, capacity
 
@@ -110,11 +112,7 @@ class Answers:
         rows = asked.get("rows")
         if not isinstance(rows, list) or not rows:
             raise UsageError("rows must be a list of rows of widths")
-        try:
-            widths = np.array(rows, dtype=np.int64)
-        except (TypeError, ValueError, OverflowError):
-            raise UsageError("every row must have the same number of widths, which are whole numbers") from None
-        joules, seconds = bulk.costs(widths)
+        joules, seconds = bulk.costs(_whole_numbers(rows))
         return {"widths": bulk.names, "joules": joules.tolist(), "seconds": seconds.tolist()}
 
     def bulk(self, asked: Record) -> Bulk:
@@ -138,24 +136,18 @@ class Answers:
         for name, value in (("budget_joules", budget), ("least_capacity", least_capacity)):
             if value is not None and not (_is_number(value) and value > 0):
                 raise UsageError(f"{name} must be a number greater than 0, not {value!r:.40}")
-        rng, parts = np.random.default_rng(_count(asked, "seed", 0, 2**32, least=0)), []
-        chunk = 50_000
-        for first in range(0, count, chunk):
-            report(first / count, f"{first:,} of {count:,} networks")
-            parts.append(bulk.drawn(rng, min(chunk, count - first)))
-        widths = np.concatenate([bulk.original[None, :], *parts])
-        joules, _ = bulk.costs(widths)
-        capacity = bulk.capacity(widths)
+        drawn = Drawn(bulk, min(count, MOST_LOOKED_UP // bulk.layers), _count(asked, "seed", 0, 2**32, least=0), report)
+        joules, capacity = drawn.joules, drawn.capacity
+        widest = _least(-capacity, joules <= budget) if budget else None
+        cheapest = _least(joules, capacity >= least_capacity) if least_capacity else None
         return {
-            "candidates": len(widths),
+            "candidates": len(joules),
             "widths": bulk.names,
             "density": _density(joules, capacity),
-            "front": [bulk.candidate(widths[i], joules[i], capacity[i]) for i in front(joules, capacity)],
-            "original": bulk.candidate(widths[0], joules[0], capacity[0]),
-            "widest": _best(bulk, widths, joules, capacity, -capacity, joules <= budget if budget else None),
-            "cheapest": _best(
-                bulk, widths, joules, capacity, joules, capacity >= least_capacity if least_capacity else None
-            ),
+            "front": drawn.candidates(front(joules, capacity)),
+            "original": drawn.candidates([0])[0],
+            "widest": None if widest is None else drawn.candidates([widest])[0],
+            "cheapest": None if cheapest is None else drawn.candidates([cheapest])[0],
         }
 
     # Several networks and profiles.
@@ -193,7 +185,8 @@ class Bulk:
         self.original = np.array([width.value for width in known.widths], dtype=np.int64)
         form = replace(form, largest=tuple(map(int, self.original)))  # tables of wider ones would take long to fill
         _check_points(form)
-        self._form = form
+        self._form, self.layers = form, len(form.layers)
+        self._made_from = known, estimator  # alive as long as their tables: they are known by their identity
         some = form.network(list(self.original))
         system = estimator.allocator(allocator) == "system"
         estimate = estimator.estimate(some, allocator)
@@ -212,8 +205,11 @@ class Bulk:
     def _check(self, widths: Rows) -> None:
         if widths.ndim != 2 or widths.shape[1] != len(self.names):
             raise UsageError(f"every row must have {len(self.names)} widths: those of {', '.join(self.names):.200}")
+        if len(widths) * self.layers > MOST_LOOKED_UP:
+            raise UsageError(f"{len(widths):,} rows of {self.layers:,} layers are too many: ask in several requests")
         if (widths < 1).any() or (widths > np.array(self._form.largest)).any():
-            limits = ", ".join(f"{name} 1 to {most:,}" for name, most in zip(self.names, self._form.largest, strict=True))
+            most = zip(self.names, self._form.largest, strict=True)
+            limits = ", ".join(f"{name} 1 to {largest:,}" for name, largest in most)
             raise UsageError(f"a width is outside of what may be: {limits:.300}")
 
     def drawn(self, rng: np.random.Generator, count: int) -> Rows:
@@ -228,9 +224,37 @@ class Bulk:
                 total += np.log2(1.0 + channels.at(wide))
         return total
 
-    def candidate(self, widths: Any, joules: float, capacity: float) -> Record:
-        chosen = {name: int(value) for name, value in zip(self.names, widths, strict=True)}
-        return {"widths": chosen, "joules": float(joules), "capacity": float(capacity)}
+
+class Drawn:
+    """Candidates of a search: the original first, then random ones. Only their costs are kept; widths are drawn again."""
+
+    def __init__(self, bulk: Bulk, count: int, seed: int, report: Progress) -> None:
+        self._bulk, self._count, self._seed = bulk, count, seed
+        first = bulk.original[None, :]
+        joules, capacity = [bulk.costs(first)[0]], [bulk.capacity(first)]
+        for chunk in range(0, count, CHUNK):
+            report(chunk / count, f"{chunk:,} of {count:,} networks")
+            widths = self._widths(chunk)
+            joules.append(bulk.costs(widths)[0])
+            capacity.append(bulk.capacity(widths))
+        self.joules, self.capacity = np.concatenate(joules), np.concatenate(capacity)
+
+    def _widths(self, chunk: int) -> Rows:
+        rng = np.random.default_rng([self._seed, chunk])
+        return self._bulk.drawn(rng, min(CHUNK, self._count - chunk))
+
+    def candidates(self, rows: Sequence[int]) -> list[Record]:
+        """Some candidates in words, in the given order."""
+        chunks = sorted({(row - 1) // CHUNK * CHUNK for row in rows if row})
+        widths = {0: self._bulk.original}
+        for chunk in chunks:
+            drawn = self._widths(chunk)
+            widths.update({row: drawn[row - 1 - chunk] for row in rows if row and (row - 1) // CHUNK * CHUNK == chunk})
+        return [self._record(widths[row], row) for row in rows]
+
+    def _record(self, widths: Any, row: int) -> Record:
+        chosen = {name: int(value) for name, value in zip(self._bulk.names, widths, strict=True)}
+        return {"widths": chosen, "joules": float(self.joules[row]), "capacity": float(self.capacity[row])}
 
 
 def _check_points(form: Template) -> None:
@@ -261,14 +285,10 @@ def _density(joules: Array, capacity: Array) -> Record:
     }
 
 
-def _best(bulk: Bulk, widths: Rows, joules: Array, capacity: Array, by: Array, allowed: Any) -> Record | None:
-    if allowed is None:
-        return None
+def _least(by: Array, allowed: NDArray[np.bool_]) -> int | None:
+    """The allowed candidate of the least value; None where none is allowed."""
     rows = np.flatnonzero(allowed)
-    if not len(rows):
-        return None
-    best = rows[np.argmin(by[rows])]
-    return bulk.candidate(widths[best], joules[best], capacity[best])
+    return int(rows[np.argmin(by[rows])]) if len(rows) else None
 
 
 def shape_record(network: Network) -> Record:
@@ -294,6 +314,16 @@ def run_record(estimate: Estimate, asked: Mapping[str, Any]) -> Record | None:
     run = training_run(estimate, iterations, full)
     kwh = run.joules / JOULES_PER_KWH
     return {**run.to_json(), "kwh": kwh, "grams_co2e": None if grid is None else kwh * grid}
+
+
+def _whole_numbers(rows: list[Any]) -> Rows:
+    try:
+        found = np.array(rows)
+    except ValueError:  # rows of different lengths
+        found = np.array(None)
+    if found.dtype.kind != "i":
+        raise UsageError("every row must have the same number of widths, which are whole numbers")
+    return found.astype(np.int64)
 
 
 def _record(value: Any, what: str) -> Record:

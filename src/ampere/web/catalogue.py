@@ -44,21 +44,24 @@ class Recent(Generic[Key, Value]):
     """The most recently used values."""
 
     def __init__(self, most: int) -> None:
-        self._most, self._kept = most, OrderedDict[Key, Value]()
+        self._most, self._kept, self._lock = most, OrderedDict[Key, Value](), Lock()
 
     def get(self, key: Key) -> Value | None:
-        if key in self._kept:
-            self._kept.move_to_end(key)
-        return self._kept.get(key)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
 
     def put(self, key: Key, value: Value) -> None:
-        self._kept[key] = value
-        self._kept.move_to_end(key)
-        while len(self._kept) > self._most:
-            self.forget_oldest()
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
 
     def forget_oldest(self) -> None:
-        self._kept.popitem(last=False)
+        with self._lock:
+            self._kept.popitem(last=False)
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -95,10 +98,11 @@ class Catalogue:
         return list(dict.fromkeys([*self._given, *self._uploads, *self._families]))
 
     def networks(self) -> list[dict[str, Any]]:
-        return [network_record(name, self.network(name), self._origin(name)) for name in self.names]
+        return [self.record(name) for name in self.names]
 
-    def _origin(self, name: str) -> str:
-        return "given" if name in self._given else "family" if name in self._families else "uploaded"
+    def record(self, name: str) -> dict[str, Any]:
+        origin = "given" if name in self._given else "family" if name in self._families else "uploaded"
+        return network_record(name, self.network(name), origin)
 
     def upload(self, record: Any) -> str:
         """The name under which a traced network can be asked for from now on; the oldest are forgotten."""

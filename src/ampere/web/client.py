@@ -156,7 +156,9 @@ class Client:
         count = int(json.loads(line)["rows"])
         return list(values[:count]), list(values[count:])
 
-    def compare(self, networks: Sequence[str | Record], *, profiles: Sequence[str], allocator: str = "system") -> Record:
+    def compare(
+        self, networks: Sequence[str | Record], *, profiles: Sequence[str], allocator: str = "system"
+    ) -> Record:
         """Networks ranked on each profile, with the probability of the order; as `ampere compare --json` prints it."""
         asked = {"networks": list(networks), "profiles": list(profiles), "allocator": allocator}
         return self._post("compare", asked)
@@ -253,4 +255,4 @@ def _refusal(status: int, content: bytes) -> AmpereError:
         words = ": ".join(filter(None, (str(problem["detail"]), str(problem.get("remedy") or ""))))
         return CODES.get(problem.get("exit_code"), DeviceError)(words)
     except (ValueError, KeyError, TypeError, AttributeError):
-        return DeviceError(f"the server answered with status {status}: check that its address is that of `ampere serve`")
+        return DeviceError(f"the server answered with status {status}: check that it is one of `ampere serve`")

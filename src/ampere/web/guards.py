@@ -19,6 +19,7 @@ from .problems import problem_body
 
 MOST_BYTES = 1_000_000
 MOST_WAITING = 400
+USUAL_PORTS = (80, 443)
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 Scope = MutableMapping[str, Any]
@@ -48,7 +49,8 @@ class Allowed:
 
     def host(self, host: str) -> bool:
         name, port = _name_and_port(host)
-        return name in self.names and (not self.port or port in ("", str(self.port)))
+        usual = {"": self.port in USUAL_PORTS, str(self.port): True}  # a usual port is not written
+        return name in self.names and (not self.port or usual.get(port, False))
 
     def origin(self, origin: str) -> bool:
         scheme, _, host = origin.partition("://")
@@ -116,8 +118,8 @@ class Guard:
 TOO_LARGE = (413, f"a body may have {MOST_BYTES:,} bytes at most", "send less, or in several requests")
 
 
-class _TooLarge(Exception):
-    pass
+class _TooLarge(BaseException):
+    """Not an Exception, which the application within would answer by itself."""
 
 
 class _Limited:

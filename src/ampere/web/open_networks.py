@@ -66,7 +66,10 @@ class Changes:
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Changes:
-        return cls(_numbers(record, "widths"), _numbers(record, "repeats"), record.get("batch"))
+        batch = record.get("batch")
+        if batch is not None and not _is_whole(batch):
+            raise UsageError(f"batch must be a whole number, not {batch!r:.40}")
+        return cls(_numbers(record, "widths"), _numbers(record, "repeats"), batch)
 
 
 class OpenNetwork:
@@ -123,14 +126,20 @@ class OpenNetwork:
 
 
 def _numbers(record: Mapping[str, Any], key: str) -> dict[str, int]:
-    found = record.get(key) or {}
-    if not isinstance(found, dict):
-        raise UsageError(f"{key} must be an object of names and whole numbers")
+    found = record.get(key)
+    if found is None:
+        return {}
+    if not isinstance(found, dict) or not all(map(_is_whole, found.values())):
+        raise UsageError(f"{key} must be an object of names, each with a whole number")
     return found
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def _check(what: str, value: Any, largest: int) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= largest:
+    if not _is_whole(value) or not 1 <= value <= largest:
         raise UsageError(f"{what} must be a whole number from 1 to {largest:,}, not {value!r:.40}")
 
 

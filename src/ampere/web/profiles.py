@@ -40,9 +40,10 @@ def profile_detail(catalogue: Catalogue, asked: Record) -> Record:
     estimator = catalogue.estimator(name)
     summary = next(each for each in catalogue.profiles() if each["id"] == name)
     network = catalogue.network(asked["network"]).network if isinstance(asked.get("network"), str) else None
+    surfaces = sorted(most_measured(estimator.costs).items())
     return {
         **summary,
-        "surfaces": [_surface(kind, known, estimator) for kind, known in sorted(most_measured(estimator.costs).items())],
+        "surfaces": [_surface(kind, known, estimator) for kind, known in surfaces],
         "uncertainty": _uncertainty(network, estimator) if network else None,
         "measured": [_measured(n, cost, estimator) for n, cost in enumerate(estimator.costs[:MOST_POINTS])],
         "coverage": _coverage(estimator),

@@ -6,12 +6,12 @@ import asyncio
 import json
 import os
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from starlette.applications import Starlette
@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from ampere.core.errors import AmpereError, UsageError
+from ampere.core.errors import AmpereError, BusyError, UsageError
 from ampere.storage import files
 
 from .answers import Answers, columns_in
@@ -32,17 +32,37 @@ STATIC = Path(__file__).with_name("static")
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 COLUMNS = "application/vnd.ampere.columns"
 WATCH_SECONDS = 1.0
+MOST_QUICK, MOST_LONG = 300, 24  # requests that wait
 
 Record = dict[str, Any]
+T = TypeVar("T")
+
+
+class Queue:
+    """One thread that answers one request after the other, and how many may wait for it."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self._thread, self._most, self._waiting = ThreadPoolExecutor(1, name), most, 0
+
+    def start(self, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Called from the event loop only."""
+        if self._waiting >= self._most:
+            raise BusyError(f"{self._waiting} requests like this are being answered already: ask again in a second")
+        self._waiting += 1
+        future = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        future.add_done_callback(self._done)
+        return future
+
+    def _done(self, _: object) -> None:
+        self._waiting -= 1
 
 
 class Api:
-    """Requests are answered one after the other: quick ones in one thread, searches and batches in another."""
+    """Quick requests wait in one queue, searches, batches and whatever else takes long in another."""
 
     def __init__(self, answers: Answers) -> None:
         self.answers, self.catalogue = answers, answers.catalogue
-        self._quick = ThreadPoolExecutor(1, "quick")
-        self._long = ThreadPoolExecutor(1, "long")
+        self._quick, self._long = Queue("quick", MOST_QUICK), Queue("long", MOST_LONG)
 
     def routes(self) -> list[Route]:
         quick, long = self._quick, self._long
@@ -69,8 +89,7 @@ class Api:
         return {"profiles": self.catalogue.profiles(), "memory_followed": find_spec("torch") is not None}
 
     def _upload(self, asked: Record) -> Record:
-        name = self.catalogue.upload(asked)
-        return next(record for record in self.catalogue.networks() if record["id"] == name)
+        return self.catalogue.record(self.catalogue.upload(asked))
 
     def _got(self, path: str, answer: Callable[[], Record]) -> Route:
         async def endpoint(request: Request) -> Response:
@@ -78,18 +97,21 @@ class Api:
 
         return Route(path, endpoint, methods=["GET"])
 
-    def _posted(self, pool: ThreadPoolExecutor, path: str, answer: Callable[[Record], Record]) -> Route:
+    def _posted(self, queue: Queue, path: str, answer: Callable[[Record], Record]) -> Route:
         async def endpoint(request: Request) -> Response:
             body = await request.body()
-            return await self._answered(pool, lambda: answer(record_in(body)))
+            return await self._answered(queue, lambda: answer(record_in(body)))
 
         return Route(path, endpoint, methods=["POST"])
 
-    async def _answered(self, pool: ThreadPoolExecutor, answer: Callable[[], Record]) -> Response:
-        return await self._in(pool, lambda: Response(as_json(answer()), media_type="application/json"))
+    async def _answered(self, queue: Queue, answer: Callable[[], Record]) -> Response:
+        return await self._in(queue, lambda: Response(as_json(answer()), media_type="application/json"))
 
-    async def _in(self, pool: ThreadPoolExecutor, answer: Callable[[], Response]) -> Response:
-        return await asyncio.get_running_loop().run_in_executor(pool, responding, answer)
+    async def _in(self, queue: Queue, answer: Callable[[], Response]) -> Response:
+        try:
+            return await queue.start(lambda: responding(answer))
+        except BusyError as error:
+            return problem(error)
 
     async def _network_file(self, request: Request) -> Response:
         body = await request.body()
@@ -122,7 +144,8 @@ class Api:
         body = await request.body()
         if "text/event-stream" not in request.headers.get("accept", ""):
             return await self._answered(self._long, lambda: self.answers.search(record_in(body)))
-        loop, events = asyncio.get_running_loop(), asyncio.Queue[tuple[str, bytes]]()
+        loop = asyncio.get_running_loop()
+        events: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
 
         def tell(kind: str, data: bytes) -> None:
             loop.call_soon_threadsafe(events.put_nowait, (kind, data))
@@ -135,13 +158,15 @@ class Api:
             tell("result" if found.status_code == 200 else "problem", bytes(found.body))
 
         async def stream() -> AsyncIterator[bytes]:
-            running = loop.run_in_executor(self._long, searching)
             kind = ""
             while kind not in ("result", "problem"):
                 kind, data = await events.get()
                 yield event(kind, data)
-            await running
 
+        try:
+            self._long.start(searching)
+        except BusyError as error:
+            return problem(error)
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     async def _events(self, request: Request) -> Response:
@@ -195,12 +220,20 @@ def responding(answer: Callable[[], Response]) -> Response:
     try:
         return answer()
     except AmpereError as error:
-        status, body = problem_of(error)
+        return problem(error)
     except Exception:
         if os.environ.get("AMPERE_DEBUG"):
             traceback.print_exc()
-        status, body = unexpected()
-    return Response(body, status, media_type="application/problem+json")
+        return as_response(*unexpected())
+
+
+def problem(error: AmpereError) -> Response:
+    return as_response(*problem_of(error))
+
+
+def as_response(status: int, body: bytes, headers: Mapping[str, str] | None = None) -> Response:
+    more = {"retry-after": "1"} if status == 429 else {}
+    return Response(body, status, headers={**(headers or {}), **more}, media_type="application/problem+json")
 
 
 def page(name: str) -> Callable[[Request], Awaitable[Response]]:
@@ -211,11 +244,11 @@ def page(name: str) -> Callable[[Request], Awaitable[Response]]:
     return endpoint
 
 
-async def _problem(request: Request, error: Any) -> Response:
+async def _refused(request: Request, error: Any) -> Response:
     status = int(getattr(error, "status_code", 500))
     words = {404: "there is nothing at this address", 405: "this address takes another method"}
     body = problem_body(status, str(getattr(error, "detail", "error")), words.get(status, "the request failed"))
-    return Response(body, status, headers=getattr(error, "headers", None), media_type="application/problem+json")
+    return as_response(status, body, getattr(error, "headers", None))
 
 
 def application(answers: Answers, allowed: Allowed | None = None) -> App:
@@ -223,5 +256,5 @@ def application(answers: Answers, allowed: Allowed | None = None) -> App:
     files_ = {path.name for path in STATIC.iterdir() if path.suffix in TYPES}
     routes = [*Api(answers).routes(), Route("/", page("index.html"))]
     routes += [Route(f"/static/{name}", page(name)) for name in sorted(files_)]
-    app = Starlette(routes=routes, exception_handlers={404: _problem, 405: _problem, 500: _problem})
+    app = Starlette(routes=routes, exception_handlers={404: _refused, 405: _refused, 500: _refused})
     return Guard(app, allowed or Allowed())

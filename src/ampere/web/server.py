@@ -80,7 +80,9 @@ def traced(model: str) -> Network:
                 command, capture_output=True, text=True, errors="replace", timeout=TRACING_SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
-            raise ModelError(f"{model} was not traced within {TRACING_SECONDS:g} s: try `ampere trace {model}`") from None
+            raise ModelError(
+                f"{model} was not traced within {TRACING_SECONDS:g} s: try `ampere trace {model}`"
+            ) from None
         if ran.returncode:
             lines = ran.stderr.strip().splitlines()
             words = lines[-1].removeprefix("ampere: ") if lines else f"tracing ended with exit code {ran.returncode}"

@@ -29,9 +29,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("models", metavar="MODEL", nargs="*", help="file.py:function, or a file of `ampere trace`")
     group = parser.add_argument_group("address")
-    group.add_argument("--port", metavar="N", type=arguments.count_or_zero, default=PORT, help=f"default {PORT}; 0: any")
+    whole = arguments.count_or_zero
+    group.add_argument("--port", metavar="N", type=whole, default=PORT, help=f"default {PORT}; 0: any that is free")
     group.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: this machine)")
-    group.add_argument("--name", metavar="NAME", action="append", default=[], help="a host name it is reached under too")
+    group.add_argument("--name", metavar="NAME", action="append", default=[], help="a host name that it has, too")
     group.add_argument("--certificate", metavar="FILE", help="TLS certificate, with --key; needed off this machine")
     group.add_argument("--key", metavar="FILE", help="private key of the certificate")
     group.add_argument(
