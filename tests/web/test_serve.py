@@ -123,6 +123,7 @@ def test_the_server_has_no_torch(served):
         (["--certificate", "x.pem"], 2, "belong together"),
         (["nowhere.json"], 4, "nowhere.json"),
         (["--port", "-1"], 2, "--port"),
+        (["--port", "70000"], 2, "is no port"),
     ],
 )
 def test_bad_input_is_one_line(words, code, said, capsys):

@@ -226,7 +226,7 @@ class Bulk:
 
 
 class Drawn:
-    """Candidates of a search: the original first, then random ones. Only their costs are kept; widths are drawn again."""
+    """Candidates of a search: the original, then random ones. Only costs are kept; widths are drawn again."""
 
     def __init__(self, bulk: Bulk, count: int, seed: int, report: Progress) -> None:
         self._bulk, self._count, self._seed = bulk, count, seed

@@ -9,7 +9,7 @@ from ampere.core.errors import AmpereError, BusyError, ModelError, ProfileError,
 
 from .catalogue import NotFound
 
-STATUS: dict[type[AmpereError], int] = {
+STATUS: dict[type, int] = {
     NotFound: 404,
     UsageError: 422,
     ModelError: 422,

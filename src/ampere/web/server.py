@@ -13,19 +13,13 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from ampere.core import Network
-from ampere.core.errors import AmpereError, DeviceError, ModelError, UsageError
+from ampere.core.errors import DeviceError, ModelError, RuntimeMissingError, UsageError
 from ampere.storage.networks import load_network
 
 from .guards import LOOPBACK_NAMES, Allowed
 
-LOOPBACK = "127.0.0.1"
 TRACING_SECONDS = 600.0
-
-
-class WebMissingError(AmpereError):
-    """The packages of the server are not installed."""
-
-    exit_code = 6
+LARGEST_PORT = 65_535
 
 
 def is_loopback(host: str) -> bool:
@@ -37,6 +31,8 @@ def is_loopback(host: str) -> bool:
 
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens there, so that a port in use is known before anything is said."""
+    if port > LARGEST_PORT:
+        raise UsageError(f"--port {port} is no port: choose one up to {LARGEST_PORT}, or 0 for any that is free")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     opened = socket.socket(family, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -102,7 +98,7 @@ def serve(
     try:
         import uvicorn
     except ImportError:
-        raise WebMissingError(
+        raise RuntimeMissingError(
             "the explorer needs starlette and uvicorn, which are not installed: pip install 'ampere-energy[web]'"
         ) from None
     from .answers import Answers

@@ -129,7 +129,7 @@ function barChart(width, { models, devices, rows }) {
   const place = logarithmic([low, high], [left, width - right]);
   const height = rows.length * tall + devices.length * head + 30;
   const drawn = picture(width, height, "Bars with intervals", `${rows.length} estimates on a logarithmic scale`);
-  drawn.append(axisX(decades(low, high).slice(0, 8), place, height - 24, 4, joules));
+  drawn.append(axisX(decades(low, high, Math.floor(width / 90)), place, height - 24, 4, joules));
   let y = 0;
   for (const device of devices) {
     drawn.append(text(0, y + 17, device, { fill: "var(--ink)", "font-weight": 600 }));

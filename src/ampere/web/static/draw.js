@@ -49,15 +49,21 @@ export function ticks(low, high, count = 5) {
   return found;
 }
 
-export function decades(low, high) {
+// 1, 2 and 5 of every decade, or only some decades where these would be too many.
+export function decades(low, high, most = 7) {
   const found = [];
+  const tens = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
     for (const each of [1, 2, 5]) {
       const value = each * 10 ** power;
-      if (value >= low * 0.999 && value <= high * 1.001) found.push(value);
+      if (value < low * 0.999 || value > high * 1.001) continue;
+      found.push(value);
+      if (each === 1) tens.push(value);
     }
   }
-  return found.length > 7 ? found.filter((value) => /^1(e|0*$)/.test(value.toPrecision(1).replace("0.", ""))) : found;
+  if (found.length <= most) return found;
+  const step = Math.max(1, Math.ceil(tens.length / most));
+  return tens.filter((_, i) => i % step === 0);
 }
 
 export function text(x, y, words, attributes = {}) {

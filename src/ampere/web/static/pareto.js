@@ -90,7 +90,7 @@ function density(width, { density: grid, front, original }, open) {
   const placeY = linear([ys[0], ys[ys.length - 1]], [floor, top]);
   const most = Math.max(...grid.counts.flat());
   const drawn = picture(width, HEIGHT, "Joules against capacity", `${front.length} networks on the front`);
-  drawn.append(axisX(decades(xs[0], xs[xs.length - 1]), placeX, floor, top, joules), axisY(ticks(ys[0], ys[ys.length - 1], 6), placeY, left, width - right, (value) => String(Number(value.toPrecision(4)))));
+  drawn.append(axisX(decades(xs[0], xs[xs.length - 1], Math.floor(width / 80)), placeX, floor, top, joules), axisY(ticks(ys[0], ys[ys.length - 1], 6), placeY, left, width - right, (value) => String(Number(value.toPrecision(4)))));
   const paths = new Map(); // one path for each of a few shades, so that thousands of cells stay quick
   grid.counts.forEach((column, i) => column.forEach((count, j) => {
     if (!count) return;

@@ -103,7 +103,7 @@ export function profile(app, place) {
     const x = logarithmic([low, high], [left, width - right]);
     const y = logarithmic([low, high], [floor, top]);
     const drawn = picture(width, HEIGHT, "Measured against learnt", `${rows.length} networks`);
-    const marks = decades(low, high);
+    const marks = decades(low, high, Math.max(2, Math.floor(width / 90)));
     drawn.append(axisX(marks, x, floor, top, joules), axisY(marks, y, left, width - right, joules));
     drawn.append(line(x(low), y(low), x(high), y(high), { stroke: "var(--muted)", "stroke-dasharray": "4 3" }));
     for (const each of rows) {
