@@ -44,6 +44,10 @@ class App {
       const usual = this.profiles.find(({ method, timing }) => method === "additive" && timing === "yardstick");
       state.profile = (usual ?? this.profiles[0])?.id;
     }
+    const may = this.network?.may_change ?? { widths: [], repeats: [] };
+    const known = (found, list) => Object.fromEntries(Object.entries(found).filter(([name]) => list.some((each) => each.name === name)));
+    state.widths = known(state.widths, may.widths);
+    state.repeats = known(state.repeats, may.repeats);
   }
 
   get network() {
