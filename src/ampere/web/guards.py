@@ -57,10 +57,7 @@ class Allowed:
         return scheme in ("http", "https") and self.host(host)
 
     def shown(self, authorization: str) -> bool:
-        if self.token is None:
-            return True
-        given = authorization.removeprefix("Bearer ")
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        return self.token is None or hmac.compare_digest(authorization.encode(), f"Bearer {self.token}".encode())
 
 
 def _name_and_port(host: str) -> tuple[str, str]:
@@ -108,7 +105,7 @@ class Guard:
         if asks and not self.allowed.shown(headers.get("authorization", "")):
             return 401, "the token is missing or wrong", "send the header Authorization: Bearer TOKEN"
         length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > MOST_BYTES:
+        if not length.isdecimal() or len(length) > len(str(MOST_BYTES)) or int(length) > MOST_BYTES:
             return TOO_LARGE
         if self.waiting >= self.most_waiting:
             return 429, f"{self.waiting} requests are being answered already", "ask again in a second"
