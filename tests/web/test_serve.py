@@ -18,13 +18,14 @@ from ampere.core.errors import DeviceError, UsageError
 from ampere.storage.networks import save_network
 from ampere.web.client import Client, RemoteEstimate
 
+pytest.importorskip("uvicorn", reason="no uvicorn: pip install 'ampere-energy[web]'")
+
 ASKED = {"profile": "a-sgd"}
 
 
 @pytest.fixture(scope="module")
 def served(folder, tmp_path_factory):
     """A server of its own process: its record, and the process."""
-    pytest.importorskip("uvicorn", reason="no uvicorn: pip install 'ampere-energy[web]'")
     own = tmp_path_factory.mktemp("own") / "own.json"
     save_network(chain(3, 8, 16, 8).renamed("own"), own)
     words = [sys.executable, "-m", "ampere", "serve", str(own), "--port", "0", "--no-browser", "--json"]
@@ -131,6 +132,12 @@ def test_bad_input_is_one_line(words, code, said, capsys):
     err = capsys.readouterr().err.strip()
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+def test_missing_packages_are_named(monkeypatch, capsys):
+    monkeypatch.setattr("ampere.web.server.find_spec", lambda name: None)
+    assert main(["serve", "--no-browser"]) == 6
+    assert "pip install 'ampere-energy[web]'" in capsys.readouterr().err
 
 
 def test_a_port_in_use_is_one_line(capsys):

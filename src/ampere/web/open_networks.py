@@ -90,7 +90,7 @@ class OpenNetwork:
 
     @property
     def largest_batch(self) -> int:
-        return min(MOST_BATCH, max(256, WIDER * self.network.batch))
+        return max(self.network.batch, min(MOST_BATCH, max(256, WIDER * self.network.batch)))
 
     def at(self, changes: Changes) -> Network:
         """The network with these changes."""
@@ -111,7 +111,7 @@ class OpenNetwork:
         batch = self.network.batch if changes.batch is None else changes.batch
         _check("batch", batch, self.largest_batch)
         rows = list(range(len(self.network.layers)))
-        ins, outs = ([list(side) for side in zip(*self._channels, strict=True)]) if rows else ([], [])
+        ins, outs = [into for into, _ in self._channels], [out for _, out in self._channels]
         for repeat in reversed(self.repeats):
             if (count := changes.repeats.get(repeat.name, repeat.count)) != repeat.count:
                 _check(f"blocks of {repeat.name:.60}", count, repeat.largest)

@@ -9,6 +9,7 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -20,6 +21,15 @@ from .guards import LOOPBACK_NAMES, Allowed
 
 TRACING_SECONDS = 600.0
 LARGEST_PORT = 65_535
+
+
+def need_packages() -> None:
+    """Raises where the server's packages are not installed."""
+    missing = [name for name in ("starlette", "uvicorn") if find_spec(name) is None]
+    if missing:
+        raise RuntimeMissingError(
+            f"the explorer needs {' and '.join(missing)}, not installed here: pip install 'ampere-energy[web]'"
+        )
 
 
 def is_loopback(host: str) -> bool:
@@ -95,12 +105,8 @@ def serve(
     browse: str | None = None,
 ) -> None:
     """Answers until it is stopped. `browse` is an address to open in a browser as soon as it is served."""
-    try:
-        import uvicorn
-    except ImportError:
-        raise RuntimeMissingError(
-            "the explorer needs starlette and uvicorn, which are not installed: pip install 'ampere-energy[web]'"
-        ) from None
+    import uvicorn
+
     from .answers import Answers
     from .catalogue import Catalogue
     from .routes import application

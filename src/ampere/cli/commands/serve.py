@@ -44,8 +44,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere.web.guards import Allowed
-    from ampere.web.server import allowed_names, is_loopback, listening, load_networks, serve
+    from ampere.web.server import allowed_names, is_loopback, listening, load_networks, need_packages, serve
 
+    need_packages()
     certificate = _certificate(options)
     token = None if is_loopback(options.host) else _token(certificate is not None or options.unencrypted)
     names = allowed_names(options.host, options.name)
