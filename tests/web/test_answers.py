@@ -104,6 +104,11 @@ def test_one_network_is_ranked_over_profiles(answers):
     assert [entry["device"] for entry in found["ranking"]] == ["Board a", "Board b"]
 
 
+def test_one_network_on_one_profile_is_no_comparison(answers):
+    with pytest.raises(UsageError, match="nothing to be compared with"):
+        answers.compare({"networks": ["cnn5"], "profiles": ["a-sgd", "a-sgd"]})
+
+
 def test_a_changed_network_can_be_taken_along(answers, network, tmp_path):
     (tmp_path / "net.json").write_bytes(answers.network_file({"network": "cnn5", "widths": WIDTHS}))
     assert load_network(tmp_path / "net.json") == network(widths=WIDTHS)

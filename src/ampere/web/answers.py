@@ -163,7 +163,9 @@ class Answers:
         networks = [self._changed(each).renamed(str(each.get("label") or each["network"])) for each in requests]
         if sum(len(network.layers) for network in networks) * len(profiles) > MOST_ESTIMATED_LAYERS:
             raise UsageError(f"that is more than {MOST_ESTIMATED_LAYERS:,} layers to estimate: compare fewer networks")
-        names = [name if isinstance(name, str) else "" for name in profiles]
+        names = list(dict.fromkeys(name if isinstance(name, str) else "" for name in profiles))
+        if len(networks) == len(names) == 1:
+            raise UsageError("one network on one profile has nothing to be compared with: give another of either")
         estimators = [self.catalogue.estimator(name) for name in names]
         self.catalogue.estimated(sum(len(network.layers) for network in networks) * len(names))
         if len(networks) == 1:

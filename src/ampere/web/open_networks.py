@@ -26,7 +26,7 @@ from ampere.estimation.lookup_table import Channels, Template
 
 WIDER = 4  # times the original: as far as a width, a batch or a depth may be raised
 MOST_BATCH, MOST_REPEATS, MOST_LAYERS = 65_536, 256, 20_000
-MOST_LINKED = 4_000  # layers of a network whose widths may change: finding what shares them would take too long
+MOST_LINKED = 5_000  # operations of a network whose widths may change: of more, finding what shares them takes long
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class _Linking:
 def _widths(network: Network) -> tuple[tuple[Width, ...], list[tuple[Channels, Channels]]]:
     """The widths that may change, and the channels of each layer as functions of them."""
     fixed = [(Channels(None, 0, x.channels_in), Channels(None, 0, x.channels_out)) for x in network.layers]
-    if len(network.layers) > MOST_LINKED:
+    if len(network.layers) + sum(len(layer.trailing) for layer in network.layers) > MOST_LINKED:
         return (), fixed
     try:
         links = _Linking(network)
