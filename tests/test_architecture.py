@@ -19,7 +19,7 @@ FILES = sorted((SRC / "ampere").rglob("*.py"))
 LEVELS = (
     ("__init__", "__main__"),
     ("cli",),
-    ("integrations",),
+    ("integrations", "web"),
     ("api",),
     ("evaluation", "searching", "fleet"),
     ("reporting",),

@@ -12,6 +12,7 @@ LIGHT = {
     "ampere": "import ampere",
     "ampere/models": "import ampere.models",
     "ampere/worker": "import ampere.worker",
+    "ampere/web": "import ampere.web.answers, ampere.web.server",
     "ampere/cli": "import ampere.cli\ntry: ampere.cli.main(['--help'])\nexcept SystemExit: pass",
 }
 HEAVY = ("torch", "jax", "MNN", "transformers", "matplotlib")
@@ -32,6 +33,10 @@ def test_it_starts_without_torch(place):
 
 def test_a_device_needs_nothing_of_the_host():
     assert loaded_of("import ampere.worker, ampere.core", HOST_ONLY) == []
+
+
+def test_a_client_needs_the_standard_library_only():
+    assert loaded_of("import ampere; ampere.Client", (*HOST_ONLY, "starlette", "uvicorn", "platformdirs")) == []
 
 
 def test_a_worker_without_work_imports_neither_torch_nor_the_host():

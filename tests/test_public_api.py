@@ -11,6 +11,7 @@ import ampere
 PUBLIC = [
     "AmpereError",
     "Budget",
+    "Client",
     "Comparison",
     "Device",
     "EnergyCheck",

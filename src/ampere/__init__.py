@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from ampere.estimation.estimate import Estimate, Estimator
     from ampere.profiling.measuring import MeasuredStep
     from ampere.storage.profile import Profile
+    from ampere.web.client import Client
 
 _HOMES = {
     "AmpereError": "ampere.core.errors",
     "Budget": "ampere.budget",
+    "Client": "ampere.web.client",
     "Comparison": "ampere.comparison",
     "Device": "ampere.devices",
     "EnergyCheck": "ampere.api",
@@ -74,6 +76,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AmpereError",
     "Budget",
+    "Client",
     "Comparison",
     "Device",
     "EnergyCheck",

@@ -20,7 +20,7 @@ LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 # Pages whose Python is run below. flax's page is run where flax is tested: tests/tracing/jax/test_other_runtimes.py;
-# the protocol's in test_protocol.py.
+# the protocol's in test_protocol.py; the explorer's against a server, in tests/web/test_serve.py.
 RUN_BELOW = {
     "README.md",
     "docs/tutorial/own-model.md",
@@ -34,7 +34,7 @@ RUN_BELOW = {
     "docs/how-to/whole-run.md",
     "docs/explanation/evaluation.md",
 }
-RUN_ELSEWHERE = {"docs/how-to/runtimes.md", "docs/reference/protocol.md"}
+RUN_ELSEWHERE = {"docs/how-to/explorer.md", "docs/how-to/runtimes.md", "docs/reference/protocol.md"}
 
 
 def blocks(page: Path, language: str) -> list[str]:

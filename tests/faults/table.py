@@ -44,7 +44,7 @@ ROWS = {
     17: ("a damaged or truncated file", "refused in one line within 1 s; good lines of a journal still count"),
     18: ("a profile of another device or format", "refused unless insisted on; a newer format says upgrade"),
     19: ("an untrusted file", "nothing in it runs; refused within 2 s and 500 MB"),
-    20: ("abuse of an HTTP interface", "there is none: only workers listen, and speak their own protocol only"),
+    20: ("abuse of the HTTP interface", "own names and origins only, a token off loopback, bounded bodies and memory"),
     21: ("a remote device dies, hangs or lies", "noticed within three heartbeats; impossible readings are discarded"),
     22: ("a stranger reaches a listening worker", "no command without the token; limits on lines, time and clients"),
     23: ("a worker that lies or is broken", "every field is checked before use; one line names it; memory is bounded"),

@@ -27,6 +27,7 @@ TITLES = {
     "search": "find the best architectures of a space inside an energy budget",
     "fleet": "check, profile and estimate on many devices at the same time",
     "schedule": "assign jobs to the devices of a fleet, inside batteries and deadlines",
+    "serve": "explore models and devices in a browser, and answer other programs",
     "report": "write one HTML page that shows where the energy goes",
     "trace": "show the layers of a model, or write them to a file",
     "calibrate": "learn the watts of this device's cores, where its joules are modelled",

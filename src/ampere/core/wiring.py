@@ -145,13 +145,14 @@ class _Wirer:
             return None
         if taken and taken[-1].part + 1 < taken[-1].parts:
             return self._part_of(taken[-1].value, operand.shape, taken[-1].part + 1)
-        made = [node.writes for node in self.nodes if self._may_read(node.writes, operand, taken)]
-        if not made:
+        made = (node.writes for node in reversed(self.nodes) if self._may_read(node.writes, operand, taken))
+        recent = next(made, None)
+        if recent is None:
             return self._find_exact(operand, taken)
-        if product(self.shapes[made[-1]]) == product(operand.shape):
-            return Read(made[-1], operand.shape)
-        cut, exact = self._part_of(made[-1], operand.shape, 0), self._find_exact(operand, taken)
-        return cut or exact or self._last_of(made[-1], operand.shape)
+        if product(self.shapes[recent]) == product(operand.shape):
+            return Read(recent, operand.shape)
+        cut, exact = self._part_of(recent, operand.shape, 0), self._find_exact(operand, taken)
+        return cut or exact or self._last_of(recent, operand.shape)
 
     def _find_exact(self, operand: Operand, taken: Sequence[Read]) -> Optional[Read]:
         recent = reversed(range(len(self.shapes)))

@@ -45,6 +45,8 @@ UNMEASURED_STDDEV = 1.0  # relative, of a quantity that was never measured
 CHECK_NOISE = 0.5  # noise variance of a measurement that checks an estimate, relative to one made for a profile
 LEAST_SHARE = 0.1  # a layer never costs less than this share of its physics
 LARGEST_EXPONENT = 7.0  # a cost is at most a thousand times its physics, or a thousandth of it
+MOST_KEPT = 4_000_000  # numbers in the posteriors of layers that are kept: 32 MB
+OF_A_LAYER = 300  # numbers that a layer and its record take by themselves
 
 
 @dataclass(frozen=True)
@@ -186,15 +188,18 @@ class Additive:
 
     def posteriors_of(self, layers: Sequence[Layer]) -> list[Posterior]:
         """The posterior of each layer's cost; layers that were not asked for before are computed together."""
+        if len(self._posteriors) * (len(self.data) + OF_A_LAYER) > MOST_KEPT:
+            self._posteriors = {}
+        known = self._posteriors  # another thread may begin anew meanwhile
         by_kind: dict[str, list[Layer]] = {}
         for layer in dict.fromkeys(layers):
-            if layer not in self._posteriors:
+            if layer not in known:
                 by_kind.setdefault(group(layer), []).append(layer)
         for kind, members in by_kind.items():
             for first in range(0, len(members), BLOCK):
                 some = members[first : first + BLOCK]
-                self._posteriors.update(zip(some, self._layer_posteriors(kind, some), strict=True))
-        return [self._posteriors[layer] for layer in layers]
+                known.update(zip(some, self._layer_posteriors(kind, some), strict=True))
+        return [known[layer] for layer in layers]
 
     def _layer_posteriors(self, kind: str, layers: Sequence[Layer]) -> list[Posterior]:
         hyper, residual = self.hyper, self.hyper.residual_of(kind)

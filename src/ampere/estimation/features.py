@@ -139,3 +139,9 @@ def network_features(network: Network, width: int) -> NetworkFeatures:
 def network_position(row: Array, depth: Any) -> Array:
     """A network's position: octaves of arithmetic, of memory moved and of depth."""
     return np.stack([np.log2(1e3 + row @ FLOPS), np.log2(1e3 + row @ VALUES), np.log2(1.0 + depth)], axis=-1)
+
+
+def clear_caches() -> None:
+    """Lets go of what was computed of layers and networks: a process that runs for days would keep all it ever saw."""
+    for kept in (layer_row, layer_position, network_features):
+        kept.cache_clear()

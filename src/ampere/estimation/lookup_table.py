@@ -113,8 +113,9 @@ class _LayerTable:
 class LookupTable:
     """Costs of all networks of a template, by one fitted model."""
 
-    def __init__(self, model: Additive, template: Template, system: bool = False) -> None:
-        self._model, self._template, self._system = model, template, system
+    def __init__(self, model: Additive, template: Template, system: bool = False, stddevs: bool = True) -> None:
+        """Without `stddevs` the tables hold sums only, which takes a hundredth of the memory."""
+        self._model, self._template, self._system, self._stddevs = model, template, system, stddevs
         self._columns = np.zeros(len(COLUMNS), dtype=bool)
         self._tables = [self._table(i) for i in range(len(template.layers))]
         self._depth = np.log2(1.0 + len(template.layers))
@@ -149,14 +150,18 @@ class LookupTable:
         ]
         positions = scale(kind, np.log2(np.maximum(np.stack(coordinates, axis=1), 1e-9)), model.hyper)
         physics = rows @ model.prices
-        with_data = rows @ (model.design.rows * model.price_stddev**2).T
-        relative = np.zeros(len(cin))
+        relative, near = np.zeros(len(cin)), None
         if kind in model.design.positions:
             near = kernel(positions, scale(kind, model.design.positions[kind], model.hyper), model.hyper.own)
             relative = near @ model.alpha[kind]
+        sums = np.stack([model.layer_means(rows, physics, relative), physics, rows @ FLOPS, rows @ VALUES], axis=1)
+        if not self._stddevs:
+            none = np.zeros((len(cin), 0))
+            return sums, none, none, none
+        with_data = rows @ (model.design.rows * model.price_stddev**2).T
+        if near is not None:
             together = (model.design.weights[kind] @ near.T).T
             with_data += model.hyper.residual_of(kind) ** 2 * physics[:, None] * together
-        sums = np.stack([model.layer_means(rows, physics, relative), physics, rows @ FLOPS, rows @ VALUES], axis=1)
         return sums, model.whiten(with_data.T).T, rows * model.price_stddev, positions
 
     def _grid(self) -> None:

@@ -1,0 +1,204 @@
+// Drawing: elements, scales, axes, and figures with their table and exports. Colours are roles of the style sheet.
+
+const NS = "http://www.w3.org/2000/svg";
+
+function make(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export const el = (name, attributes = {}, ...children) => make(document.createElement(name), attributes, children);
+export const svg = (name, attributes = {}, ...children) => make(document.createElementNS(NS, name), attributes, children);
+
+// The ramp (cividis) reads the same for colour-blind readers, in light and dark.
+const RAMP = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+
+export function ramp(share) {
+  const place = Math.max(0, Math.min(1, share)) * (RAMP.length - 1);
+  const low = Math.min(RAMP.length - 2, Math.floor(place));
+  const mix = place - low;
+  const part = (colour, at) => parseInt(colour.slice(at, at + 2), 16);
+  const each = [1, 3, 5].map((at) => Math.round(part(RAMP[low], at) * (1 - mix) + part(RAMP[low + 1], at) * mix));
+  return `rgb(${each.join(",")})`;
+}
+
+export const onRamp = (share) => (share > 0.55 ? "#1b2027" : "#ffffff");
+
+export function linear([low, high], [from, to]) {
+  const span = high - low || 1;
+  return (value) => from + ((value - low) / span) * (to - from);
+}
+
+export function logarithmic([low, high], range) {
+  const inner = linear([Math.log10(low), Math.log10(high)], range);
+  return (value) => inner(Math.log10(value));
+}
+
+export function ticks(low, high, count = 5) {
+  if (!(high > low)) return [low];
+  const rough = (high - low) / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  const found = [];
+  for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) found.push(value);
+  return found;
+}
+
+// 1, 2 and 5 of every decade, or only some decades where these would be too many.
+export function decades(low, high, most = 7) {
+  const found = [];
+  const tens = [];
+  for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
+    for (const each of [1, 2, 5]) {
+      const value = each * 10 ** power;
+      if (value < low * 0.999 || value > high * 1.001) continue;
+      found.push(value);
+      if (each === 1) tens.push(value);
+    }
+  }
+  if (found.length <= most) return found;
+  const step = Math.max(1, Math.ceil(tens.length / most));
+  return tens.filter((_, i) => i % step === 0);
+}
+
+export function text(x, y, words, attributes = {}) {
+  return svg("text", { x, y, "font-size": 12, fill: "var(--muted)", ...attributes }, words);
+}
+
+export function line(x1, y1, x2, y2, attributes = {}) {
+  return svg("line", { x1, y1, x2, y2, stroke: "var(--faint)", ...attributes });
+}
+
+export function rect(x, y, width, height, attributes = {}) {
+  return svg("rect", { x, y, width: Math.max(0, width), height: Math.max(0, height), ...attributes });
+}
+
+export function titled(shape, words) {
+  shape.append(svg("title", {}, words));
+  return shape;
+}
+
+// Horizontal axis at y, vertical axis at x: ticks with words, and faint lines across.
+export function axisX(values, place, y, top, words) {
+  return svg("g", {}, values.flatMap((value) => [
+    line(place(value), y, place(value), top),
+    text(place(value), y + 16, words(value), { "text-anchor": "middle" }),
+  ]));
+}
+
+export function axisY(values, place, x, right, words) {
+  return svg("g", {}, values.flatMap((value) => [
+    line(x, place(value), right, place(value)),
+    text(x - 6, place(value) + 4, words(value), { "text-anchor": "end" }),
+  ]));
+}
+
+export function picture(width, height, title, words) {
+  return svg("svg", {
+    class: "chart", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${title}. ${words}`,
+  });
+}
+
+// A table of records, and its exports.
+
+export function table(columns, rows, caption = "") {
+  const head = el("tr", {}, columns.map(({ name, number }) => el("th", { scope: "col", class: number ? "n" : null }, name)));
+  const body = rows.map((row) => el("tr", {}, columns.map(({ key, number, words }) =>
+    el("td", { class: number ? "n" : null }, String(words ? words(row[key], row) : row[key] ?? "")))));
+  const grid = el("table", {}, caption ? el("caption", {}, caption) : null, el("thead", {}, head), el("tbody", {}, body));
+  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": caption || "figures" }, grid);
+}
+
+function quoted(value) {
+  const words = value === null || value === undefined ? "" : String(value);
+  return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+}
+
+export function csv(columns, rows) {
+  const lines = [columns.map(({ key }) => quoted(key)), ...rows.map((row) => columns.map(({ key }) => quoted(row[key])))];
+  return lines.map((line) => line.join(",")).join("\r\n") + "\r\n";
+}
+
+export function save(name, blob) {
+  const link = el("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+const saveText = (name, kind, words) => save(name, new Blob([words], { type: kind }));
+
+// A picture that stands alone: colours of the page as it is now, and a ground.
+export function standalone(drawn) {
+  const copy = drawn.cloneNode(true);
+  const style = getComputedStyle(document.documentElement);
+  for (const each of copy.querySelectorAll("*")) {
+    for (const name of ["fill", "stroke"]) {
+      const role = /^var\((--[\w-]+)\)$/.exec(each.getAttribute(name) ?? "");
+      if (role) each.setAttribute(name, style.getPropertyValue(role[1]).trim());
+    }
+  }
+  const [, , width, height] = copy.getAttribute("viewBox").split(" ");
+  copy.prepend(rect(0, 0, Number(width), Number(height), { fill: style.getPropertyValue("--paper").trim() }));
+  copy.setAttribute("xmlns", NS);
+  copy.setAttribute("font-family", "Helvetica, Arial, 'Liberation Sans', sans-serif");
+  return new XMLSerializer().serializeToString(copy);
+}
+
+async function png(drawn) {
+  const image = new Image();
+  image.src = URL.createObjectURL(new Blob([standalone(drawn)], { type: "image/svg+xml" }));
+  await image.decode();
+  const canvas = el("canvas", { width: 2 * image.width, height: 2 * image.height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(image.src);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
+
+// A figure: a picture that can be drawn again, its table folded away, and both as files.
+export class Figure {
+  constructor(key, title) {
+    this.key = key;
+    this.title = title;
+    this.drawn = null;
+    this.columns = [];
+    this.rows = [];
+    this.place = el("div", { class: "drawn" });
+    this.caption = el("figcaption");
+    this.details = el("details", {}, el("summary", {}, "The figures"));
+    this.details.addEventListener("toggle", () => this.fill());
+    const button = (words, act) => el("button", { type: "button", onclick: act }, words);
+    this.element = el("figure", { id: key },
+      el("h3", {}, title),
+      this.place, this.caption,
+      el("div", { class: "exports", role: "group", "aria-label": `Save ${title} as` },
+        button("SVG", () => this.drawn && saveText(`${key}.svg`, "image/svg+xml", standalone(this.drawn))),
+        button("PNG", async () => this.drawn && save(`${key}.png`, await png(this.drawn))),
+        button("CSV", () => saveText(`${key}.csv`, "text/csv", csv(this.columns, this.rows))),
+        button("JSON", () => saveText(`${key}.json`, "application/json", JSON.stringify(this.rows, null, 1)))),
+      this.details);
+  }
+
+  get width() {
+    return Math.max(300, Math.min(1100, this.place.clientWidth || 860));
+  }
+
+  show(drawn, caption, columns, rows) {
+    this.drawn = drawn;
+    this.columns = columns;
+    this.rows = rows;
+    this.place.replaceChildren(drawn);
+    if (this.caption.textContent !== caption) this.caption.textContent = caption;
+    this.fill();
+  }
+
+  // A table of many rows is only made while it is looked at.
+  fill() {
+    for (const old of this.details.querySelectorAll(".table")) old.remove();
+    if (this.details.open) this.details.append(table(this.columns, this.rows, this.title));
+  }
+}

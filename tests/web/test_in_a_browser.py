@@ -1,0 +1,185 @@
+"""The explorer as people use it: in a real Chromium, with mouse and keyboard, on a desk and on a phone."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+from ampere.web.client import Client
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the PATH: apt-get install chromium"),
+    pytest.mark.skipif(find_spec("playwright") is None, reason="no playwright: pip install 'ampere-energy[test]'"),
+    pytest.mark.skipif(find_spec("uvicorn") is None, reason="no uvicorn: pip install 'ampere-energy[web]'"),
+]
+DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
+VIEWS = ("explorer", "compare", "pareto", "profile", "runs")
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    words = [sys.executable, "-m", "ampere", "serve", "--port", "0", "--no-browser", "--json"]
+    process = subprocess.Popen(
+        words, env={**os.environ, "AMPERE_HOME": str(folder.parent)}, stdout=subprocess.PIPE, text=True
+    )
+    text = ""
+    while "}" not in text:
+        text += process.stdout.readline()
+    yield json.loads(text)["address"]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    root = hasattr(os, "getuid") and os.getuid() == 0  # Chromium's sandbox refuses to run as root
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"] if root else [])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, address):
+    """Opens a view; what it requests from elsewhere, and what it says to the console, must be nothing."""
+    contexts, said, outside = [], [], []
+
+    def opened(state, viewport=DESK, **look):
+        contexts.append(browser.new_context(viewport=viewport, **look))
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: outside.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(f"{address}#{state}")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert [url for url in outside if not url.startswith((address, "data:", "blob:"))] == []
+
+
+def shown(page, words):
+    page.wait_for_function("words => document.querySelector('main').innerText.includes(words)", arg=words)
+
+
+def headline(page):
+    page.wait_for_function("() => /\\d/.test(document.querySelector('.headline')?.innerText ?? '')")
+    return page.locator(".headline").inner_text()
+
+
+def joules(value):
+    """As format.js writes them."""
+    for factor, unit in ((1, "J"), (1e-3, "mJ"), (1e-6, "µJ")):
+        if value >= 0.9995 * factor:
+            number = value / factor
+            digits = 0 if number >= 100 else 1 if number >= 10 else 2
+            return f"{number:.{digits}f}\u00a0{unit}"
+    raise AssertionError(value)
+
+
+def test_a_slider_moves_and_the_figures_follow(opened, address):
+    page = opened("view=explorer&network=cnn5&profile=a-sgd")
+    with Client(address) as client:
+        assert headline(page) == f"{joules(client.estimate('cnn5', profile='a-sgd').joules)} per iteration"
+        slider = page.get_by_role("slider").first
+        slider.focus()
+        for _ in range(5):
+            page.keyboard.press("ArrowLeft")
+        narrow = client.estimate("cnn5", profile="a-sgd", widths={"0": 27})
+        expected = f"{joules(narrow.joules)} per iteration"
+        page.wait_for_function("words => document.querySelector('.headline').innerText === words", arg=expected)
+    assert "w.0=27" in page.url
+    assert page.locator("#layers svg rect[stroke-dasharray]").count() == 1  # the ghost of the width as traced
+    page.get_by_role("button", name="Undo").click()
+    page.wait_for_function("() => !location.hash.includes('w.0=27')")
+
+
+def test_a_link_shares_the_state(opened, address):
+    run = "iterations=1000&battery=15Wh&grid=400"
+    page = opened(f"view=explorer&network=cnn5&profile=b-sgd&w.0=8&w.8=100&batch=20&{run}")
+    with Client(address) as client:
+        same = client.estimate("cnn5", profile="b-sgd", widths={"0": 8, "8": 100}, batch=20)
+    assert headline(page) == f"{joules(same.joules)} per iteration"
+    shown(page, "CO₂e")
+    shown(page, "Of the battery")
+    assert page.evaluate("() => document.querySelector('code').textContent").startswith("ampere estimate network.json")
+
+
+def test_the_buttons_search(opened):
+    page = opened("view=explorer&network=cnn5&profile=a-sgd&w.0=3&w.3=64&w.6=20&w.8=200")
+    headline(page)
+    page.get_by_role("button", name="Widest at this budget").click()
+    page.wait_for_function("() => document.getElementById('message').innerText.includes('of 300,001 networks')")
+
+
+def test_every_view_opens_and_the_device_can_be_changed(opened):
+    page = opened("view=explorer")
+    headline(page)
+    page.get_by_label("Device").select_option("Board b")
+    page.wait_for_function("() => location.hash.includes('b-sgd')")
+    for view, words in {
+        "compare": "cheapest is",
+        "pareto": "are on the front",
+        "profile": "Measurements",
+        "runs": "No run is recorded yet",
+    }.items():
+        page.get_by_role("link", name=view.capitalize()).click()
+        shown(page, words)
+        assert page.locator("nav a[aria-current=page]").inner_text().lower() == view
+
+
+def test_a_point_of_the_front_opens_in_the_explorer(opened):
+    page = opened("view=pareto&network=lenet5&profile=a-sgd")
+    shown(page, "are on the front")
+    page.get_by_label("Open a network of the front").select_option(index=2)
+    headline(page)
+    assert "w.0=" in page.url
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_nothing_is_wider_than_the_screen(opened, viewport, scheme):
+    page = opened("view=explorer&network=transformer&profile=a-sgd", viewport, color_scheme=scheme)
+    headline(page)
+    assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_every_control_has_a_name(opened):
+    page = opened("view=explorer&network=resnet&profile=a-sgd")
+    headline(page)
+    for role in ("slider", "spinbutton", "combobox", "button"):
+        for control in page.get_by_role(role).all():
+            assert page.evaluate(
+                "e => Boolean(e.labels?.length || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby')"
+                " || e.innerText.trim())",
+                control.element_handle(),
+            )
+
+
+def test_a_page_of_another_origin_gets_nothing(browser, address):
+    context = browser.new_context()
+    page = context.new_page()
+    page.route("https://evil.example/", lambda route: route.fulfill(body="<p>hello</p>", content_type="text/html"))
+    page.goto("https://evil.example/")
+    outcome = page.evaluate(
+        """async address => {
+          const tries = [
+            fetch(address + "api/v1/profiles"),
+            fetch(address + "api/v1/what-if", {method: "POST", body: "{}", headers: {"content-type": "text/plain"}}),
+          ];
+          return (await Promise.allSettled(tries)).map(each => each.status);
+        }""",
+        address,
+    )
+    assert outcome == ["rejected", "rejected"]
+    context.close()
