@@ -66,7 +66,7 @@ def _registry(budget: Budget) -> Any:
         from prometheus_client import CollectorRegistry
     except ImportError:
         raise RuntimeMissingError(MISSING.format("prometheus_client")) from None
-    registry = CollectorRegistry()
+    registry: Any = CollectorRegistry()
     registry.register(BudgetCollector(budget))
     return registry
 
