@@ -123,3 +123,11 @@ def test_whatever_was_measured_the_answer_is_a_number(costs: list[float], seed: 
     assert np.isfinite(answer.seconds)
     assert answer.seconds > 0
     assert np.isfinite(answer.stddev)
+
+
+def test_what_is_kept_of_layers_is_bounded(model: Additive, monkeypatch: pytest.MonkeyPatch) -> None:
+    networks = random_chains(5, 30)
+    expected = [model.answer(network).seconds for network in networks]
+    monkeypatch.setattr("ampere.estimation.additive.MOST_KEPT", 20 * (len(model.data) + 300))
+    assert [model.answer(network).seconds for network in networks] == pytest.approx(expected)
+    assert len(model._posteriors) <= 20 + 4  # those of the last network come on top

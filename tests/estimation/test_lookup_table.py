@@ -41,3 +41,10 @@ def test_a_lookup_table_agrees_with_single_estimates(model: Additive, opened: Te
     assert seconds == pytest.approx([a.seconds for a in single], rel=1e-3)
     assert stddevs == pytest.approx([a.stddev for a in single], rel=0.02)
     assert table.seconds(widths) == pytest.approx(seconds)
+
+
+def test_a_table_of_sums_only_has_the_same_seconds(model: Additive, opened: Template) -> None:
+    widths = some_widths(50)
+    assert LookupTable(model, opened, stddevs=False).seconds(widths) == pytest.approx(
+        LookupTable(model, opened).seconds(widths)
+    )

@@ -2,10 +2,12 @@
 
 import json
 import struct
+from threading import Event
 
 import pytest
 from tests.web.serving import asked
 
+from ampere.core.errors import BusyError
 from ampere.web.guards import HEADERS, MOST_BYTES, Allowed, Guard
 from ampere.web.openapi import CALLS, description
 
@@ -158,6 +160,19 @@ def test_more_than_can_wait_are_asked_to_come_back(app):
     full = Guard(app.app, Allowed(), most_waiting=0)
     found = asked(full, "GET", "/api/v1/profiles")
     assert (found.status, found.headers["retry-after"]) == (429, "1")
+
+
+def test_a_queue_has_an_end(app):
+    from ampere.web.routes import Queue
+
+    queue, go = Queue("test", 2), Event()
+    waiting = [queue.submit(go.wait) for _ in range(2)]
+    with pytest.raises(BusyError, match="ask again"):
+        queue.submit(go.wait)
+    assert waiting[1].cancel()
+    other = queue.submit(go.wait)
+    go.set()
+    assert [waiting[0].result(), other.result()] == [True, True]
 
 
 def test_every_answer_forbids_what_a_page_does_not_need(app, ask):

@@ -18,7 +18,6 @@ pytestmark = [
     pytest.mark.skipif(find_spec("uvicorn") is None, reason="no uvicorn: pip install 'ampere-energy[web]'"),
 ]
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
-VIEWS = ("explorer", "compare", "pareto", "profile", "runs")
 
 
 @pytest.fixture(scope="module")

@@ -58,8 +58,8 @@ def test_the_client_has_the_servers_answers(client, answers):
     found = client.estimate("cnn5", widths={"0": 8}, iterations=10, **ASKED)
     expected = answers.what_if({"network": "cnn5", "widths": {"0": 8}, "iterations": 10, **ASKED})
     assert isinstance(found, RemoteEstimate)
-    assert found.joules == expected["joules_per_iteration"]
-    assert found.interval == tuple(expected["joules_interval90"])
+    assert found.joules == pytest.approx(expected["joules_per_iteration"])
+    assert found.interval == pytest.approx(tuple(expected["joules_interval90"]))
     assert sum(layer.joules for layer in found.layers) == pytest.approx(found.joules)
     assert found.to_json()["run"]["iterations"] == 10
 

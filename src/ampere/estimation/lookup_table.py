@@ -150,7 +150,8 @@ class LookupTable:
         ]
         positions = scale(kind, np.log2(np.maximum(np.stack(coordinates, axis=1), 1e-9)), model.hyper)
         physics = rows @ model.prices
-        relative, near = np.zeros(len(cin)), None
+        relative = np.zeros(len(cin))
+        near: Array | None = None
         if kind in model.design.positions:
             near = kernel(positions, scale(kind, model.design.positions[kind], model.hyper), model.hyper.own)
             relative = near @ model.alpha[kind]

@@ -17,6 +17,7 @@ from ampere.core import Network
 from ampere.core.errors import AmpereError, ProfileError
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.features import clear_caches
+from ampere.estimation.fitting import BY_LAYER
 from ampere.models.spaces import SPACES
 from ampere.storage.checks import check_network, checked
 from ampere.storage.files import write_whole
@@ -156,8 +157,8 @@ class Catalogue:
             found = self._estimators.get(key)
             if found is None:
                 loaded = Profile.load(path)
-                if not loaded.observations:
-                    raise ProfileError(f"profile {profile:.80} holds no measurement: profile again, for longer")
+                if problem := problem_with(loaded):
+                    raise ProfileError(f"profile {profile:.80} {problem}: choose another, or profile again")
                 found = Estimator(loaded)
                 self._estimators.put(key, found)
         return found
@@ -191,11 +192,20 @@ def network_record(name: str, known: OpenNetwork, origin: str) -> dict[str, Any]
     }
 
 
+def problem_with(profile: Profile) -> str | None:
+    """Why networks cannot be estimated from a profile that was read; None where they can."""
+    if not profile.observations:
+        return "holds no measurement"
+    if profile.method not in BY_LAYER:
+        return f"was made with --method {profile.method:.40}, which cannot estimate layer by layer"
+    return None
+
+
 def profile_record(path: Path, profile: Profile) -> dict[str, Any]:
     return {
         "id": path.stem,
         "path": str(path),
-        "problem": None if profile.observations else "it holds no measurement",
+        "problem": problem_with(profile),
         "device": str(profile.device.get("cpu", profile.device["id"])),
         "device_id": profile.device["id"],
         "setup": profile.setup.to_json(),

@@ -7,10 +7,11 @@ import json
 import os
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Semaphore
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,19 +43,15 @@ class Queue:
     """One thread that answers one request after the other, and how many may wait for it."""
 
     def __init__(self, name: str, most: int) -> None:
-        self._thread, self._most, self._waiting = ThreadPoolExecutor(1, name), most, 0
+        self._thread, self._free = ThreadPoolExecutor(1, name), Semaphore(most)
 
-    def start(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Called from the event loop only."""
-        if self._waiting >= self._most:
-            raise BusyError(f"{self._waiting} requests like this are being answered already: ask again in a second")
-        self._waiting += 1
-        future = asyncio.get_running_loop().run_in_executor(self._thread, work)
-        future.add_done_callback(self._done)
+    def submit(self, work: Callable[[], T]) -> Future[T]:
+        """Work for the thread; BusyError where too much of it waits."""
+        if not self._free.acquire(blocking=False):
+            raise BusyError("too many requests like this wait to be answered: ask again in a second")
+        future = self._thread.submit(work)
+        future.add_done_callback(lambda _: self._free.release())  # also where a client left before its turn
         return future
-
-    def _done(self, _: object) -> None:
-        self._waiting -= 1
 
 
 class Api:
@@ -109,7 +106,7 @@ class Api:
 
     async def _in(self, queue: Queue, answer: Callable[[], Response]) -> Response:
         try:
-            return await queue.start(lambda: responding(answer))
+            return await asyncio.wrap_future(queue.submit(lambda: responding(answer)))
         except BusyError as error:
             return problem(error)
 
@@ -164,7 +161,7 @@ class Api:
                 yield event(kind, data)
 
         try:
-            self._long.start(searching)
+            self._long.submit(searching)
         except BusyError as error:
             return problem(error)
         return StreamingResponse(stream(), media_type="text/event-stream")

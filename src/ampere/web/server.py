@@ -116,7 +116,8 @@ def serve(
         application(answers, allowed),
         http="h11",  # it limits the headers of a request
         ws="none",
-        log_level="warning",
+        log_level="error",
+        proxy_headers=False,
         access_log=False,
         server_header=False,
         date_header=False,

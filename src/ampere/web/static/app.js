@@ -58,8 +58,9 @@ class App {
     return this.profiles.find(({ id }) => id === this.state.profile);
   }
 
-  // Changes the state. While a slider moves nothing is kept; what is settled can be undone.
+  // Changes the state. A slider that moves makes one entry of the browser's history, and one that can be undone.
   change(changed, settled = true) {
+    const first = !this.before;
     if (settled) {
       const before = this.before ?? this.state;
       this.undone.push(before);
@@ -70,7 +71,7 @@ class App {
     }
     this.state = { ...this.state, ...changed };
     const there = address(this.state);
-    if (settled && there !== location.hash) history.pushState(null, "", there);
+    if (first && there !== location.hash) history.pushState(null, "", there);
     else history.replaceState(null, "", there);
     this.link();
     this.view?.update?.();
@@ -92,7 +93,8 @@ class App {
   }
 
   problem(error) {
-    const away = error instanceof TypeError; // fetch found nobody
+    const away = error instanceof TypeError && /fetch|network/i.test(error.message);
+    if (error instanceof TypeError && !away) console.error(error); // a mistake of ours
     this.say(away ? "the server does not answer: start it again with `ampere serve`" : error.message);
   }
 
