@@ -13,12 +13,12 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ampere.core.errors import ProfileError, StorageError, UsageError
+from ampere.core.errors import AmpereError, ProfileError, StorageError, UsageError
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
 from ampere.fleet.files import FleetDevice, read_fleet
@@ -65,7 +65,10 @@ class FleetStore:
         return cls(home() / "fleet" / _file_name(Path(fleet).stem))
 
     def path(self, device: FleetDevice) -> Path:
-        return Path(device.profile) if device.profile else self.folder / f"{_file_name(device.name)}.json"
+        return Path(device.profile) if device.profile else self.named(device.name)
+
+    def named(self, name: str) -> Path:
+        return self.folder / f"{_file_name(name)}.json"
 
     def remember(self, outcome: Outcome) -> None:
         """A line of history for what was measured."""
@@ -124,26 +127,20 @@ def fleet(
     if action == "report":
         return _report(devices, store, models, found.problems, Path(out or "fleet.html"))
     arguments = {"models": list(models), "seconds": seconds, "folder": str(store.folder)}
-    tasks = [Task(device, action, arguments, attempts, time_limit) for device in _in_order(devices)]
-    ended = {} if again or action != "profile" else store.ended()
-    left, before = skipping(tasks, ended)
-    outcomes = list(before)
-    for waiting in _waves(left):
-        for came in run_all(waiting, perform_action, scheduler):
+    tasks = {device.name: Task(device, action, arguments, attempts, time_limit) for device in devices}
+    ended = store.ended() if action == "profile" else {}
+    left, outcomes = skipping([*tasks.values()], {} if again else ended)
+    for wave in _waves(left):
+        for came in _run(wave, store, scheduler):
             outcome = _kept(came, store)
             outcomes.append(outcome)
             on_outcome(outcome, len(outcomes), len(tasks))
-            task = next(t for t in tasks if t.device.name == outcome.device)
-            ended[task.key] = outcome
             if action == "profile":
+                ended[tasks[outcome.device].key] = outcome
                 store.remember(outcome)
                 store.save(ended)
     written = [_table(outcomes, Path(out))] if out and action == "estimate" else []
     return FleetResult(action, tuple(outcomes), found.problems, tuple(written))
-
-
-def _in_order(devices: Sequence[FleetDevice]) -> list[FleetDevice]:
-    return sorted(devices, key=lambda device: bool(device.like))
 
 
 def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
@@ -151,6 +148,22 @@ def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
     for like in (False, True):
         if wave := [task for task in tasks if (task.action == "profile" and bool(task.device.like)) == like]:
             yield wave
+
+
+def _run(tasks: Sequence[Task], store: FleetStore, scheduler: str | None) -> Iterator[Outcome]:
+    """The outcomes of tasks. What a task needs of the store goes with it: a dask worker may be on another machine."""
+    ready = []
+    for task in tasks:
+        sent = dict[str, Any]()
+        try:
+            if task.action == "profile":
+                sent["sources"] = [load_profile(store.named(name)).to_json() for name in task.device.like]
+            elif task.action == "estimate" and scheduler and store.path(task.device).exists():
+                sent["profile"] = load_profile(store.path(task.device)).to_json()
+            ready.append(replace(task, arguments={**task.arguments, **sent}))
+        except AmpereError as problem:
+            yield Outcome(task.device.name, task.action, None, str(problem))
+    yield from run_all(ready, perform_action, scheduler)
 
 
 # What a task does, in this process or in a dask worker.
@@ -182,8 +195,7 @@ def _check(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any])
 
 
 def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    path = store.path(device)
-    sources = [load_profile(store.folder / f"{_file_name(name)}.json") for name in device.like]
+    path, sources = store.path(device), [Profile.from_json(record) for record in arguments["sources"]]
     with Device(device.address, meter=device.meter, seed=device.seed) as opened:
         for model in arguments["models"]:
             made = profile(
@@ -202,7 +214,8 @@ def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any
 
 
 def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    estimator = fleet_estimator(device, store)
+    sent = arguments.get("profile")
+    estimator = Estimator(Profile.from_json(sent)) if sent else fleet_estimator(device, store)
     rows = []
     for model in arguments["models"]:
         found = estimator.estimate(
@@ -255,11 +268,11 @@ def _kept(outcome: Outcome, store: FleetStore) -> Outcome:
         return outcome
     result = dict(outcome.result)
     came = Profile.from_json(result.pop("profile"))
-    path = store.folder / f"{_file_name(outcome.device)}.json"
+    path = store.named(outcome.device)
     if not Path(result["path"]).exists():  # it was made on another machine
         came.save(path)
         result["path"] = str(path)
-    return Outcome(outcome.device, outcome.action, result, outcome.problem, outcome.seconds, outcome.attempts)
+    return replace(outcome, result=result)
 
 
 def _table(outcomes: Sequence[Outcome], path: Path) -> Path:
