@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,9 @@ class FleetStore:
 
 
 def _file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:80].strip("-.") or "fleet"
+    """A name of a file that no other text has."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:80].strip("-.")
+    return plain if plain == text else f"{plain}-{sha256(text.encode()).hexdigest()[:8]}"
 
 
 def fleet(
@@ -163,7 +166,8 @@ def _run(tasks: Sequence[Task], store: FleetStore, scheduler: str | None) -> Ite
             ready.append(replace(task, arguments={**task.arguments, **sent}))
         except AmpereError as problem:
             yield Outcome(task.device.name, task.action, None, str(problem))
-    yield from run_all(ready, perform_action, scheduler)
+    if ready:
+        yield from run_all(ready, perform_action, scheduler)
 
 
 # What a task does, in this process or in a dask worker.
