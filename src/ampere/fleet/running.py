@@ -170,8 +170,8 @@ def _submit(client: Client, task: Task, do: Do, resource: str) -> Future:
 
 def _as_they_end(futures: Mapping[Future, Task], cluster: Client | None = None) -> Iterator[Outcome]:
     """Outcomes in the order in which tasks end. On a cluster, a worker that is lost may come back for a while."""
+    from distributed import CancelledError, wait
     from distributed import TimeoutError as NoneYet
-    from distributed import wait
 
     waiting, lost_since = dict(futures), dict[str, float]()
     while waiting:
@@ -179,9 +179,13 @@ def _as_they_end(futures: Mapping[Future, Task], cluster: Client | None = None) 
             done = wait(list(waiting), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done
         except NoneYet:
             done = set()
+        except (CancelledError, OSError):  # the scheduler forgot them, or is gone
+            lost = "the scheduler was lost: start it again, and run again; what has ended is kept"
+            yield from (Outcome(task.device.name, task.action, None, lost) for task in waiting.values())
+            return
         for future in done:
             yield _outcome(future, waiting.pop(future))
-        if cluster is None or done:
+        if cluster is None or done or cluster.status != "running":
             continue
         there, now = fronted(cluster), time.monotonic()
         for future, task in list(waiting.items()):
