@@ -32,9 +32,10 @@ from .estimating import profile
 from .models import resolve
 from .options import Options
 from .profiles import load_profile, stored_profile
-from .using import report
+from .using import report, validate
 
-ACTIONS = ("profile", "estimate", "check", "report")
+ACTIONS = ("profile", "estimate", "validate", "check", "report")
+NETWORKS = 20  # that each device really trains to validate its profile
 
 
 @dataclass(frozen=True)
@@ -113,14 +114,14 @@ def fleet(
 ) -> FleetResult:
     """Does the same with every device of a fleet, at the same time where that disturbs nobody.
 
-    `action` is "check", "profile", "estimate" or "report"; the last three need `models`. A device that cannot be
-    reached, hangs or fails is named in its outcome, and the others go on. What an earlier run has done is not done
+    `action` is "check", "profile", "estimate", "validate" or "report"; profile, estimate and validate need `models`. A
+    device that cannot be reached, hangs or fails is named in its outcome, and the others go on. What an earlier run has done is not done
     again unless `again`. `labels` choose devices. `scheduler` is the address of a running dask scheduler whose workers
     front the devices. `on_outcome` is called as each ends.
     """
     if action not in ACTIONS:
         raise UsageError(f"a fleet cannot {action!r:.40}: choose from {', '.join(ACTIONS)}")
-    if action in ("profile", "estimate") and not models:
+    if action in ("profile", "estimate", "validate") and not models:
         raise UsageError(f"name at least one model to {action}")
     found = read_fleet(Path(file))
     devices = [d for d in found.entries if not labels or {*labels} & {d.name, *d.labels}]
@@ -142,7 +143,7 @@ def fleet(
                 ended[tasks[outcome.device].key] = outcome
                 store.remember(outcome)
                 store.save(ended)
-    written = [_table(outcomes, Path(out))] if out and action == "estimate" else []
+    written = [_table(outcomes, Path(out))] if out and action in ("estimate", "validate") else []
     return FleetResult(action, tuple(outcomes), found.problems, tuple(written))
 
 
@@ -161,7 +162,7 @@ def _run(tasks: Sequence[Task], store: FleetStore, scheduler: str | None) -> Ite
         try:
             if task.action == "profile":
                 sent["sources"] = [load_profile(store.named(name)).to_json() for name in task.device.like]
-            elif task.action == "estimate" and scheduler and store.path(task.device).exists():
+            elif scheduler and task.action != "check" and store.path(task.device).exists():
                 sent["profile"] = load_profile(store.path(task.device)).to_json()
             ready.append(replace(task, arguments={**task.arguments, **sent}))
         except AmpereError as problem:
@@ -240,10 +241,27 @@ def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, An
     return {"rows": rows}
 
 
+def _validate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    sent = arguments.get("profile")
+    known = Profile.from_json(sent) if sent else fleet_estimator(device, store).profile
+    rows = []
+    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+        for model in arguments["models"]:
+            found = validate(model, profile=known, device=opened, networks=NETWORKS, seed=device.seed)
+            figures = {
+                "mape": found.mape[found.method],
+                "repeatability_mape": found.repeatability_mape,
+                "coverage90": found.coverage90,
+            }
+            rows.append({"device": device.name, "model": model, "networks": len(found.rows), **figures})
+    return {"rows": rows}
+
+
 DOES: dict[str, Callable[[FleetDevice, FleetStore, Mapping[str, Any]], dict[str, Any]]] = {
     "check": _check,
     "profile": _profile,
     "estimate": _estimate,
+    "validate": _validate,
 }
 
 
