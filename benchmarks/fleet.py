@@ -3,6 +3,7 @@
     python benchmarks/fleet.py small [--cases 100]      the heuristic beside the exact plan of small random problems
     python benchmarks/fleet.py large [--devices 1000 --jobs 10000]      a simulated fleet: seconds, gap, joules by rule
     python benchmarks/fleet.py days [--days 10000]      how often a battery is empty before its jobs have ended
+    python benchmarks/fleet.py many [--devices 1000]    that many simulated devices checked and estimated, with dask
 
 The fleet has boards, phones and servers (the simulated devices), each with its own speed, battery and hours. Jobs train
 the built-in families at several batches. Truths are the simulated devices' own; estimates differ from them by an error
@@ -11,7 +12,9 @@ that all jobs of a device share, and one of each job, as the intervals of profil
 
 import argparse
 import json
+import os
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -123,6 +126,32 @@ def days(options: argparse.Namespace) -> dict[str, object]:
     }
 
 
+def many(options: argparse.Namespace) -> dict[str, object]:
+    """`ampere fleet` with devices of two profiled kinds, and two that do not answer."""
+    import ampere
+    from ampere.api.fleets import fleet
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["AMPERE_HOME"] = folder
+        entries = []
+        for part in ("tx2", "xavier"):
+            ampere.profile("lenet5", device=f"simulated:{part}", seconds=20, out=f"{folder}/{part}.json")
+        for n in range(options.devices):
+            part = ("tx2", "xavier")[n % 2]
+            text = f'name = "{part} {n}"\naddress = "simulated:{part}"\nseed = {n}\nprofile = "{folder}/{part}.json"'
+            entries.append(f"[[device]]\n{text}\n")
+        entries += [f'[[device]]\nname = "off {n}"\naddress = "tcp://127.0.0.1:9"\n' for n in range(2)]
+        path = Path(folder) / "fleet.toml"
+        path.write_text("".join(entries))
+        found: dict[str, object] = {"devices": options.devices + 2}
+        for action, models in (("check", ()), ("estimate", ("lenet5",))):
+            began = time.perf_counter()
+            result = fleet(path, action, *models, attempts=1)
+            good = sum(outcome.result is not None for outcome in result.outcomes)
+            found[action] = {"seconds": time.perf_counter() - began, "good": good, "named": len(result.outcomes) - good}
+    return found
+
+
 def simulated_fleet(devices: int, jobs: int, seed: int, battery_share: float = 1.0) -> Problem:
     """Devices of the five simulated kinds, each a little different, and jobs of the built-in families."""
     rng, networks, parts = np.random.default_rng(seed), traced(), list(PARTS)
@@ -166,7 +195,7 @@ def cost_of(part: str, network: Network) -> tuple[float, float]:
     return total.joules, total.seconds
 
 
-DOES = {"small": small, "large": large, "days": days}
+DOES = {"small": small, "large": large, "days": days, "many": many}
 
 if __name__ == "__main__":
     main()

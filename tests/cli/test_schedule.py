@@ -101,6 +101,16 @@ def test_a_plan_goes_on_from_reports(there, tmp_path):
     assert ran.record["jobs"] == []
 
 
+def test_a_profile_of_another_device_is_named_and_the_rest_goes_on(there, home, tmp_path):
+    [path] = (home / "profiles").glob("simulated-xavier*.json")
+    wrong = f'[[device]]\nname = "wrong"\naddress = "simulated:tx2"\nprofile = "{path}"\n'
+    (tmp_path / "fleet.toml").write_text(FLEET + wrong)
+    ran = there("schedule", "jobs.toml", "--devices", "fleet.toml", "--json", "--quiet")
+    [problem] = [line for line in ran.record["problems"] if "'wrong'" in line]
+    assert "the profile is of another device" in problem
+    assert len(ran.record["jobs"]) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -123,11 +123,56 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
 
 @dask
 @pytest.mark.fault(21)
+def test_a_device_whose_worker_never_comes_back_is_named(monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(running, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(running, "LOST_SECONDS", 0.3)
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
+        process = _worker(cluster.scheduler_address, "slow")
+        try:
+            cluster.wait_for_workers(1, timeout=60)
+            outcomes = run_all([task("slow"), task("nobody")], answers, cluster.scheduler_address)
+            assert next(outcomes).device == "nobody"
+            process.kill()
+            [found] = outcomes
+            assert "was lost for 0.3 s" in found.problem
+        finally:
+            process.kill()
+            process.wait()
+
+
+@dask
+@pytest.mark.fault(21)
+def test_a_scheduler_that_ends_in_the_middle_is_one_line_for_each_device(monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(running, "POLL_SECONDS", 0.1)
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
+        process = _worker(cluster.scheduler_address, "slow")
+        try:
+            cluster.wait_for_workers(1, timeout=60)
+            outcomes = run_all([task("slow"), task("nobody")], answers, cluster.scheduler_address)
+            next(outcomes)
+            cluster.close()
+            [found] = outcomes
+            assert found.result is None
+            assert "lost" in found.problem
+        finally:
+            process.kill()
+            process.wait()
+
+
+@dask
+@pytest.mark.fault(21)
 def test_a_worker_that_is_killed_loses_nothing_that_others_do(record_property):
     """A real scheduler and real worker processes; the worker of one device is killed in the middle."""
     from distributed import Client, LocalCluster
 
-    with LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as cluster, Client(cluster) as client:
+    with (
+        LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster,
+        Client(cluster) as client,
+    ):
         address = cluster.scheduler_address
         started = {name: _worker(address, name) for name in ("a", "slow")}
         try:

@@ -13,12 +13,13 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ampere.core.errors import ProfileError, StorageError, UsageError
+from ampere.core.errors import AmpereError, ProfileError, StorageError, UsageError
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
 from ampere.fleet.files import FleetDevice, read_fleet
@@ -31,9 +32,10 @@ from .estimating import profile
 from .models import resolve
 from .options import Options
 from .profiles import load_profile, stored_profile
-from .using import report
+from .using import report, validate
 
-ACTIONS = ("profile", "estimate", "check", "report")
+ACTIONS = ("profile", "estimate", "validate", "check", "report")
+NETWORKS = 20  # that each device really trains to validate its profile
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,10 @@ class FleetStore:
         return cls(home() / "fleet" / _file_name(Path(fleet).stem))
 
     def path(self, device: FleetDevice) -> Path:
-        return Path(device.profile) if device.profile else self.folder / f"{_file_name(device.name)}.json"
+        return Path(device.profile) if device.profile else self.named(device.name)
+
+    def named(self, name: str) -> Path:
+        return self.folder / f"{_file_name(name)}.json"
 
     def remember(self, outcome: Outcome) -> None:
         """A line of history for what was measured."""
@@ -89,7 +94,9 @@ class FleetStore:
 
 
 def _file_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:80].strip("-.") or "fleet"
+    """A name of a file that no other text has."""
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text)[:80].strip("-.")
+    return plain if plain == text else f"{plain}-{sha256(text.encode()).hexdigest()[:8]}"
 
 
 def fleet(
@@ -107,14 +114,14 @@ def fleet(
 ) -> FleetResult:
     """Does the same with every device of a fleet, at the same time where that disturbs nobody.
 
-    `action` is "check", "profile", "estimate" or "report"; the last three need `models`. A device that cannot be
-    reached, hangs or fails is named in its outcome, and the others go on. What an earlier run has done is not done
+    `action` is "check", "profile", "estimate", "validate" or "report"; profile, estimate and validate need `models`. A
+    device that cannot be reached, hangs or fails is named in its outcome, and the others go on. What an earlier run has done is not done
     again unless `again`. `labels` choose devices. `scheduler` is the address of a running dask scheduler whose workers
     front the devices. `on_outcome` is called as each ends.
     """
     if action not in ACTIONS:
         raise UsageError(f"a fleet cannot {action!r:.40}: choose from {', '.join(ACTIONS)}")
-    if action in ("profile", "estimate") and not models:
+    if action in ("profile", "estimate", "validate") and not models:
         raise UsageError(f"name at least one model to {action}")
     found = read_fleet(Path(file))
     devices = [d for d in found.entries if not labels or {*labels} & {d.name, *d.labels}]
@@ -124,26 +131,20 @@ def fleet(
     if action == "report":
         return _report(devices, store, models, found.problems, Path(out or "fleet.html"))
     arguments = {"models": list(models), "seconds": seconds, "folder": str(store.folder)}
-    tasks = [Task(device, action, arguments, attempts, time_limit) for device in _in_order(devices)]
-    ended = {} if again or action != "profile" else store.ended()
-    left, before = skipping(tasks, ended)
-    outcomes = list(before)
-    for waiting in _waves(left):
-        for came in run_all(waiting, perform_action, scheduler):
+    tasks = {device.name: Task(device, action, arguments, attempts, time_limit) for device in devices}
+    ended = store.ended() if action == "profile" else {}
+    left, outcomes = skipping([*tasks.values()], {} if again else ended)
+    for wave in _waves(left):
+        for came in _run(wave, store, scheduler):
             outcome = _kept(came, store)
             outcomes.append(outcome)
             on_outcome(outcome, len(outcomes), len(tasks))
-            task = next(t for t in tasks if t.device.name == outcome.device)
-            ended[task.key] = outcome
             if action == "profile":
+                ended[tasks[outcome.device].key] = outcome
                 store.remember(outcome)
                 store.save(ended)
-    written = [_table(outcomes, Path(out))] if out and action == "estimate" else []
+    written = [_table(outcomes, Path(out))] if out and action in ("estimate", "validate") else []
     return FleetResult(action, tuple(outcomes), found.problems, tuple(written))
-
-
-def _in_order(devices: Sequence[FleetDevice]) -> list[FleetDevice]:
-    return sorted(devices, key=lambda device: bool(device.like))
 
 
 def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
@@ -151,6 +152,23 @@ def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
     for like in (False, True):
         if wave := [task for task in tasks if (task.action == "profile" and bool(task.device.like)) == like]:
             yield wave
+
+
+def _run(tasks: Sequence[Task], store: FleetStore, scheduler: str | None) -> Iterator[Outcome]:
+    """The outcomes of tasks. What a task needs of the store goes with it: a dask worker may be on another machine."""
+    ready = []
+    for task in tasks:
+        sent = dict[str, Any]()
+        try:
+            if task.action == "profile":
+                sent["sources"] = [load_profile(store.named(name)).to_json() for name in task.device.like]
+            elif scheduler and task.action != "check" and store.path(task.device).exists():
+                sent["profile"] = load_profile(store.path(task.device)).to_json()
+            ready.append(replace(task, arguments={**task.arguments, **sent}))
+        except AmpereError as problem:
+            yield Outcome(task.device.name, task.action, None, str(problem))
+    if ready:
+        yield from run_all(ready, perform_action, scheduler)
 
 
 # What a task does, in this process or in a dask worker.
@@ -182,8 +200,7 @@ def _check(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any])
 
 
 def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    path = store.path(device)
-    sources = [load_profile(store.folder / f"{_file_name(name)}.json") for name in device.like]
+    path, sources = store.path(device), [Profile.from_json(record) for record in arguments["sources"]]
     with Device(device.address, meter=device.meter, seed=device.seed) as opened:
         for model in arguments["models"]:
             made = profile(
@@ -202,7 +219,8 @@ def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any
 
 
 def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    estimator = fleet_estimator(device, store)
+    sent = arguments.get("profile")
+    estimator = Estimator(Profile.from_json(sent)) if sent else fleet_estimator(device, store)
     rows = []
     for model in arguments["models"]:
         found = estimator.estimate(
@@ -223,10 +241,27 @@ def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, An
     return {"rows": rows}
 
 
+def _validate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    sent = arguments.get("profile")
+    known = Profile.from_json(sent) if sent else fleet_estimator(device, store).profile
+    rows = []
+    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+        for model in arguments["models"]:
+            found = validate(model, profile=known, device=opened, networks=NETWORKS, seed=device.seed)
+            figures = {
+                "mape": found.mape[found.method],
+                "repeatability_mape": found.repeatability_mape,
+                "coverage90": found.coverage90,
+            }
+            rows.append({"device": device.name, "model": model, "networks": len(found.rows), **figures})
+    return {"rows": rows}
+
+
 DOES: dict[str, Callable[[FleetDevice, FleetStore, Mapping[str, Any]], dict[str, Any]]] = {
     "check": _check,
     "profile": _profile,
     "estimate": _estimate,
+    "validate": _validate,
 }
 
 
@@ -255,11 +290,11 @@ def _kept(outcome: Outcome, store: FleetStore) -> Outcome:
         return outcome
     result = dict(outcome.result)
     came = Profile.from_json(result.pop("profile"))
-    path = store.folder / f"{_file_name(outcome.device)}.json"
+    path = store.named(outcome.device)
     if not Path(result["path"]).exists():  # it was made on another machine
         came.save(path)
         result["path"] = str(path)
-    return Outcome(outcome.device, outcome.action, result, outcome.problem, outcome.seconds, outcome.attempts)
+    return replace(outcome, result=result)
 
 
 def _table(outcomes: Sequence[Outcome], path: Path) -> Path:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .problem import MOST_SLOTS, Array, Problem, Slots
-from .solving import NOWHERE, Assignment, best, completion, earliest_end
+from .solving import NOWHERE, Assignment, best, completion, earliest_end, timeline
 
 STEPS = 80  # of the dual at most
 STEP_SIZE = 1.0  # of the first dual step, in units of Polyak's
@@ -27,51 +27,39 @@ COMPLETION_STEPS = 6
 FRUITLESS = 30  # groups, and three for each device, after which nothing more is tried
 
 
-@dataclass
 class Room:
     """What is still free while jobs are placed. Cheap and late seconds are taken first."""
 
-    problem: Problem
-    slots: Slots
-    left: Array  # seconds in each slot, [devices, slots], in each device's own order of slots
-    batteries: Array
-
-    @classmethod
-    def of(cls, problem: Problem, slots: Slots) -> Room:
-        count = len(slots.edges) - 1
-        latest_first = np.broadcast_to(-np.arange(count), slots.rates.shape)
-        order = np.lexsort((latest_first, slots.rates), axis=-1)
-        room = cls(problem, slots, np.take_along_axis(slots.free, order, -1), problem.batteries.copy())
-        room.order, room.rates = order, np.take_along_axis(slots.rates, order, -1)
-        return room
-
-    order: NDArray[np.int64] = None  # type: ignore[assignment]
-    rates: Array = None  # type: ignore[assignment]
+    def __init__(self, problem: Problem, slots: Slots) -> None:
+        latest_first = np.broadcast_to(-np.arange(len(slots.edges) - 1), slots.rates.shape)
+        self.problem, self.slots, self.batteries = problem, slots, problem.batteries.copy()
+        self._order = np.lexsort((latest_first, slots.rates), axis=-1)  # each device's own order of slots
+        self._left = np.take_along_axis(slots.free, self._order, -1)
+        self._rates = np.take_along_axis(slots.rates, self._order, -1)
 
     def costs(self, job: int) -> Array:
         """What the job would cost on each device now; infinite where it has no room."""
-        usable = np.where(self._within(job), self.left, 0.0)
+        usable = np.where(self._within(job), self._left, 0.0)
         reserved, joules = self.problem.reserved[job], self.problem.joules[job]
         if self.slots.priced:
             taken = np.minimum(np.cumsum(usable, axis=1), reserved[:, None])
             shares = np.diff(taken, axis=1, prepend=0.0)
             with np.errstate(invalid="ignore", divide="ignore"):
-                costs = joules * np.sum(shares * self.rates, axis=1) / reserved
+                costs = joules * np.sum(shares * self._rates, axis=1) / reserved
         else:
-            costs = joules * self.rates[:, 0]
+            costs = joules * self._rates[:, 0]
         room = usable.sum(axis=1) * (1 + 1e-9) >= reserved
         return np.where(room & (self.problem.drawn[job] <= self.batteries) & self.problem.possible[job], costs, np.inf)
 
-    def take(self, job: int, device: int, sign: float = 1.0) -> None:
-        self.batteries[device] -= sign * self.problem.drawn[job, device]
-        wanted = float(self.problem.reserved[job, device])
-        inside = self._within(job)[device if self.order.ndim > 1 else 0]
-        usable = np.where(inside, self.left[device], 0.0)
-        taken = np.minimum(np.cumsum(usable), wanted)
-        self.left[device] -= np.diff(taken, prepend=0.0)
+    def take(self, job: int, device: int) -> None:
+        """Gives a job its seconds and joules on a device."""
+        self.batteries[device] -= self.problem.drawn[job, device]
+        usable = np.where(self._within(job)[device], self._left[device], 0.0)
+        taken = np.minimum(np.cumsum(usable), float(self.problem.reserved[job, device]))
+        self._left[device] -= np.diff(taken, prepend=0.0)
 
     def _within(self, job: int) -> NDArray[np.bool_]:
-        return (self.order >= self.slots.first[job]) & (self.order < self.slots.end[job])
+        return (self._order >= self.slots.first[job]) & (self._order < self.slots.end[job])
 
 
 @dataclass(frozen=True)
@@ -115,13 +103,13 @@ def _total(costs: Array, device: NDArray[np.int64]) -> float:
 
 
 def _least_costs(problem: Problem, slots: Slots) -> Array:
-    """What a job costs on a device at the cheapest rate before its deadline."""
+    """What a job costs on a device at the cheapest rate before its deadline, which may lie inside the next slot."""
     if not slots.priced:
         return np.asarray(problem.joules * slots.rates[:, 0])
-    spans = {(int(a), int(b)) for a, b in zip(slots.first, slots.end, strict=True)}
+    spans = [(max(0, int(first) - 1), int(end) + 1) for first, end in zip(slots.first, slots.end, strict=True)]
     open_ = np.where(slots.free > 0, slots.rates, np.inf)
-    least = {span: np.min(open_[:, span[0] : span[1]], axis=1, initial=np.inf) for span in spans}
-    rates = np.array([least[int(a), int(b)] for a, b in zip(slots.first, slots.end, strict=True)])
+    least = {span: np.min(open_[:, span[0] : span[1]], axis=1, initial=np.inf) for span in set(spans)}
+    rates = np.array([least[span] for span in spans])
     return np.asarray(problem.joules * np.where(np.isfinite(rates), rates, 0.0))
 
 
@@ -173,7 +161,7 @@ def _prices(problem: Problem, slots: Slots, least: Array, reached: float, second
 
 def _placed(problem: Problem, slots: Slots, least: Array, prices: Prices | None) -> NDArray[np.int64]:
     """Jobs one by one, those first that lose most by their second choice."""
-    room = Room.of(problem, slots)
+    room = Room(problem, slots)
     extra = np.zeros_like(problem.joules)
     if prices is not None:
         end = np.clip(slots.end - 1, 0, len(slots.edges) - 2)
@@ -201,27 +189,27 @@ def _improved(
 ) -> NDArray[np.int64]:
     """Groups of devices solved again, with the jobs that found no room, until time is over or little can be gained."""
     rng, device = np.random.default_rng(seed), device.copy()
-    total, useless = _total(costs, device), 0
-    count = len(problem.devices)
+    total, useless, count = _total(costs, device), 0, len(problem.devices)
     while time.monotonic() < until and useless < FRUITLESS + 3 * count:
         missing = np.flatnonzero(device == NOWHERE)
-        if len(missing) == 0 and total - bound <= GOOD_ENOUGH * total:
+        if len(missing) == 0 and not problem.timed and total - bound <= GOOD_ENOUGH * total:
             break
         group, jobs = _group(problem, device, missing, rng)
-        part = problem.only(jobs, group)
-        before = device[jobs]
-        found = best(part, min(GROUP_SECONDS, max(0.1, until - time.monotonic())))
-        after = np.where(found.device == NOWHERE, NOWHERE, np.array(group)[found.device])
-        trial = device.copy()
-        trial[jobs] = after
-        gained = _total(costs, trial)
-        better = np.sum(after == NOWHERE) < np.sum(before == NOWHERE)
-        same = np.sum(after == NOWHERE) == np.sum(before == NOWHERE)
-        if better or (same and gained < total * (1 - 1e-9)):
-            device, total, useless = trial, gained, 0
+        part, number = problem.only(jobs, group), {d: n for n, d in enumerate(group)}
+        before = np.array([number.get(int(d), NOWHERE) for d in device[jobs]])
+        after = best(part, min(GROUP_SECONDS, max(0.1, until - time.monotonic()))).device
+        fewer = np.sum(after == NOWHERE) - np.sum(before == NOWHERE)
+        saved = _cost(part, before) - _cost(part, after)
+        if fewer < 0 or (fewer == 0 and saved > 1e-9 * total):
+            device[jobs] = np.where(after == NOWHERE, NOWHERE, np.array(group)[after])
+            total, useless = total - saved, 0
         else:
             useless += 1
     return device
+
+
+def _cost(problem: Problem, device: NDArray[np.int64]) -> float:
+    return float(np.sum(timeline(problem, device)[1]))
 
 
 def _group(

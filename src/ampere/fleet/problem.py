@@ -194,7 +194,7 @@ class Slots:
         last = _last(problem)
         edges = np.unique([0.0, last, *(t for t in (*finite, *within, *prices) if 0 < t < last)])
         if most is not None and len(edges) > most + 1:
-            edges = np.unique(np.quantile(edges, np.linspace(0, 1, most + 1), method="nearest"))
+            edges = _fewer(edges, [t for t in prices if 0 < t < last], most + 1)
         edges = edges[np.concatenate([[True], np.diff(edges) > 1e-6])]
         spans = {device.available: _free(device.available, edges) for device in devices}
         return cls(
@@ -209,6 +209,15 @@ class Slots:
     def priced(self) -> bool:
         """Whether it matters when a device trains."""
         return bool(np.any(self.rates != self.rates[:, :1]))
+
+
+def _fewer(edges: Array, kept: Sequence[float], most: int) -> Array:
+    """About `most` of the edges, evenly chosen; those at which a price changes stay."""
+    fixed = np.unique([edges[0], edges[-1], *kept])
+    others = np.setdiff1d(edges, fixed)
+    count = min(len(others), max(2, most - len(fixed)))
+    some = np.quantile(others, np.linspace(0, 1, count), method="nearest") if count else others
+    return np.unique(np.concatenate([fixed, some]))
 
 
 def _free(available: Sequence[tuple[float, float]], edges: Array) -> Array:

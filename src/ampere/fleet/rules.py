@@ -42,7 +42,7 @@ RULES: dict[str, Preference] = {"round robin": round_robin, "fastest device": fa
 def by_rule(problem: Problem, rule: str) -> NDArray[np.int64]:
     """The device of each job by a rule; NOWHERE where nothing has room."""
     slots = Slots.of(problem, MOST_SLOTS)
-    room, wished = Room.of(problem, slots), RULES[rule](problem)
+    room, wished = Room(problem, slots), RULES[rule](problem)
     device = np.full(len(problem.jobs), NOWHERE)
     for j in np.argsort(problem.deadlines, kind="stable"):
         able = np.isfinite(room.costs(int(j)))

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 THREADS = 8  # tasks at a time in one process
 PAUSE_SECONDS = 2.0  # before another attempt
+POLL_SECONDS = 2.0  # between two looks at which dask workers are there
+LOST_SECONDS = 60.0  # that a dask worker may be away while its device has work to do
 CONNECTING_SECONDS = 10.0
 HERE = "this machine"
 LOOPBACK_ONLY = "127.0.0.1:0"  # dask always serves a page about its state, by default to everybody
@@ -93,6 +95,9 @@ def perform(task: Task, do: Do) -> Outcome:
         try:
             result = _limited(lambda: do(task.action, task.device, task.arguments), task.seconds)
             return Outcome(task.device.name, task.action, result, "", time.monotonic() - began, attempt)
+        except _TimeOver as error:  # what hangs may still be measuring there
+            problem = str(error)
+            break
         except (DeviceError, BusyError) as error:
             problem = str(error)
             if attempt < task.attempts:
@@ -104,6 +109,10 @@ def perform(task: Task, do: Do) -> Outcome:
             problem = first_line(error)
             break
     return Outcome(task.device.name, task.action, None, problem, time.monotonic() - began, attempt)
+
+
+class _TimeOver(DeviceError):
+    """The time limit of a task."""
 
 
 def _limited(work: Callable[[], Mapping[str, Any]], seconds: float) -> Mapping[str, Any]:
@@ -123,7 +132,7 @@ def _limited(work: Callable[[], Mapping[str, Any]], seconds: float) -> Mapping[s
     if failed:
         raise failed[0]
     if not ended:
-        raise DeviceError(f"it did not end within {seconds:g} s: check the device, or give it longer with --time-limit")
+        raise _TimeOver(f"it did not end within {seconds:g} s: check the device, or give it longer with --time-limit")
     return ended[0]
 
 
@@ -152,24 +161,51 @@ def _on_workers(client: Client, tasks: Sequence[Task], do: Do, scheduler: str) -
         else:
             words = f'start one with: dask worker {scheduler} --nthreads 1 --resources "{name}=1"'
             yield Outcome(name, task.action, None, f"no dask worker fronts {name}: {words}")
-    yield from _as_they_end(futures)
+    yield from _as_they_end(futures, client)
 
 
 def _submit(client: Client, task: Task, do: Do, resource: str) -> Future:
     return client.submit(perform, task, do, resources={resource: 1}, pure=False, retries=task.attempts - 1)
 
 
-def _as_they_end(futures: Mapping[Future, Task]) -> Iterator[Outcome]:
-    from distributed import as_completed
+def _as_they_end(futures: Mapping[Future, Task], cluster: Client | None = None) -> Iterator[Outcome]:
+    """Outcomes in the order in which tasks end. On a cluster, a worker that is lost may come back for a while."""
+    from distributed import CancelledError, wait
+    from distributed import TimeoutError as NoneYet
 
-    for future in as_completed(list(futures)):
-        task = futures[future]
-        if future.status == "finished":
-            yield future.result()
-        else:
-            error = future.exception() if future.status == "error" else None
-            words = first_line(error) if error else "it was cancelled"
-            yield Outcome(task.device.name, task.action, None, f"its dask worker was lost ({words}): run again")
+    waiting, lost_since = dict(futures), dict[str, float]()
+    while waiting:
+        try:
+            done = wait(list(waiting), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done
+        except NoneYet:
+            done = set()
+        except (CancelledError, OSError):  # the scheduler forgot them, or is gone
+            lost = "the scheduler was lost: start it again, and run again; what has ended is kept"
+            yield from (Outcome(task.device.name, task.action, None, lost) for task in waiting.values())
+            return
+        for future in done:
+            yield _outcome(future, waiting.pop(future))
+        if cluster is None or done or cluster.status != "running":
+            continue
+        there, now = fronted(cluster), time.monotonic()
+        for future, task in list(waiting.items()):
+            name = task.device.name
+            if name in there:
+                lost_since.pop(name, None)
+            elif now - lost_since.setdefault(name, now) > LOST_SECONDS:
+                del waiting[future]
+                future.cancel()
+                yield Outcome(
+                    name, task.action, None, f"its dask worker was lost for {LOST_SECONDS:g} s: start it again"
+                )
+
+
+def _outcome(future: Future, task: Task) -> Outcome:
+    if future.status == "finished":
+        return future.result()
+    error = future.exception() if future.status == "error" else None
+    words = first_line(error) if error else "it was cancelled"
+    return Outcome(task.device.name, task.action, None, f"its dask worker was lost ({words}): run again")
 
 
 def fronted(client: Client) -> set[str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ampere.api.fleets import FleetResult
     from ampere.fleet.running import Outcome
 
-ACTIONS = ("profile", "estimate", "check", "report")
+ACTIONS = ("profile", "estimate", "validate", "check", "report")
 Cells = Callable[[str, Mapping[str, Any]], list[tuple[str, ...]]]
 
 
@@ -27,6 +27,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere fleet fleet.toml check",
         "ampere fleet fleet.toml profile lenet5 cnn5 --seconds 30",
         "ampere fleet fleet.toml estimate lenet5 cnn5 resnet --out all.parquet",
+        "ampere fleet fleet.toml validate lenet5",
         "ampere fleet fleet.toml report cnn5 --out fleet.html",
         "ampere fleet fleet.toml profile cnn5 --scheduler tcp://lab:8786",
     )
@@ -43,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     words = "a running dask scheduler, whose workers front the devices (default: this process)"
     parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
     parser.add_argument("--again", action="store_true", help="also what an earlier run has done")
-    parser.add_argument("--out", metavar="FILE", help="estimates as .parquet or .csv; the page of a report")
+    parser.add_argument("--out", metavar="FILE", help="figures as .parquet or .csv; the page of a report")
     arguments.add_output(parser)
 
 
@@ -117,9 +118,18 @@ def _estimated(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     ]
 
 
+def _validated(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    figures = ("mape", "repeatability_mape", "coverage90")
+    return [
+        (name, row["model"], str(row["networks"]), *(units.percent(row[figure]) for figure in figures))
+        for row in result["rows"]
+    ]
+
+
 TABLES: dict[str, tuple[list[str], Cells]] = {
     "check": (["device", "processor", "meter", "runtimes", ""], _checked),
     "profile": (["device", ">measurements", ">time", ">expected error", "file"], _profiled),
     "estimate": (["device", "model", ">an iteration", ">± 90 %", ">time"], _estimated),
+    "validate": (["device", "model", ">networks", ">error", ">measuring twice", ">covers"], _validated),
     "report": (["device", "profile"], lambda name, result: [(name, str(result["profile"]))]),
 }
