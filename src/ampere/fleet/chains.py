@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,30 +42,25 @@ def split_chains(jobs: Sequence[Job], least_seconds: Mapping[str, float], horizo
     The time of a chain is split in proportion to how long its jobs take at least, so that each is planned by itself: a
     job is due when the next one may begin.
     """
-    by_name = {job.name: job for job in jobs}
-    before, after = dict[str, float](), dict[str, float]()
-    followers: dict[str, list[str]] = {name: [] for name in by_name}
-    for job in jobs:
-        for name in job.after:
-            followers[name].append(job.name)
-
-    def longest(name: str, links: Callable[[str], Iterable[str]], known: dict[str, float]) -> float:
-        if name not in known:
-            known[name] = least_seconds[name] + max((longest(n, links, known) for n in links(name)), default=0.0)
-        return known[name]
-
-    def due(name: str) -> float:
-        return min([by_name[name].deadline, *(due(n) for n in followers[name])])
-
+    after = {job.name: job.after for job in jobs}
+    followers: dict[str, list[str]] = {name: [] for name in after}
+    for name, before in after.items():
+        for other in before:
+            followers[other].append(name)
+    order = tuple(TopologicalSorter(after).static_order())
+    ahead, behind = dict[str, float](), dict[str, float]()  # seconds of the longest chain up to a job, and from it on
+    due = {job.name: min(job.deadline, horizon) for job in jobs}
+    for name in order:
+        ahead[name] = least_seconds[name] + max((ahead[n] for n in after[name]), default=0.0)
+    for name in reversed(order):
+        behind[name] = least_seconds[name] + max((behind[n] for n in followers[name]), default=0.0)
+        due[name] = min([due[name], *(due[n] for n in followers[name])])
     result = []
     for job in jobs:
-        if not job.after and not followers[job.name]:
-            result.append(job)
-            continue
-        ahead = longest(job.name, lambda n: by_name[n].after, before)
-        behind = longest(job.name, lambda n: followers[n], after)
-        end = min(due(job.name), horizon)
-        whole = max(ahead + behind - least_seconds[job.name], 1e-9)
-        begins, ends = end * (ahead - least_seconds[job.name]) / whole, end * ahead / whole
-        result.append(replace(job, release=max(job.release, begins), deadline=min(job.deadline, ends)))
+        name, own = job.name, least_seconds[job.name]
+        if after[name] or followers[name]:
+            whole = max(ahead[name] + behind[name] - own, 1e-9)
+            begins, ends = due[name] * (ahead[name] - own) / whole, due[name] * ahead[name] / whole
+            job = replace(job, release=max(job.release, begins), deadline=min(job.deadline, ends))
+        result.append(job)
     return tuple(result)
