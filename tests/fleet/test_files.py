@@ -5,7 +5,8 @@ from datetime import datetime
 import pytest
 
 from ampere.core.errors import UsageError
-from ampere.fleet.files import read_fleet, read_jobs, split_chains, start_of
+from ampere.fleet.chains import split_chains
+from ampere.fleet.files import read_fleet, read_jobs, start_of
 
 START = datetime(2026, 12, 1, 22, 0)
 HOUR = 3600.0

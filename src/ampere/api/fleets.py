@@ -115,9 +115,9 @@ def fleet(
     """Does the same with every device of a fleet, at the same time where that disturbs nobody.
 
     `action` is "check", "profile", "estimate", "validate" or "report"; profile, estimate and validate need `models`. A
-    device that cannot be reached, hangs or fails is named in its outcome, and the others go on. What an earlier run has done is not done
-    again unless `again`. `labels` choose devices. `scheduler` is the address of a running dask scheduler whose workers
-    front the devices. `on_outcome` is called as each ends.
+    device that cannot be reached, hangs or fails is named in its outcome, and the others go on. What an earlier run has
+    done is not done again unless `again`. `labels` choose devices. `scheduler` is the address of a running dask
+    scheduler whose workers front the devices. `on_outcome` is called as each ends.
     """
     if action not in ACTIONS:
         raise UsageError(f"a fleet cannot {action!r:.40}: choose from {', '.join(ACTIONS)}")

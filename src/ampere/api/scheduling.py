@@ -15,7 +15,8 @@ from ampere.core import Network, TrainingSetup, work
 from ampere.core.errors import AmpereError, UsageError
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.training_run import iterations_of_epochs
-from ampere.fleet.files import FleetDevice, Job, Read, read_fleet, read_jobs, split_chains, start_of
+from ampere.fleet.chains import split_chains
+from ampere.fleet.files import FleetDevice, Job, Read, read_fleet, read_jobs, start_of
 from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem, joule_rates
 from ampere.fleet.reports import reported, with_reports
 from ampere.fleet.scheduling import Plan, plan

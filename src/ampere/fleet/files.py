@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from ampere.core.errors import AmpereError, StorageError, UsageError
 from ampere.core.units import DAY, HOUR, parse_energy, parse_memory, parse_power, parse_seconds
 
+from .chains import in_cycles
 from .problem import FOREVER
 
 if sys.version_info >= (3, 11):
@@ -126,7 +127,7 @@ def read_jobs(path: Path, start: datetime) -> Read[Job]:
                 f"{path}: job {job.name!r} is after {', '.join(missing)}, which is no job here: leave it out"
             )
     kept = [job for job in kept if {*job.after} <= names]
-    while waiting := _in_cycles(kept):
+    while waiting := in_cycles({job.name: job.after for job in kept}):
         problems.append(
             f"{path}: {', '.join(sorted(waiting))} wait for each other in a circle: remove one `after` of them"
         )
@@ -342,68 +343,3 @@ def _moment(value: Any, start: datetime) -> float:
     if isinstance(value, str) and "-" in value[1:]:
         return (datetime.fromisoformat(value).replace(tzinfo=None) - start).total_seconds()
     return parse_seconds(str(value))
-
-
-def _in_cycles(jobs: Sequence[Job]) -> set[str]:
-    """The jobs that wait for themselves, directly or through others."""
-    waits = {job.name: {*job.after} for job in jobs}
-    followers: dict[str, list[str]] = {}
-    for job in jobs:
-        for name in dict.fromkeys(job.after):
-            followers.setdefault(name, []).append(job.name)
-    free = [name for name, after in waits.items() if not after]
-    while free:
-        done = free.pop()
-        waits.pop(done)
-        for name in followers.get(done, ()):
-            waits[name].discard(done)
-            if not waits[name]:
-                free.append(name)
-    # What is left waits for a circle, or is in one: those that only wait have nobody of the rest waiting for them.
-    while True:
-        needed = {name for after in waits.values() for name in after}
-        ends = [name for name in waits if name not in needed]
-        if not ends:
-            return set(waits)
-        for name in ends:
-            waits.pop(name)
-
-
-def split_chains(jobs: Sequence[Job], least_seconds: Mapping[str, float], horizon: float) -> tuple[Job, ...]:
-    """The same jobs, where those that follow each other have spans of their own.
-
-    The time of a chain is split in proportion to how long its jobs take at least, so that each is planned by itself: a
-    job is due when the next one may begin.
-    """
-    by_name = {job.name: job for job in jobs}
-    before, after = dict[str, float](), dict[str, float]()
-    followers: dict[str, list[str]] = {name: [] for name in by_name}
-    for job in jobs:
-        for name in job.after:
-            followers[name].append(job.name)
-
-    def longest(name: str, links: Callable[[str], Iterable[str]], known: dict[str, float]) -> float:
-        if name not in known:
-            known[name] = least_seconds[name] + max((longest(n, links, known) for n in links(name)), default=0.0)
-        return known[name]
-
-    def due(name: str) -> float:
-        return min([by_name[name].deadline, *(due(n) for n in followers[name])])
-
-    result = []
-    for job in jobs:
-        if not job.after and not followers[job.name]:
-            result.append(job)
-            continue
-        ahead = longest(job.name, lambda n: by_name[n].after, before)
-        behind = longest(job.name, lambda n: followers[n], after)
-        end = min(due(job.name), horizon)
-        whole = max(ahead + behind - least_seconds[job.name], 1e-9)
-        result.append(_within(job, end * (ahead - least_seconds[job.name]) / whole, end * ahead / whole))
-    return tuple(result)
-
-
-def _within(job: Job, begin: float, end: float) -> Job:
-    values = {f.name: getattr(job, f.name) for f in fields(job)}
-    values |= {"release": max(job.release, begin), "deadline": min(job.deadline, end)}
-    return Job(**values)
