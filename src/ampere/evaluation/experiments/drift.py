@@ -17,7 +17,7 @@ FIGURE = ""
 
 
 def families(plan: Plan) -> tuple[str, ...]:
-    return ("cnn5",) if plan.quick else ("cnn5", "lstm", "transformer")
+    return ("cnn5",) if plan.quick else ("cnn5", "lstm")
 
 
 def both(plan: Plan, device: str, family: str) -> tuple[TrialsJob, TrialsJob]:

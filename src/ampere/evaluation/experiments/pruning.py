@@ -22,7 +22,7 @@ ITERATIONS = 2000
 
 
 def cases(plan: Plan, device: str) -> list[TrainingJob]:
-    seeds = range(plan.seed, plan.seed + plan.either(1, 5))
+    seeds = range(plan.seed, plan.seed + plan.either(1, 3))
     seconds, rounds = plan.profile_seconds(device, "cnn5"), plan.either(6, 25)
     images = plan.either(1000, TRAINED), plan.either(500, TESTED)
     space = space_of(kind_of(plan.data))
