@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ampere.core.errors import UsageError
-from ampere.core.setup import ALLOCATORS, DTYPES, OPTIMIZERS
+from ampere.core.setup import ALLOCATORS, DTYPES, OPTIMIZERS, SHORT_DTYPES
 from ampere.core.units import parse_energy, parse_memory, parse_power, parse_seconds
 from ampere.runtimes.table import OURS
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MODEL = "a family (lenet5 cnn5 har lstm transformer resnet), file.py:function or package.module:function"
-DTYPE_ALIASES = {"fp32": "float32", "f32": "float32", "float": "float32", "bf16": "bfloat16"}
+DTYPE_ALIASES = {**SHORT_DTYPES, "f32": "float32"}
 TIMINGS = ("yardstick", "wallclock")
 GROUPS = ("layer", "block")
 

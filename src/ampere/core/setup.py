@@ -5,8 +5,9 @@ from typing import Any, Dict
 
 from .optimizers import OPTIMIZERS, find_optimizer
 
-DTYPES = {"float32": 4, "bfloat16": 2}  # bytes of a value
-SHORT_DTYPES = {"fp32": "float32", "float": "float32", "bf16": "bfloat16"}
+DTYPES = {"float32": 4, "bfloat16": 2, "autocast": 4}  # bytes of a weight; autocast multiplies in bfloat16
+PLAIN_DTYPES = ("float32", "bfloat16")  # that a whole network is in
+SHORT_DTYPES = {"fp32": "float32", "float": "float32", "bf16": "bfloat16", "amp": "autocast", "mixed": "autocast"}
 ALLOCATORS = {
     "system": "a plain training loop with the system's allocator",
     "tuned": "a training loop whose allocator keeps its memory",
@@ -63,4 +64,4 @@ class TrainingSetup:
         )
 
 
-__all__ = ["ALLOCATORS", "DTYPES", "OPTIMIZERS", "TIMINGS", "TrainingSetup", "find_dtype", "find_optimizer"]
+__all__ = ["ALLOCATORS", "DTYPES", "OPTIMIZERS", "PLAIN_DTYPES", "SHORT_DTYPES", "TIMINGS", "TrainingSetup", "find_dtype", "find_optimizer"]

@@ -24,7 +24,7 @@ from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import MeterError, RuntimeMissingError, UsageError, WorkerError
 from ampere.core.escaping import printable
 from ampere.core.kinds import USUAL_WIDTH
-from ampere.core.setup import ALLOCATORS
+from ampere.core.setup import ALLOCATORS, SHORT_DTYPES
 from ampere.devices.external_meters import PHONE, asked_as
 from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from ampere.runtimes import Description, description_of
@@ -39,7 +39,6 @@ LOCAL = "local"
 HARDWARE = (LOCAL, "ssh")  # types whose workers look for meters, and which can run several workers at once
 NOT_REAL = ("simulated", "replayed")
 log = logging.getLogger("ampere")
-DTYPES_BY_SHORT_NAME = {"bf16": "bfloat16", "fp32": "float32"}
 
 Workers = dict[str, Worker]  # by allocator
 
@@ -289,7 +288,7 @@ def usual_names(setup: Mapping[str, Any]) -> dict[str, Any]:
         named["optimizer"] = str(named["optimizer"]).lower()
     if "dtype" in named:
         plain = str(named["dtype"]).rpartition(".")[2].lower()
-        named["dtype"] = DTYPES_BY_SHORT_NAME.get(plain, plain)
+        named["dtype"] = SHORT_DTYPES.get(plain, plain)
     return named
 
 

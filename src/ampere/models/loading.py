@@ -33,6 +33,7 @@ class LoadedModel:
     space: Space | None = None
     optimizer: str | None = None  # that its own configure_optimizers names
     own_inputs: bool = False  # whether the factory makes the inputs as well
+    step: Any = None  # the WholeStep of code that trains by itself, whose models are `model`; None of a plain model
 
 
 def load_model(
@@ -93,13 +94,37 @@ def _built(
     arguments = {**given, "batch": batch} if passes_batch else given
     _need_no_more(function, name.rpartition(":")[2], arguments)
     with guarded(f"{name.rpartition(':')[2]} in {source.rpartition(':')[0] or 'Python'}"):
-        made = function(**arguments)
+        made, step = _run(function, arguments)
+    if step is not None:
+        if example is not None or (batch is not None and not passes_batch):
+            given = "--input" if example is not None else "--batch"
+            raise UsageError(f"{name} does a whole training step with inputs of its own: leave out {given}")
+        return LoadedModel(step.model, (), name, factory, arguments, None, _agreed(step.optimizers), True, step)
     model, inputs = _model_and_inputs(made, source, example)
     rebatched = batch is not None and not passes_batch
     if batch is not None and rebatched:
         inputs = with_batch(inputs, batch)
     own_inputs = example is None and not rebatched
     return LoadedModel(model, inputs, name, factory, arguments, None, own_optimizer(model), own_inputs)
+
+
+def _run(function: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[Any, Any]:
+    """What the user's function returns, and the training step that it is or makes, if any."""
+    if "torch" not in sys.modules:
+        return function(**arguments), None
+    from ampere.runtimes.torch_step import NotAStep, run_once
+
+    try:
+        return run_once(function, dict(arguments), _is_module)
+    except NotAStep as problem:
+        name = getattr(function, "__name__", type(function).__name__)
+        raise ModelError(f"{name} is no whole training step: it {problem}") from None
+
+
+def _agreed(optimizers: list[Any]) -> str | None:
+    """The name of the one optimizer that several are; None where they differ, or are none of ours."""
+    names = {name_of(optimizer) for optimizer in optimizers}
+    return names.pop() if len(names) == 1 else None
 
 
 LEAST_SIZE = 8  # an integer argument from which on it may be a width or a length, not a number of blocks
@@ -170,7 +195,7 @@ def _need_no_more(function: Callable[..., Any], name: str, given: Mapping[str, A
     if missing:
         raise ModelError(
             f"{name} needs {' and '.join(missing)}: give --arg {missing[0]}=VALUE, or name a function that needs "
-            f"nothing, such as def build(): return {name}(...)"
+            f"nothing, such as def build(): return {name}(...), or return {name}, ({missing[0]},) for a training step"
         )
 
 
@@ -237,6 +262,14 @@ def refuse_flax(model: Any, done: str) -> None:
         raise ModelError(f"only PyTorch models can be {done}, and {type(model).__name__} is written with flax")
 
 
+def refuse_step(loaded: LoadedModel, done: str) -> None:
+    if loaded.step is not None:
+        raise ModelError(
+            f"only a model can be {done}, and {loaded.name} does a whole training step: name the function that "
+            "builds the model"
+        )
+
+
 def _is_module(model: Any) -> bool:
     torch = sys.modules.get("torch")
     return is_flax(model) or (torch is not None and isinstance(model, torch.nn.Module))
@@ -262,8 +295,8 @@ def _need_module(model: Any, source: str) -> None:
 
     if not isinstance(model, nn.Module):
         raise ModelError(
-            f"{source} returned {type(model).__name__}, not a model: return a torch.nn.Module or a flax.nnx.Module, "
-            "alone or as (module, example inputs)"
+            f"{source} returned {type(model).__name__}, not a model, and trained nothing: return a torch.nn.Module or a "
+            "flax.nnx.Module, alone or as (module, example inputs), or do a whole training step"
         )
 
 
@@ -278,6 +311,11 @@ def own_optimizer(model: Any) -> str | None:
         return None
     while isinstance(made, (list, tuple, dict)) and made:
         made = made.get("optimizer") if isinstance(made, dict) else made[0]
+    return name_of(made)
+
+
+def name_of(made: Any) -> str | None:
+    """An optimizer's name among ours; None where it is none of them."""
     name = type(made).__name__.lower()
     has_momentum = name == "sgd" and getattr(made, "defaults", {}).get("momentum")
     return "momentum" if has_momentum else name if name in OPTIMIZERS else None

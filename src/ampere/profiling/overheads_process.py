@@ -12,6 +12,7 @@ from contextlib import closing
 from functools import partial
 from typing import Any
 
+from ampere.core import TrainingSetup
 from ampere.core.errors import AmpereError, ModelError
 from ampere.core.network import InputSpec
 from ampere.models.datasets import Epochs, is_dataset
@@ -63,17 +64,17 @@ def evaluation(task: Task) -> dict[str, float]:
     import torch
 
     torch.set_num_threads(task["setup"]["threads"])
-    dtype = getattr(torch, task["setup"]["dtype"])
+    setup = TrainingSetup.from_json(task["setup"])
     with guarded(f"evaluating {task['name']}"):
         model, inputs = _built(task["workload"])
-        model = model.eval().to(dtype)
-        positional, named = _arguments(inputs, task["setup"]["dtype"])
+        model = model.eval().to(_weights(setup))
+        positional, named = _arguments(inputs, setup)
 
         def steps() -> Batches:
             while True:
                 yield model(*positional, **named)
 
-        with torch.no_grad():
+        with torch.no_grad(), _precision(setup):
             next(steps())
             return _counted(steps, task["seconds"])
 
@@ -93,9 +94,10 @@ def parts(task: Task) -> dict[str, Any]:
     torch.set_flush_denormal(True)
     with guarded(f"timing parts of a run of {task['name']}"):
         model, inputs = _built(task["workload"])
-        model = model.to(getattr(torch, task["setup"]["dtype"]))
-        optimizer = OPTIMIZERS[task["setup"]["optimizer"]].make("torch", trainable(model))
-        actions = _actions(model, _arguments(inputs, task["setup"]["dtype"]), optimizer, task["parts"])
+        setup = TrainingSetup.from_json(task["setup"])
+        model = model.to(_weights(setup))
+        optimizer = OPTIMIZERS[setup.optimizer].make("torch", trainable(model))
+        actions = _actions(model, _arguments(inputs, setup), optimizer, setup, task["parts"])
         for action in (*actions.values(), actions["step"]):
             action(1)
         return {"rounds": _rounds(actions, task["seconds"])}
@@ -104,7 +106,9 @@ def parts(task: Task) -> dict[str, Any]:
 Action = Callable[[int], None]  # does something so many times
 
 
-def _actions(model: Any, arguments: Any, optimizer: Any, asked: dict[str, int]) -> dict[str, Action]:
+def _actions(
+    model: Any, arguments: Any, optimizer: Any, setup: TrainingSetup, asked: dict[str, int]
+) -> dict[str, Action]:
     import torch
 
     from ampere.runtimes.torch_model import called, training_loss
@@ -117,13 +121,14 @@ def _actions(model: Any, arguments: Any, optimizer: Any, asked: dict[str, int]) 
         for _ in range(times):
             optimizer.zero_grad(set_to_none=True)
             for _ in range(batches):
-                loss = training_loss(ready(*positional, **named))
+                with _precision(setup):
+                    loss = training_loss(ready(*positional, **named))
                 torch.autograd.backward(loss / batches if batches > 1 else loss)
             optimizer.step()
 
     def evaluate(batches: int, times: int) -> None:
         model.eval()
-        with torch.no_grad():
+        with torch.no_grad(), _precision(setup):
             for _ in range(batches * times):
                 ready(*positional, **named)
 
@@ -160,10 +165,21 @@ def _spent(action: Action, times: int) -> tuple[float, float]:
     return (time.process_time() - cpu) / times, (time.perf_counter() - began) / times
 
 
-def _arguments(inputs: Any, dtype: str) -> tuple[list[Any], dict[str, Any]]:
+def _weights(setup: TrainingSetup) -> Any:
+    """The type of the weights."""
+    from ampere.runtimes.torch_runtime import DTYPES
+
+    return DTYPES[setup.dtype]
+
+
+def _precision(setup: TrainingSetup) -> Any:
     import torch
 
-    kind = getattr(torch, dtype)
+    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=setup.dtype == "autocast")
+
+
+def _arguments(inputs: Any, setup: TrainingSetup) -> tuple[list[Any], dict[str, Any]]:
+    kind = _weights(setup)
     if isinstance(inputs, dict):
         return [], {name: _as(value, kind) for name, value in inputs.items()}
     return [_as(value, kind) for value in inputs], {}

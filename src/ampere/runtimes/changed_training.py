@@ -1,5 +1,6 @@
 """A user's model trained with a change that may make it cheaper: memory format, optimizer, precision or compiler."""
 
+from dataclasses import replace
 from typing import Any, Callable, Dict
 
 import torch
@@ -9,7 +10,7 @@ from ampere.core import TrainingSetup
 
 from .runtime import Training
 from .torch_model import build_from_factory
-from .torch_runtime import DTYPES, trainable, training
+from .torch_runtime import DTYPES, in_precision, trainable, training
 
 
 def build_changed(workload: Dict[str, Any], setup: TrainingSetup, changes: Dict[str, Any]) -> Training:
@@ -23,8 +24,7 @@ def build_changed(workload: Dict[str, Any], setup: TrainingSetup, changes: Dict[
     if changes.get("channels_last"):
         convert: Any = model.to  # whose types leave the format out
         convert(memory_format=torch.channels_last)
-    if changes.get("autocast"):
-        loss_of = _in_bfloat16(loss_of)
+    loss_of = in_precision(replace(setup, dtype="autocast") if changes.get("autocast") else setup, loss_of)
     return training(trainable(model), loss_of, setup.optimizer, **dict(changes.get("optimizer") or {}))
 
 
@@ -40,11 +40,3 @@ def _reading_channels_last(model: Callable[..., Any]) -> Callable[..., Any]:
 def _channels_last(value: Any) -> Any:
     images = isinstance(value, Tensor) and value.dim() == 4
     return value.contiguous(memory_format=torch.channels_last) if images else value
-
-
-def _in_bfloat16(loss_of: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    def loss() -> Tensor:
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return loss_of()
-
-    return loss

@@ -6,7 +6,7 @@ from ampere.core import KINDS, Layer, Network
 from ampere.core.errors import WorkerError, bad_request
 from ampere.core.kinds import built_by
 from ampere.core.optimizers import optimizers_of
-from ampere.core.setup import DTYPES
+from ampere.core.setup import DTYPES, PLAIN_DTYPES
 
 GROUP = "ampere.runtimes"  # of entry points, with which packages of others join
 EVERY_KIND = frozenset(name for name, kind in KINDS.items() if kind.described)
@@ -114,7 +114,7 @@ OURS: Dict[str, Description] = {
         ("torch",),
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
         kinds=built_by("torch"),
-        dtypes=tuple(DTYPES),
+        dtypes=PLAIN_DTYPES,
         optimizers=optimizers_of("torch"),
         factories=True,
         compiles=True,
@@ -125,7 +125,7 @@ OURS: Dict[str, Description] = {
         ("jax", "flax", "optax"),
         "JAX is not installed where the worker runs; pip install 'ampere-energy[jax]'",
         kinds=built_by("jax"),
-        dtypes=tuple(DTYPES),
+        dtypes=PLAIN_DTYPES,
         optimizers=optimizers_of("jax"),
         flax=True,
         compiles=True,

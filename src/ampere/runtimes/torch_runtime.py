@@ -12,10 +12,11 @@ from .runtime import Training
 from .table import description_of, refuse_lacking
 from .torch_model import build_from_factory
 from .torch_network import Chain, build_chain, parts_of
+from .torch_step import build_step
 from .user_code import find_factory
 
 SEED = 0
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "autocast": torch.float32}  # of the weights
 
 
 def yardstick_network() -> Tuple[nn.Module, Callable[[], Tensor]]:
@@ -53,9 +54,12 @@ class TorchRuntime:
             network = Network.from_json(workload["layers"])
             refuse_lacking(network, self.name, description_of(self.name))
             chain = build_chain(network, dtype)
-            return training(chain.trained, chain.loss, setup.optimizer, chain)
+            stages = None if setup.dtype == "autocast" else chain  # casts are shared by all stages of a step
+            return training(chain.trained, in_precision(setup, chain.loss), setup.optimizer, stages)
+        if workload.get("step"):
+            return build_step(workload)
         model, loss_of = build_from_factory(workload, dtype)
-        return training(trainable(model), loss_of, setup.optimizer)
+        return training(trainable(model), in_precision(setup, loss_of), setup.optimizer)
 
     def yardstick(self) -> Training:
         model, loss_of = yardstick_network()
@@ -74,6 +78,18 @@ class TorchRuntime:
             find_factory(str(workload["factory"]))
             self._pool_started = self._pool_started or torch.get_num_threads() > 1  # the user's own code asked for it
         return threads == 1 or not self._pool_started
+
+
+def in_precision(setup: TrainingSetup, loss_of: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """The loss in the setup's precision: with autocast, weights stay in float32 and products are in bfloat16."""
+    if setup.dtype != "autocast":
+        return loss_of
+
+    def loss() -> Tensor:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return loss_of()
+
+    return loss
 
 
 def trainable(model: nn.Module) -> List[nn.Parameter]:

@@ -155,13 +155,19 @@ def _not_updating(watch: Watch, calls: int) -> NotAStep:
     return NotAStep(f"calls backward, but updated no weights in {calls} calls: call optimizer.step() in it")
 
 
-def run_once(function: Callable[..., Any], arguments: Arguments) -> Tuple[Any, Optional[WholeStep]]:
+def is_torch_module(made: Any) -> bool:
+    return isinstance(made, nn.Module)
+
+
+def run_once(
+    function: Callable[..., Any], arguments: Arguments, is_model: Callable[[Any], bool] = is_torch_module
+) -> Tuple[Any, Optional[WholeStep]]:
     """What a function returns, and the training step that it is or makes; None where it makes a model."""
     with Watch() as watch:
         returned = function(**arguments)
         watch.look()
     made, given = returned if isinstance(returned, tuple) and len(returned) == 2 else (returned, ())
-    if isinstance(made, nn.Module):
+    if is_model(made):
         return returned, None
     if callable(made) and not isinstance(made, type):
         named = given if isinstance(given, dict) else {}
@@ -195,7 +201,8 @@ def build_step(workload: Dict[str, Any]) -> Training:
     _, step = run_once(find_factory(str(workload["factory"])), workload.get("arguments") or {})
     if step is None:
         raise NotAStep("{} makes no training step".format(workload["factory"]))
-    whole, last = step, [None]
+    whole = step
+    last: List[Any] = [None]
 
     def one() -> None:
         last[0] = whole()

@@ -59,6 +59,7 @@ class CallTracker:
         self.current = self.root
         self.entered: Callable[[Call], None] = lambda call: None
         self.left: Callable[[Call], None] = lambda call: None
+        self._handles: list[Any] = []
         for path, module in model.named_modules():
             self._hook(path, module)
 
@@ -75,8 +76,13 @@ class CallTracker:
             self.left(call)
             self.current = call.parent or self.root
 
-        module.register_forward_pre_hook(enter, with_kwargs=True)
-        module.register_forward_hook(leave)
+        self._handles.append(module.register_forward_pre_hook(enter, with_kwargs=True))
+        self._handles.append(module.register_forward_hook(leave))
+
+    def release(self) -> None:
+        """Leave modules that are no copies as they were."""
+        for handle in self._handles:
+            handle.remove()
 
     def _find(self, module: nn.Module) -> Call:
         """A user's `try` may have skipped the leaving of inner calls."""
@@ -154,9 +160,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     backward   node n runs its operations --> cost_of_node[n]
     """
 
-    def __init__(self, model: nn.Module, calls: CallTracker) -> None:
+    def __init__(self, model: nn.Module, calls: CallTracker, whole_step: bool = False) -> None:
+        """In a `whole_step` weights are also read and written outside of models, as an average of them does."""
         super().__init__()  # type: ignore[no-untyped-call]
         self.calls = calls
+        self._whole_step = whole_step
         self.owned = Ownership(model)
         self.operations: list[Operation] = []
         self.cost_of_node: dict[int, Cost] = {}
@@ -230,7 +238,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         drafts = (recognise(args, out, self.owned.owns) for recognise in RECOGNISERS.get(operation.name, ()))
         draft = next((found for found in drafts if found is not None), None)
-        if draft is None and operation.parameters:
+        updates = self._whole_step and operation.call is self.calls.root and not operation.nodes
+        if draft is None and operation.parameters and not updates:
             draft = self._scale(operation, tensors)
         if draft is not None:
             operation.draft = draft.settle(requires_grad)

@@ -1,0 +1,106 @@
+"""A user's own training step becomes a Network: it is run once for real, with each of its operations seen.
+
+    step    forward  backward  clip  update  average of the weights      several models and losses, in any order
+    layers  ======== ========= ====          =====================      an update is known by the layers' parameters
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from ampere.core import Network
+from ampere.core.errors import ModelError
+from ampere.runtimes.torch_step import WholeStep
+
+from .layers import Layers, settle
+from .operations import reached_nodes
+from .recorder import CallTracker, Recorder, tensors_in
+from .scopes import Scopes
+from .trace import Failure, notes_of, own_random_numbers
+
+
+def trace_step(step: WholeStep, name: str = "") -> Network:
+    """The layers of one step, from an update of the weights to the next, of all models in the order they run."""
+    model = step.model
+    calls = CallTracker(model)
+    recorder, reached = Recorder(model, calls, whole_step=True), dict[int, bool]()
+    try:
+        with own_random_numbers(), _updates_unseen(recorder), before_backward(_collecting(recorder, reached)):
+            with recorder, Scopes(recorder):
+                step()
+    except Exception as problem:
+        raise ModelError(
+            f"{name or 'the step'} cannot be traced: {Failure(problem, calls.current).line}; run it by itself to see more"
+        ) from problem
+    finally:
+        calls.release()
+    settle(recorder.operations, reached, recorder.cost_of_node)
+    layers = Layers(step.batch, recorder.owned.names)
+    built = tuple(layers.build(recorder.operations))
+    if not any(layer.trainable for layer in built):
+        raise ModelError(f"{name or 'the step'} trains no layer that can be seen: its models must be torch.nn.Modules")
+    return Network(built, step.batch, name, (_taken_for(step, name), *notes_of(recorder, layers.counted)))
+
+
+def _taken_for(step: WholeStep, name: str) -> str:
+    optimizers = " and ".join(dict.fromkeys(type(optimizer).__name__ for optimizer in step.optimizers))
+    how = f"with {optimizers}" if optimizers else "by hand"
+    calls = f"; {step.calls} calls make one update, which is the iteration" if step.calls > 1 else ""
+    models = ", ".join(step.models) or "its weights"
+    return f"{name or 'it'} was taken for a whole training step of {models}, updated {how}, and run to trace it{calls}"
+
+
+def _collecting(recorder: Recorder, reached: dict[int, bool]) -> Callable[[list[Tensor]], None]:
+    def collect(roots: list[Tensor]) -> None:
+        with recorder.pause():
+            for root in roots:
+                reached.update(reached_nodes(root))
+
+    return collect
+
+
+@contextmanager
+def _updates_unseen(recorder: Recorder) -> Iterator[None]:
+    """The optimizer's own operations are not layers: what an update costs is known by the parameters."""
+
+    def begin(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        recorder.paused = not (len(args) > 1 or kwargs)  # a closure runs the model
+
+    def end(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        with recorder.pause():
+            pass  # at its end nothing is paused any more
+
+    with ExitStack() as ending:
+        ending.callback(register_optimizer_step_pre_hook(begin).remove)
+        ending.callback(register_optimizer_step_post_hook(end).remove)
+        yield
+
+
+@contextmanager
+def before_backward(see: Callable[[list[Tensor]], None]) -> Iterator[None]:
+    """Calls `see` with the tensors that each backward pass starts from."""
+    autograd: Any = torch.autograd
+    usual = {name: getattr(autograd, name) for name in ("backward", "grad")}
+
+    def seeing(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            starts = tensors_in(args[0] if args else kwargs.get("tensors", kwargs.get("outputs")))
+            see([start for start in starts if start.grad_fn is not None])
+            return function(*args, **kwargs)
+
+        return called
+
+    try:
+        for name, function in usual.items():
+            setattr(autograd, name, seeing(function))
+        yield
+    finally:
+        for name, function in usual.items():
+            setattr(autograd, name, function)
