@@ -58,12 +58,21 @@ class StepMemory:
         setup = self._setup
         if self._subject.trainable:
             loaded = self._subject.loaded
+            if loaded.step is not None:
+                return self._allocations_of_step(batch)
             try:
                 return allocations_of(loaded.model, loaded.inputs, setup.optimizer, setup.dtype, batch)
             except ModelError:
                 if batch is not None:
                     raise
         return allocations_of_network(self._subject.network, setup.optimizer, setup.dtype)
+
+    def _allocations_of_step(self, batch: int | None) -> list[Allocation]:
+        from ampere.tracing.memory import allocations_of_step
+
+        if batch is not None:
+            raise ModelError(f"{self._subject.name} does a whole training step of one batch: leave out --largest-batch")
+        return allocations_of_step(self._subject.loaded.step)
 
 
 def bytes_in(memory: str | float) -> float:

@@ -74,6 +74,11 @@ class ResolvedModel:
         return getattr(self._loaded, "optimizer", None)
 
     @property
+    def is_step(self) -> bool:
+        """Whether it is a user's function that does a whole training step."""
+        return self._loaded is not None and self._loaded.step is not None
+
+    @property
     def is_flax(self) -> bool:
         return self._loaded is not None and is_flax(self._loaded.model)
 

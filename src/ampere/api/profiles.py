@@ -90,12 +90,24 @@ def _on_named_threads(given: Profile | Estimator, options: Options) -> Profile |
 
 def with_own_optimizer(options: Options, *subjects: ResolvedModel) -> Options:
     """The options with the optimizer that the models configure themselves, where they agree and none is named."""
+    _refuse_other_setup(options, subjects)
     own = {subject.optimizer for subject in subjects}
     optimizer = own.pop() if len(own) == 1 else None
     if optimizer is None or options.optimizer or options.profile:
         return options
-    options.say(f"trained with {OPTIMIZER_NAMES.get(optimizer, optimizer)}, as configure_optimizers says")
+    source = "its own step does" if subjects[0].is_step else "configure_optimizers says"
+    options.say(f"trained with {OPTIMIZER_NAMES.get(optimizer, optimizer)}, as {source}")
     return replace(options, optimizer=optimizer)
+
+
+def _refuse_other_setup(options: Options, subjects: Sequence[ResolvedModel]) -> None:
+    """A step of the user's own has its precision and its optimizer in its code."""
+    named = options.named_setup
+    for subject in subjects:
+        own = {"optimizer": subject.optimizer or named.get("optimizer"), "dtype": "float32"}
+        other = next((field for field, value in own.items() if named.get(field, value) != value), None)
+        if subject.is_step and other:
+            raise UsageError(f"{subject.name} does a whole training step, in its own way: leave out --{other}")
 
 
 def _ensure_on(device: Device, subject: ResolvedModel, options: Options, touch: float | None) -> ProfiledEstimate:

@@ -231,7 +231,7 @@ def _in_steps(
     if not wanted:
         return {}
     setup = known.profile.setup
-    if not (is_here and setup.runtime == "torch" and subject.own_code and not subject.is_flax):
+    if not (is_here and setup.runtime == "torch" and subject.own_code and not (subject.is_flax or subject.is_step)):
         options.say(f"{' and '.join(wanted)} cannot be timed there: assumed from what is usual")
         return {name: cost for name, cost in ASSUMED.items() if name in wanted}
     options.say(f"timing {' and '.join(wanted)} ...")

@@ -20,7 +20,7 @@ from ampere.estimation.memory import MemoryEstimate, runtime_bytes_in
 from ampere.evaluation.validation import IN_LOOPS, ROUNDS, InLoops, Validation, measure_twice, unseen
 from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
-from ampere.models.loading import refuse_flax
+from ampere.models.loading import refuse_flax, refuse_step
 from ampere.profiling.capabilities import built_by, check_builds, check_setup, runs_own_code
 from ampere.profiling.running import ProfilingResult
 from ampere.profiling.sources import ModelSource, by_own_code
@@ -189,6 +189,7 @@ def prune(
     subject = resolve(model, inputs)
     loaded, joules = subject.loaded, joules_in(battery) if battery else None
     refuse_flax(loaded.model, "pruned")
+    refuse_step(loaded, "pruned")
     limit = None if memory is None else bytes_in(memory)
     budget = _checked_budget(budget, loaded.model, iterations, joules, keep)
     if out:

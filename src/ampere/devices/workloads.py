@@ -64,6 +64,20 @@ def _traced(factory: str, arguments: str) -> Network:
     return trace_own(model, inputs)
 
 
+def _traced_step(workload: Mapping[str, Any]) -> Network:
+    from ampere.runtimes.torch_step import NotAStep, run_once
+    from ampere.runtimes.user_code import find_factory
+    from ampere.tracing.steps import trace_step
+
+    try:
+        _, step = run_once(find_factory(workload["factory"]), dict(workload.get("arguments") or {}))
+    except NotAStep as problem:
+        raise VariantFailed(f"{workload['factory']} is no whole training step: it {problem}") from None
+    if step is None:
+        raise VariantFailed(f"{workload['factory']} makes no training step")
+    return trace_step(step)
+
+
 def _traced_from_users_code(workload: Mapping[str, Any]) -> Network:
     """The network of a user's model, or of its part at `path`, on inputs of the workload or the factory."""
     from ampere.core.network import InputSpec
@@ -71,6 +85,8 @@ def _traced_from_users_code(workload: Mapping[str, Any]) -> Network:
     from ampere.runtimes.user_code import find_factory
     from ampere.tracing.trace import trace
 
+    if workload.get("step"):
+        return _traced_step(workload)
     made = find_factory(workload["factory"])(**(workload.get("arguments") or {}))
     model, inputs = made if isinstance(made, tuple) else (made, None)
     if workload.get("path"):

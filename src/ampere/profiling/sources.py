@@ -103,7 +103,7 @@ class ModelSource:
 
     def opaque(self) -> list[Experiment]:
         """Modules that no kind describes, each trained alone as it is, where its code can be run."""
-        if "factory" not in self._workload:
+        if "factory" not in self._workload or "step" in self._workload:
             return []
         layers = {layer.config["path"]: layer for layer in self._network.layers if layer.kind == "opaque"}
         return [self._alone(layer) for path, layer in layers.items() if path]
@@ -236,6 +236,8 @@ def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
     if not loaded.factory:
         return LiveSource(loaded.name, network)
     workload: Workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments)}
+    if loaded.step is not None:
+        workload = {**workload, "step": True}
     if not loaded.own_inputs:  # else the model's own code makes them: indices and masks of its own that fit it
         from ampere.runtimes.torch_model import specs_of
 
@@ -273,6 +275,10 @@ def trace_loaded(loaded: LoadedModel) -> Network:
         from ampere.tracing.jax.trace import trace as trace_flax
 
         return trace_flax(loaded.model, loaded.inputs, name=loaded.name)
+    if loaded.step is not None:
+        from ampere.tracing.steps import trace_step
+
+        return trace_step(loaded.step, loaded.name)
     from ampere.tracing.trace import trace
 
     return trace(loaded.model, loaded.inputs, name=loaded.name)

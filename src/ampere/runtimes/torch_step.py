@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .runtime import Training
-from .user_code import find_factory
+from .user_code import failed, find_factory
 
 MOST_CALLS, MOST_SECONDS = 64, 60.0  # without an update of the weights
 MOST_UPDATES = 100  # in one call: more is a whole training
@@ -198,9 +198,12 @@ def _names_in(value: Any) -> Dict[str, Any]:
 
 def build_step(workload: Dict[str, Any]) -> Training:
     """The step that a workload names, ready to be repeated. Precision and optimizer are those of its own code."""
-    _, step = run_once(find_factory(str(workload["factory"])), workload.get("arguments") or {})
+    try:
+        _, step = run_once(find_factory(str(workload["factory"])), workload.get("arguments") or {})
+    except NotAStep as problem:
+        raise failed("{} is no whole training step: it {}".format(workload["factory"], problem)) from None
     if step is None:
-        raise NotAStep("{} makes no training step".format(workload["factory"]))
+        raise failed("{} makes no training step".format(workload["factory"]))
     whole = step
     last: List[Any] = [None]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ampere.core import Network
 from ampere.core.errors import UsageError
 from ampere.devices.workloads import traced
-from ampere.models.loading import LoadedModel, load_from_space, load_model
+from ampere.models.loading import LoadedModel, load_from_space, load_model, refuse_step
 from ampere.models.spaces import (
     CNN,
     CNN5,
@@ -268,4 +268,5 @@ def _shape(ranges: Mapping[str, range], fixed: Arguments) -> Shape:
 def _network(loaded: LoadedModel) -> Network:
     from ampere.tracing.trace import trace
 
+    refuse_step(loaded, "searched for")
     return trace(loaded.model, loaded.inputs, name=loaded.name)

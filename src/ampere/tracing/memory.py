@@ -17,7 +17,8 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -39,12 +40,15 @@ from ampere.core.allocations import (
 from ampere.core.errors import ModelError
 from ampere.core.network import Network
 from ampere.core.optimizers import OPTIMIZERS
+from ampere.core.setup import TrainingSetup
 from ampere.runtimes.torch_model import called, training_loss
 from ampere.runtimes.torch_network import build_chain
-from ampere.runtimes.torch_runtime import DTYPES, trainable
+from ampere.runtimes.torch_runtime import DTYPES, in_precision, trainable
+from ampere.runtimes.torch_step import WholeStep
 
 from .copying import fake_copy, on_cpu
 from .recorder import tensors_in
+from .steps import before_backward
 from .trace import each_tensor, own_random_numbers, refuse_untrainable
 from .workspaces import kept_workspace, workspaces
 
@@ -98,8 +102,11 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._of[key] = self._add(storage.nbytes(), part)
         self._watched[key] = weakref.ref(storage, lambda _: self._ended(key))
 
-    def alive(self) -> list[Allocation]:
-        return list(self._of.values())
+    def keep_for_backward(self) -> None:
+        """What is there when backward begins is kept for it."""
+        for each in self._of.values():
+            if each.part == TEMPORARY:
+                each.part = ACTIVATIONS
 
     def _is_new(self, tensor: Tensor) -> bool:
         return tensor.layout is torch.strided and tensor.untyped_storage()._cdata not in self._of
@@ -134,7 +141,8 @@ def allocations_of(
             given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
             ready = called(copied)
             positional, named = ((), given) if isinstance(given, dict) else (given, {})
-            return _follow(copied, lambda: training_loss(ready(*positional, **named)), tensors_in(given), optimizer)
+            loss_of = in_precision(TrainingSetup(dtype=dtype), lambda: training_loss(ready(*positional, **named)))
+            return _follow(copied, loss_of, tensors_in(given), optimizer)
     except ModelError:
         raise
     except Exception as problem:
@@ -152,9 +160,52 @@ def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str 
         with own_random_numbers(), _Fake():
             with _made_as(DTYPES[dtype]):
                 chain = build_chain(network, DTYPES[dtype])
-            return _follow(chain, chain.loss, list(chain.fresh.values()), optimizer, chain.trained)
+            loss_of = in_precision(TrainingSetup(dtype=dtype), chain.loss)
+            return _follow(chain, loss_of, list(chain.fresh.values()), optimizer, chain.trained)
     except Exception as problem:
         raise _unfollowed(network.name or "the network", problem) from problem
+
+
+def allocations_of_step(step: WholeStep) -> list[Allocation]:
+    """The same for a user's own step: it is really run, with the tensors that it has."""
+    try:
+        with own_random_numbers(), ExitStack() as ending:
+            return _follow_step(step, ending)
+    except Exception as problem:
+        raise _unfollowed("the step", problem) from problem
+
+
+def _follow_step(step: WholeStep, ending: ExitStack) -> list[Allocation]:
+    follower = Follower()
+    held = {id(t) for model in step.models.values() for t in (*model.parameters(), *model.buffers())}
+    for tensor in [t for model in step.models.values() for t in (*model.parameters(), *model.buffers())]:
+        follower.hold(tensor, PARAMETERS)
+    for parameter in step.updated:
+        if id(parameter) not in held:
+            follower.hold(parameter, PARAMETERS)
+        if parameter.grad is not None and parameter.grad.layout is torch.strided:
+            follower.hold(parameter.grad, GRADIENTS)
+        hooked: Any = parameter
+        ending.callback(hooked.register_post_accumulate_grad_hook(partial(_hold_gradient, follower)).remove)
+    _hold_states(follower, step)
+    ending.enter_context(before_backward(lambda starts: follower.keep_for_backward()))
+    with follower:
+        for _ in range(STEPS):
+            step()
+            _hold_states(follower, step)
+    return follower.allocations
+
+
+def _hold_gradient(follower: Follower, parameter: Any) -> None:
+    if parameter.grad.layout is torch.strided:
+        follower.hold(parameter.grad, GRADIENTS)
+
+
+def _hold_states(follower: Follower, step: WholeStep) -> None:
+    for optimizer in step.optimizers:
+        for state in optimizer.state.values():
+            for tensor in tensors_in(list(state.values())):
+                follower.hold(tensor, OPTIMIZER)
 
 
 @contextmanager
@@ -233,7 +284,7 @@ def _follow(
     for parameter in trained:
         if parameter.requires_grad:
             hooked: Any = parameter
-            hooked.register_post_accumulate_grad_hook(lambda p: follower.hold(p.grad, GRADIENTS))
+            hooked.register_post_accumulate_grad_hook(partial(_hold_gradient, follower))
     with _without_compiler():
         updating = OPTIMIZERS[optimizer].make("torch", trained)
     update = inspect.unwrap(type(updating).step)  # as it runs without hooks, of which there are none
@@ -241,9 +292,7 @@ def _follow(
         for _ in range(STEPS):
             updating.zero_grad(set_to_none=True)
             loss = loss_of()
-            for each in follower.alive():
-                if each.part == TEMPORARY:
-                    each.part = ACTIVATIONS
+            follower.keep_for_backward()
             loss.backward()  # type: ignore[no-untyped-call]
             with torch.no_grad():
                 update(updating)

@@ -282,5 +282,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         try:
             yield
         finally:
-            self.paused = False
-            self._last_node = _sequence_number()
+            self.resume()
+
+    def resume(self) -> None:
+        self.paused = False
+        self._last_node = _sequence_number()

@@ -32,13 +32,12 @@ def trace_step(step: WholeStep, name: str = "") -> Network:
     calls = CallTracker(model)
     recorder, reached = Recorder(model, calls, whole_step=True), dict[int, bool]()
     try:
-        with own_random_numbers(), _updates_unseen(recorder), before_backward(_collecting(recorder, reached)):
-            with recorder, Scopes(recorder):
-                step()
+        collecting = before_backward(_collecting(recorder, reached))
+        with own_random_numbers(), _updates_unseen(recorder), collecting, recorder, Scopes(recorder):
+            step()
     except Exception as problem:
-        raise ModelError(
-            f"{name or 'the step'} cannot be traced: {Failure(problem, calls.current).line}; run it by itself to see more"
-        ) from problem
+        line = Failure(problem, calls.current).line
+        raise ModelError(f"{name or 'the step'} cannot be traced: {line}; run it by itself to see more") from problem
     finally:
         calls.release()
     settle(recorder.operations, reached, recorder.cost_of_node)
@@ -74,8 +73,7 @@ def _updates_unseen(recorder: Recorder) -> Iterator[None]:
         recorder.paused = not (len(args) > 1 or kwargs)  # a closure runs the model
 
     def end(optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        with recorder.pause():
-            pass  # at its end nothing is paused any more
+        recorder.resume()
 
     with ExitStack() as ending:
         ending.callback(register_optimizer_step_pre_hook(begin).remove)

@@ -107,6 +107,8 @@ def _workload(record: Dict[str, Any]) -> Dict[str, Any]:
     workload = record.get("workload")
     if not isinstance(workload, dict) or ("layers" in workload) == ("factory" in workload):
         raise bad_request("the workload needs either layers or a factory")
+    if _choice(workload, "step", False) and "layers" in workload:
+        raise bad_request("a step is code: the workload needs a factory")
     return workload
 
 
