@@ -94,7 +94,7 @@ def jax_limits(layer: Layer) -> str:
     """What flax has no module for."""
     if layer.kind == "conv_transposed" and layer.config["groups"] != 1:
         return "no transposed convolution in groups"
-    return ""
+    return "no sparse gradients" if layer.config.get("sparse") else ""
 
 
 OURS: Dict[str, Description] = {

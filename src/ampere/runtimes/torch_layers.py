@@ -172,7 +172,9 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
         "rnn": Recurrent,
         "norm_batch": _norm_batch,
         "norm_layer": _norm_layer,
-        "embedding": lambda layer: nn.Embedding(layer.channels_in, layer.channels_out),
+        "embedding": lambda layer: nn.Embedding(
+            layer.channels_in, layer.channels_out, sparse=bool(layer.config.get("sparse"))
+        ),
         "embedding_bag": EmbeddingBag,
         "gather": lambda layer: Gather(),
         "scatter": Scatter,

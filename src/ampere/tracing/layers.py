@@ -30,7 +30,8 @@ def drafted(operation: Operation) -> Layer:
 def with_parameters(layer: Layer, values: int, tensors: int) -> Layer:
     """The layer, with its parameters in its config where its kind would count others."""
     counted = work(layer)
-    if (counted.parameters, counted.parameter_tensors) == (values, tensors):
+    visits_rows = bool(layer.config.get("sparse")) and tensors == 1  # of its table, whose size says nothing
+    if visits_rows or (counted.parameters, counted.parameter_tensors) == (values, tensors):
         return layer
     return replace(layer, config={**layer.config, "parameters": values, "parameter_tensors": tensors})
 

@@ -80,7 +80,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        made = [t for t in tensors_in(out) if self._is_new(t)]
+        made = [t for t in tensors_in(out) if self.is_new(t)]
         if not made:
             return out
         scratch = [self._add(size, WORKSPACE) for size in workspaces(func, args, out)]
@@ -108,7 +108,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if each.part == TEMPORARY:
                 each.part = ACTIVATIONS
 
-    def _is_new(self, tensor: Tensor) -> bool:
+    def is_new(self, tensor: Tensor) -> bool:
         return tensor.layout is torch.strided and tensor.untyped_storage()._cdata not in self._of
 
     def _add(self, size: int, part: str) -> Allocation:
@@ -176,24 +176,38 @@ def allocations_of_step(step: WholeStep) -> list[Allocation]:
 
 
 def _follow_step(step: WholeStep, ending: ExitStack) -> list[Allocation]:
-    follower = Follower()
-    held = {id(t) for model in step.models.values() for t in (*model.parameters(), *model.buffers())}
-    for tensor in [t for model in step.models.values() for t in (*model.parameters(), *model.buffers())]:
-        follower.hold(tensor, PARAMETERS)
+    together = step.model
+    running = _running_modules(together, ending)
+    follower = Follower(lambda: running[-1])
+    _hold_parameters(follower, together, running)
     for parameter in step.updated:
-        if id(parameter) not in held:
-            follower.hold(parameter, PARAMETERS)
-        if parameter.grad is not None and parameter.grad.layout is torch.strided:
-            follower.hold(parameter.grad, GRADIENTS)
+        if parameter.grad is not None:
+            _hold_gradient(follower, parameter)
         hooked: Any = parameter
         ending.callback(hooked.register_post_accumulate_grad_hook(partial(_hold_gradient, follower)).remove)
     _hold_states(follower, step)
+
+    def see_inputs(model: nn.Module, args: Any, kwargs: Any) -> None:
+        for tensor in tensors_in((args, kwargs)):
+            if follower.is_new(tensor):
+                follower.hold(tensor, INPUTS)
+
+    for model in step.models.values():
+        ending.callback(model.register_forward_pre_hook(see_inputs, with_kwargs=True).remove)
     ending.enter_context(before_backward(lambda starts: follower.keep_for_backward()))
     with follower:
         for _ in range(STEPS):
             step()
             _hold_states(follower, step)
     return follower.allocations
+
+
+def _hold_parameters(follower: Follower, model: nn.Module, running: list[str]) -> None:
+    for path, module in model.named_modules():
+        running[-1] = path
+        for tensor in [*module.parameters(recurse=False), *module.buffers(recurse=False)]:
+            follower.hold(tensor, PARAMETERS)
+    running[-1] = ""
 
 
 def _hold_gradient(follower: Follower, parameter: Any) -> None:
@@ -234,8 +248,8 @@ def rebatched(inputs: Any, batch: int | None, dtype: torch.dtype) -> Any:
     return [one(value) for value in inputs]
 
 
-def _running_modules(model: nn.Module) -> list[str]:
-    """The paths of the modules that are running, the innermost last. Their tensors are not held."""
+def _running_modules(model: nn.Module, ending: ExitStack) -> list[str]:
+    """The paths of the modules that are running, the innermost last, until the `ending`. Their tensors are not held."""
     running = [""]
     for path, module in model.named_modules():
 
@@ -246,8 +260,8 @@ def _running_modules(model: nn.Module) -> list[str]:
             while len(running) > 1 and running.pop() != path:
                 pass
 
-        module.register_forward_pre_hook(enter)
-        module.register_forward_hook(leave, always_call=True)
+        ending.callback(module.register_forward_pre_hook(enter).remove)
+        ending.callback(module.register_forward_hook(leave, always_call=True).remove)
     return running
 
 
@@ -271,13 +285,9 @@ def _follow(
     optimizer: str,
     trained: list[nn.Parameter] | None = None,
 ) -> list[Allocation]:
-    running = _running_modules(model)
+    running = _running_modules(model, ExitStack())  # of a copy: nobody else sees its hooks
     follower = Follower(lambda: running[-1])
-    for path, module in model.named_modules():
-        running[-1] = path
-        for tensor in [*module.parameters(recurse=False), *module.buffers(recurse=False)]:
-            follower.hold(tensor, PARAMETERS)
-    running[-1] = ""
+    _hold_parameters(follower, model, running)
     for tensor in inputs:
         follower.hold(tensor, INPUTS)
     trained = trainable(model) if trained is None else trained

@@ -1,6 +1,7 @@
 """Layers that read or write rows at places which whole numbers name.
 
-embedding  config: lead (tokens); channels_in is the vocabulary
+embedding  config: lead (tokens), sparse where its gradient holds only the rows that were read; channels_in is the
+           vocabulary
 embedding_bag
            config: tokens, bags; the rows of each bag are added up, or averaged where `mean`, or the largest of
            their values taken where `largest`; channels_in is the vocabulary
@@ -20,6 +21,8 @@ Owned = Callable[[Any], bool]
 
 def _embedding_work(layer: Layer, width: int) -> Work:
     tokens, table = product(layer.config["lead"]), layer.channels_in * layer.channels_out
+    if layer.config.get("sparse"):
+        table = tokens * layer.channels_out  # rows that the gradient holds, and the optimizer visits
     return Work(
         launches=1 + 2 * int(layer.trainable),
         values=2 * tokens * layer.channels_out * (1 + int(layer.trainable)) + table * int(layer.trainable),
@@ -36,7 +39,9 @@ def _embedding(args: Sequence[Any], result: Any, owned: Owned) -> Optional[Draft
     table, tokens = args[:2]
     if not owned(table):
         return None
-    return Draft("embedding", {"lead": tuple(tokens.shape)}, int(table.shape[0]), int(table.shape[1]), (table,))
+    sparse = {"sparse": True} if len(args) > 4 and args[4] else {}
+    config = {"lead": tuple(tokens.shape), **sparse}
+    return Draft("embedding", config, int(table.shape[0]), int(table.shape[1]), (table,))
 
 
 def _embedding_from_jax(equation: Any) -> Optional[Draft]:
