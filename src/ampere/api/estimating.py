@@ -11,6 +11,7 @@ from ampere.core.errors import ModelError, UsageError
 from ampere.devices import LOCAL, Device, check_same_meter
 from ampere.devices.core_watts import of_profile
 from ampere.estimation.estimate import Estimate, Estimator, estimator_for
+from ampere.estimation.mixture import mixed
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.capabilities import check_setup, itself, runs_own_code
 from ampere.profiling.measuring import MeasuredStep, MeasureProgress, measure_experiment
@@ -18,7 +19,7 @@ from ampere.profiling.overheads import Timed, time_evaluating, time_loading
 from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
-from .models import Model, ResolvedModel, WholeDevice, resolve
+from .models import Model, ResolvedModel, VariedModel, WholeDevice, resolve
 from .options import AnyProfile, Options, Progress
 from .profiles import (
     at_current_speed,
@@ -97,8 +98,9 @@ def estimate(
 
     Args:
         model: a family (`"lenet5"`), `"file.py:function"`, a network file, a module with `inputs`, a function that
-            builds one, or what `load_model` and `trace` return.
-        inputs: example inputs of a module, or their shape as in `"10x1x28x28"`; the batch comes first.
+            builds one or does a whole training step, or what `load_model` and `trace` return.
+        inputs: example inputs of a module, or their shape as in `"10x1x28x28"`; the batch comes first. Batches of
+            several shapes are `"3*8x32 | 1*8x64"`, or pairs of a shape and its weight: the average is estimated.
         profile: a file, or what `ampere.profile` made.
         device: where it will be trained; a name, or what `ampere.device` opened.
         seconds: how long to profile where that is needed; by default 15, and more for a slow counter or a compiler.
@@ -231,7 +233,38 @@ def measure(
     )  # fmt: skip
     subject = resolve(model, inputs)
     with options.opened() as options, options.opened_device() as opened:
-        return _measured(opened, subject, with_own_optimizer(options, subject), seconds, data, evaluation)
+        options = with_own_optimizer(options, subject)
+        if isinstance(subject, VariedModel):
+            return _measured_over(opened, subject, options, seconds, data, evaluation)
+        return _measured(opened, subject, options, seconds, data, evaluation)
+
+
+def _measured_over(
+    device: Device, subject: VariedModel, options: Options, seconds: float, data: str | None, evaluation: bool
+) -> MeasuredStep:
+    """An average iteration: each shape of batch is measured for its part of the seconds."""
+    if data or evaluation:
+        raise UsageError("data and evaluation are timed with batches of one shape: leave them out")
+    each = seconds / len(subject.parts)
+    found = [_measured(device, part, options, each, None, False) for _, part in subject.parts]
+    shares = [share for share, _ in subject.parts]
+    spreads = [step.spread for step in found if step.spread is not None]
+    estimates = [step.estimate for step in found if step.estimate is not None]
+
+    def mean(name: str) -> float:
+        return sum(share * float(getattr(step, name)) for share, step in zip(shares, found, strict=True))
+
+    return replace(
+        found[shares.index(max(shares))],
+        joules=mean("joules"),
+        seconds=mean("seconds"),
+        busy_seconds=mean("busy_seconds"),
+        spread=max(spreads, default=None),
+        rounds=min(step.rounds for step in found),
+        iterations=sum(step.iterations for step in found),
+        flags=tuple(dict.fromkeys(flag for step in found for flag in step.flags)),
+        estimate=mixed(estimates, shares) if len(estimates) == len(found) else None,
+    )
 
 
 def _measured(
@@ -244,6 +277,8 @@ def _measured(
     check_setup(device, setup)
     if not device.is_local and (data or evaluation):
         raise UsageError(f"data and evaluation are timed on this machine, not on {device.spec}: leave them out")
+    if evaluation and subject.is_step:
+        raise UsageError(f"{subject.name} does a whole training step and nothing else: leave out --evaluation")
     if evaluation and setup.runtime != "torch":
         raise UsageError(f"evaluation is timed with torch only, not with {setup.runtime}: leave one of them out")
     modelled = watts_in(profile.meter.scope) if profile else None

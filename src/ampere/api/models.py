@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from ampere.core.errors import UsageError
 from ampere.models.loading import LoadedModel, find_space, is_flax, load_model, need_torch
 from ampere.models.spaces import Space
 from ampere.profiling.sources import DeviceSource, LiveSource, Source, SpaceSource, source_of, trace_loaded
+from ampere.tracing.inputs import parse_shapes
 
 # A family's name, `file.py:function`, a network file, a LoadedModel, a Network, a live module (with `inputs`, or as
 # `(module, inputs)`), or a function that builds one.
@@ -103,6 +104,16 @@ class ResolvedModel:
         return source_of(self.loaded, self.network)
 
 
+class VariedModel(ResolvedModel):
+    """A model whose batches have several shapes. By itself it stands for the commonest; `parts` are all of them."""
+
+    def __init__(self, parts: Sequence[tuple[float, ResolvedModel]]) -> None:
+        """Each part with its share of the iterations; the shares add up to 1."""
+        self.parts = tuple(parts)
+        commonest = max(self.parts, key=lambda part: part[0])[1]
+        super().__init__(commonest.name, loaded=commonest.loaded)
+
+
 class WholeDevice(ResolvedModel):
     """No model: what is profiled for all of them."""
 
@@ -119,6 +130,8 @@ def resolve(model: Model, inputs: Any = None) -> ResolvedModel:
         return model
     if isinstance(model, tuple) and len(model) == 2 and inputs is None:
         return resolve(*model)
+    if len(shapes := _shapes(inputs)) > 1:
+        return VariedModel([(share, resolve(model, shape)) for share, shape in shapes])
     if isinstance(model, (Network, Path)) or (isinstance(model, str) and model.endswith(".json")):
         network = model if isinstance(model, Network) else _stored(Path(model), inputs)
         return ResolvedModel(network.name or "network", network=network)
@@ -128,6 +141,14 @@ def resolve(model: Model, inputs: Any = None) -> ResolvedModel:
         return ResolvedModel(model, space=space)
     loaded = _loaded(model, inputs)
     return ResolvedModel(loaded.name, loaded=loaded)
+
+
+def _shapes(inputs: Any) -> list[tuple[float, str]]:
+    """Several shapes of batches, as text or as pairs of text and weight; empty for inputs of one shape."""
+    if isinstance(inputs, (list, tuple)) and inputs:
+        pairs = [each for each in inputs if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str)]
+        inputs = " | ".join(f"{weight}*{shape}" for shape, weight in pairs) if len(pairs) == len(inputs) else None
+    return parse_shapes(inputs) if isinstance(inputs, str) and "|" in inputs else []
 
 
 def _stored(path: Path, inputs: Any) -> Network:

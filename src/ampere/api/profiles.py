@@ -22,6 +22,7 @@ from ampere.devices import Device
 from ampere.estimation.estimate import Estimate, Estimator, estimator_for
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
 from ampere.estimation.memory import runtime_bytes_in
+from ampere.estimation.mixture import mixed
 from ampere.estimation.normalization import costs_of, reference_of
 from ampere.estimation.own_code import with_own_code
 from ampere.profiling.attaching import deferred
@@ -38,7 +39,7 @@ from ampere.storage.profile import Observation, Profile, check_device, other_ver
 from ampere.storage.recording import observations_from
 
 from .memory import StepMemory
-from .models import Model, ResolvedModel, resolve
+from .models import Model, ResolvedModel, VariedModel, resolve
 from .options import SETUP, Options
 from .touching import check_touch, touched
 
@@ -69,6 +70,8 @@ def ensure_profile(model: Model, options: Options, inputs: Any = None, touch: fl
     """
     check_touch(touch)
     subject = resolve(model, inputs)
+    if isinstance(subject, VariedModel):
+        return _over_shapes(subject, options, touch)
     if isinstance(options.profile, (Profile, Estimator)):
         given = _on_named_threads(options.profile, options)
         check_same_setup((given.profile if isinstance(given, Estimator) else given).setup, options, "the profile")
@@ -79,6 +82,16 @@ def ensure_profile(model: Model, options: Options, inputs: Any = None, touch: fl
             return touched(known, device, subject, options, touch)
     with options.opened_device() as device:
         return _ensure_on(device, subject, with_own_optimizer(options, subject), touch)
+
+
+def _over_shapes(subject: VariedModel, options: Options, touch: float | None) -> ProfiledEstimate:
+    """The estimate of an average iteration, with the profile's network of the commonest shape."""
+    with options.opened() as options:
+        known = [ensure_profile(part, options, touch=touch) for _, part in subject.parts]
+    shares = [share for share, _ in subject.parts]
+    commonest, largest = known[shares.index(max(shares))], max(known, key=lambda each: each.estimate.joules)
+    estimate = mixed([each.estimate for each in known], shares)
+    return replace(commonest, estimate=estimate, step_memory=largest.step_memory)
 
 
 def _on_named_threads(given: Profile | Estimator, options: Options) -> Profile | Estimator:

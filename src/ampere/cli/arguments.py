@@ -19,7 +19,7 @@ from ampere.core.units import parse_energy, parse_memory, parse_power, parse_sec
 from ampere.runtimes.table import OURS
 
 if TYPE_CHECKING:
-    from ampere.api import Options, RunPlan
+    from ampere.api import Options, ResolvedModel, RunPlan
     from ampere.devices import Device
     from ampere.models.loading import LoadedModel
 
@@ -210,7 +210,8 @@ def add_input(parser: ArgumentParser) -> None:
     group.add_argument(
         "--input",
         metavar="SHAPE",
-        help="the model's input, where its function returns none: 10x1x28x28 or 8x32:int64<1000, batch first",
+        help="the model's input, where its function returns none: 10x1x28x28 or 8x32:int64<1000, batch first; "
+        "for batches of several shapes '3*8x32 | 1*8x64' (estimate and measure)",
     )
     group.add_argument("--batch", metavar="N", type=count, help="train with batches of N (default: as the input is)")
     group.add_argument(
@@ -496,6 +497,19 @@ def model(spec: str, options: Namespace) -> str | LoadedModel:
     if options.batch:
         arguments["batch"] = options.batch
     return load_model(spec, options.input, **arguments)
+
+
+def subject(spec: str, options: Namespace, named: Callable[..., Any] = model) -> ResolvedModel:
+    """The model, found and built; over all shapes of its batches where --input names several."""
+    from ampere.api.models import VariedModel, resolve
+    from ampere.tracing.inputs import parse_shapes
+
+    shapes = parse_shapes(options.input) if options.input and "|" in options.input else []
+    if not shapes:
+        return resolve(named(spec, options))
+    return VariedModel(
+        [(share, resolve(named(spec, Namespace(**{**vars(options), "input": shape})))) for share, shape in shapes]
+    )
 
 
 def trainable_model(spec: str, options: Namespace) -> str | LoadedModel:

@@ -1,4 +1,7 @@
-"""Inputs as people write them: `10x1x28x28`, `8x32:int64<1000`, several separated by commas."""
+"""Inputs as people write them: `10x1x28x28`, `8x32:int64<1000`, several separated by commas.
+
+Batches of several shapes are separated by `|`, each with how often it occurs: `3*8x32 | 1*8x64`.
+"""
 
 import re
 
@@ -8,6 +11,26 @@ from ampere.core.network import InputSpec
 _PATTERN = re.compile(r"(?P<shape>\d+(?:x\d+)*)(?::(?P<dtype>[a-z]+\d*))?(?:<(?P<high>\d+))?")
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
 _REMEDY = "write shapes as 10x1x28x28 or 8x32:int64<1000, several separated by commas"
+
+
+def parse_shapes(text: str) -> list[tuple[float, str]]:
+    """Each shape of batch with its share of the iterations; one shape has all of them."""
+    found = []
+    for part in text.split("|"):
+        weight, star, shape = part.rpartition("*")
+        found.append((_weight(weight.strip(), part) if star else 1.0, shape.strip()))
+    total = sum(weight for weight, _ in found)
+    return [(weight / total, shape) for weight, shape in found]
+
+
+def _weight(text: str, part: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = 0.0
+    if not 0 < weight < 1e12:
+        raise UsageError(f"{part.strip()!r} has no weight above 0: write 3*8x32 | 1*8x64, three of these to one of those")
+    return weight
 
 
 def parse_input(text: str) -> list[InputSpec]:

@@ -80,7 +80,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere.api import at_current_speed, ensure_profile, resolve, whole_run
+    from ampere.api import at_current_speed, ensure_profile, whole_run
     from ampere.cli.last_estimates import explain_change
 
     if options.json and options.format not in (None, "json"):
@@ -89,7 +89,7 @@ def run(options: Namespace) -> None:
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         limit = _memory_limit(device, options)
         asked = arguments.api_options(options, device, display)
-        subject = resolve(arguments.model(options.model, options))
+        subject = arguments.subject(options.model, options)
         known = ensure_profile(subject, asked, touch=options.touch)
         if options.current_speed:
             known = at_current_speed(known, asked)

@@ -66,7 +66,7 @@ def run(options: Namespace) -> None:
         raise UsageError(f"--data and --evaluation are timed on this machine, not on {options.device}: leave them out")
     if options.evaluation and options.runtime not in (None, "torch"):
         raise UsageError(f"--evaluation is timed with torch only, not with {options.runtime}: leave one of them out")
-    model = arguments.trainable_model(options.model, options)
+    model = arguments.subject(options.model, options, arguments.trainable_model)
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         measured = measure(
             model,
