@@ -285,9 +285,6 @@ def schedule_and_average():
 
 # Batches of two shapes: what the plain loop does, and the model by itself. Three of four are short.
 
-SHAPES = "3*4x32:int64<2000 | 1*4x128:int64<2000"
-BATCHES_OF_A_STEP = 4
-
 
 def two_lengths():
     model = Language()
