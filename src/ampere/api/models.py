@@ -10,7 +10,7 @@ from typing import Any
 
 from ampere.core import Network
 from ampere.core.errors import UsageError
-from ampere.models.loading import LoadedModel, find_space, is_flax, load_model, need_torch
+from ampere.models.loading import LoadedModel, find_space, is_flax, load_model, need_torch, refuse_step
 from ampere.models.spaces import Space
 from ampere.profiling.sources import DeviceSource, LiveSource, Source, SpaceSource, source_of, trace_loaded
 from ampere.tracing.inputs import parse_shapes
@@ -164,4 +164,5 @@ def _loaded(model: Model, inputs: Any) -> LoadedModel:
         return load_model(model, inputs)
     if inputs is None or inputs is model.inputs:
         return model
+    refuse_step(model, "given inputs")
     return replace(load_model(model.model, inputs), name=model.name, factory=model.factory, arguments=model.arguments)

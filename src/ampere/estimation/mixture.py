@@ -13,6 +13,8 @@ from dataclasses import replace
 
 from .estimate import Estimate, LayerShare, Touch
 
+STEP = "step"  # the kind of what a step costs outside its layers
+
 
 def mixed(estimates: Sequence[Estimate], shares: Sequence[float]) -> Estimate:
     """The estimate of an average iteration; `shares` add up to 1."""
@@ -41,17 +43,18 @@ def _layers(estimates: Sequence[Estimate], shares: Sequence[float]) -> tuple[Lay
         for share, estimate in zip(shares, estimates, strict=True)
     ]
     if len({tuple((x.name, x.kind) for x in layers) for layers in weighted}) > 1:
-        return tuple(x for layers in weighted for x in layers if x.kind != "step") + (_step(weighted),)
-    return tuple(
-        replace(same[0], joules=sum(x.joules for x in same), stddev=sum(x.stddev for x in same))
-        for same in zip(*weighted, strict=True)
-    )
+        return (*(x for layers in weighted for x in layers if x.kind != STEP), *_rest(weighted))
+    return tuple(_sum(same) for same in zip(*weighted, strict=True))
 
 
-def _step(weighted: Sequence[Sequence[LayerShare]]) -> LayerShare:
+def _rest(weighted: Sequence[Sequence[LayerShare]]) -> list[LayerShare]:
     """What is in no layer, which estimates name last."""
-    rest = [x for layers in weighted for x in layers if x.kind == "step"]
-    return replace(rest[0], joules=sum(x.joules for x in rest), stddev=sum(x.stddev for x in rest))
+    rest = [x for layers in weighted for x in layers if x.kind == STEP]
+    return [_sum(rest)] if rest else []
+
+
+def _sum(shares: Sequence[LayerShare]) -> LayerShare:
+    return replace(shares[0], joules=sum(x.joules for x in shares), stddev=sum(x.stddev for x in shares))
 
 
 def _touch(estimates: Sequence[Estimate], shares: Sequence[float]) -> Touch | None:

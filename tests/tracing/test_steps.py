@@ -1,0 +1,237 @@
+"""Steps of the user's own, in all the ways that people train: what is computed is counted, once each time it runs."""
+
+import ast
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from ampere.core import work
+from ampere.core.allocations import peak
+from ampere.runtimes.torch_step import run_once
+from ampere.tracing.memory import allocations_of, allocations_of_step
+from ampere.tracing.steps import trace_step
+from ampere.tracing.trace import trace
+
+from .counting import convolution_backward
+
+FILE = Path(__file__).parents[2] / "benchmarks" / "street" / "ways.py"
+spec = spec_from_file_location("ways", FILE)
+ways = module_from_spec(spec)
+spec.loader.exec_module(ways)
+STEPS = (
+    "accumulation",
+    "clipping",
+    "mixed_precision",
+    "several_losses",
+    "gan",
+    "teacher_and_student",
+    "schedule_and_average",
+    "two_lengths",
+)
+NO_ATTENTION = [name for name in STEPS if name not in ("clipping", "two_lengths")]  # which PyTorch counts by itself
+
+
+@pytest.fixture(scope="module")
+def step_of():
+    made = {}
+
+    def find(name):
+        if name not in made:
+            torch.manual_seed(0)
+            made[name] = run_once(getattr(ways, name), {})[1]
+        return made[name]
+
+    return find
+
+
+@pytest.fixture(scope="module")
+def network_of(step_of):
+    made = {}
+
+    def find(name):
+        if name not in made:
+            made[name] = trace_step(step_of(name), name)
+        return made[name]
+
+    return find
+
+
+def parameters(network):
+    return sum(work(layer).parameters for layer in network.layers)
+
+
+def test_each_way_of_the_benchmark_is_a_step_or_a_model():
+    functions = [node.name for node in ast.parse(FILE.read_text()).body if isinstance(node, ast.FunctionDef)]
+    models = {"checkpointed", "tied", "adapters_by_hand", "adapters_by_peft", "sparse_embeddings", "language"}
+    assert {name for name in functions if not name.startswith("_")} == {*STEPS, *models}
+
+
+@pytest.mark.parametrize("name", NO_ATTENTION)
+def test_all_products_are_counted(name, step_of, network_of):
+    mapping = {torch.ops.aten.convolution_backward: convolution_backward}
+    with FlopCounterMode(display=False, custom_mapping=mapping) as counter:
+        step_of(name)()
+    counted = sum(work(layer).flops for layer in network_of(name).layers)
+    assert counted == pytest.approx(counter.get_total_flops(), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_an_update_visits_each_weight_once(name, step_of, network_of):
+    assert parameters(network_of(name)) == sum(p.numel() for p in step_of(name).updated)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_it_is_said_what_it_was_taken_for(name, step_of, network_of):
+    first, *others = network_of(name).notes
+    assert first.startswith(f"{name} was taken for a whole training step of {', '.join(step_of(name).models)}")
+    assert not others, "every operation is known"
+
+
+def test_a_step_of_one_model_is_traced_as_the_model_is():
+    model, x = ways._convolutional(), ways._images()[0]
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+
+    def step():
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), torch.zeros(len(x), dtype=torch.long)).backward()
+        optimizer.step()
+
+    def of(network):
+        return [(x.name, x.kind, x.channels_in, x.channels_out, x.trainable, x.input_grad) for x in network.layers]
+
+    traced = trace_step(run_once(lambda: step, {})[1])
+    assert of(traced) == of(trace(model, x))
+    assert traced.batch == len(x)
+
+
+def test_models_have_the_names_that_the_code_gives_them(network_of):
+    assert {layer.name.partition(".")[0] for layer in network_of("gan").layers} == {"generator", "discriminator"}
+
+
+def test_a_model_that_runs_three_times_has_its_layers_three_times(network_of):
+    names = [layer.name for layer in network_of("gan").layers]
+    assert (names.count("discriminator.0"), names.count("generator.0")) == (3, 1)
+
+
+def test_a_teacher_has_no_backward(network_of):
+    taught = {layer.name.partition(".")[0]: set() for layer in network_of("teacher_and_student").layers}
+    for layer in network_of("teacher_and_student").layers:
+        taught[layer.name.partition(".")[0]].add(layer.trainable or layer.input_grad)
+    assert taught == {"teacher": {False}, "student": {True}}
+
+
+def test_an_average_of_the_weights_is_no_layer(network_of):
+    layers = network_of("schedule_and_average").layers
+    assert "scale" not in {layer.kind for layer in layers}
+    tensors = sum(work(layer).parameter_tensors for layer in layers)
+    assert len([op for op in layers[-1].trailing if not op.backward]) >= tensors, "one operation for each tensor"
+
+
+def test_several_calls_are_one_step():
+    model, calls = nn.Linear(4, 3), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step():
+        calls.append(None)
+        model(torch.ones(2, 4)).sum().backward()
+        if len(calls) % 4 == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+    network = trace_step(run_once(lambda: step, {})[1], "step")
+    assert [layer.kind for layer in network.layers] == ["linear"] * 4
+    assert parameters(network) == 15
+    assert "4 calls make one update" in network.notes[0]
+
+
+def test_weights_of_no_model_are_seen():
+    weight = nn.Parameter(torch.randn(4, 3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        (torch.ones(2, 4) @ weight).square().mean().backward()
+        optimizer.step()
+
+    network = trace_step(run_once(lambda: step, {})[1])
+    assert (network.layers[0].kind, parameters(network)) == ("linear", 12)
+
+
+def test_the_users_models_are_left_without_hooks(step_of, network_of):
+    network_of("gan")
+    modules = list(step_of("gan").model.modules())
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in modules)
+    assert torch.autograd.backward.__module__ == "torch.autograd"
+
+
+# Ways of a model, which need no step of one's own.
+
+
+def test_recomputation_is_counted():
+    model, ids = ways.checkpointed()
+    recomputed = trace(model, ids)
+    model.recomputing = False
+    once = trace(model, ids)
+    inner = [layer for layer in once.layers if layer.name.startswith("blocks.") and layer.kind == "linear"]
+    extra = sum(work(layer).flops for layer in recomputed.layers) - sum(work(layer).flops for layer in once.layers)
+    forward = sum(work(layer).flops for layer in inner) / 3
+    attention = [work(layer).flops for layer in once.layers if layer.kind == "attention"]
+    assert forward <= extra <= forward + sum(attention)
+    assert parameters(recomputed) == parameters(once)
+
+
+def test_frozen_weights_have_no_gradient_and_no_update():
+    model, ids = ways.adapters_by_hand()
+    layers = {layer.name: layer for layer in trace(model, ids).layers}
+    frozen, adapter = layers["blocks.1.up.frozen"], layers["blocks.1.up.down"]
+    assert (frozen.trainable, frozen.input_grad, adapter.trainable) == (False, True, True)
+    assert parameters(trace(model, ids)) == sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+@pytest.mark.skipif(find_spec("peft") is None, reason="pip install peft")
+def test_adapters_of_peft_are_trained_alone():
+    model, inputs = ways.adapters_by_peft()
+    assert parameters(trace(model, inputs)) == sum(p.numel() for p in model.parameters() if p.requires_grad)
+
+
+def test_tied_weights_are_updated_once():
+    model, ids = ways.tied()
+    assert parameters(trace(model, ids)) == sum(p.numel() for p in model.parameters())
+
+
+def test_a_sparse_table_is_visited_where_it_was_read():
+    model, ids = ways.sparse_embeddings()
+    table = trace(model, ids).layers[0]
+    assert (table.kind, table.config["sparse"]) == ("embedding", True)
+    assert work(table).parameters == ids.numel() * 64
+
+
+# Memory.
+
+
+def test_the_memory_of_a_step_is_that_of_its_model():
+    model, x = ways._convolutional(), ways._images()[0]
+    optimizer, labels = torch.optim.Adam(model.parameters(), lr=1e-4), torch.zeros(len(x), dtype=torch.long)
+
+    def step():
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(x), labels).backward()
+        optimizer.step()
+
+    really = peak(allocations_of_step(run_once(lambda: step, {})[1]))[0]
+    assert really == pytest.approx(peak(allocations_of(model, x, "adam"))[0], rel=0.05)
+
+
+def test_frozen_weights_have_no_gradients_in_memory():
+    model, ids = ways.adapters_by_hand()
+    kept = {part: 0 for part in ("gradients", "optimizer")}
+    for each in allocations_of(model, ids, "adam"):
+        if each.part in kept and each.ends is None:
+            kept[each.part] += each.bytes
+    trained = 4 * sum(p.numel() for p in model.parameters() if p.requires_grad)
+    assert kept["gradients"] <= 1.1 * trained
+    assert kept["optimizer"] == pytest.approx(2 * trained, rel=0.1)
