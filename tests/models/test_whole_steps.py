@@ -138,7 +138,7 @@ def test_a_live_function_is_a_step_as_well(file):
 
 FAILURES = [
     ("only_backward", "calls backward, but updated no weights in 64 calls: call optimizer.step"),
-    ("only_update", "returned NoneType, not a model, and trained nothing|without a gradient: call loss.backward"),
+    ("only_update", r"calls optimizer.step\(\) without a gradient: call loss.backward"),
     ("returns_no_step", "trains nothing: it calls neither backward nor optimizer.step"),
     ("nothing", "returned NoneType, not a model, and trained nothing"),
     ("whole_training", "updated weights 100 times in one call: name a function that does a single step"),
@@ -164,8 +164,8 @@ def test_a_step_has_its_own_inputs(file, given):
 
 def test_nothing_is_left_in_the_library(file):
     from torch.nn.modules import module
-    from torch.optim import optimizer
+    from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
     load_model(f"{file}:train_step")
     left = (module._global_forward_pre_hooks, module._global_forward_hooks)
-    assert not any(map(len, (*left, optimizer._global_optimizer_pre_hooks, optimizer._global_optimizer_post_hooks)))
+    assert not any(map(len, (*left, _global_optimizer_pre_hooks, _global_optimizer_post_hooks)))

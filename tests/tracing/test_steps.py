@@ -10,8 +10,9 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from ampere.core import work
-from ampere.core.allocations import peak
+from ampere.core.allocations import GRADIENTS, OPTIMIZER, peak
 from ampere.runtimes.torch_step import run_once
+from ampere.tracing.memory import STEPS as MEMORY_STEPS
 from ampere.tracing.memory import allocations_of, allocations_of_step
 from ampere.tracing.steps import trace_step
 from ampere.tracing.trace import trace
@@ -109,7 +110,8 @@ def test_a_step_of_one_model_is_traced_as_the_model_is():
 
 
 def test_models_have_the_names_that_the_code_gives_them(network_of):
-    assert {layer.name.partition(".")[0] for layer in network_of("gan").layers} == {"generator", "discriminator"}
+    names = [layer.name for layer in network_of("gan").layers if layer.kind != "nonparametric"]  # drawing the noise
+    assert {name.partition(".")[0] for name in names} == {"generator", "discriminator"}
 
 
 def test_a_model_that_runs_three_times_has_its_layers_three_times(network_of):
@@ -132,12 +134,12 @@ def test_an_average_of_the_weights_is_no_layer(network_of):
 
 
 def test_several_calls_are_one_step():
-    model, calls = nn.Linear(4, 3), []
+    model, x, calls = nn.Linear(4, 3), torch.ones(2, 4), []
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step():
         calls.append(None)
-        model(torch.ones(2, 4)).sum().backward()
+        model(x).sum().backward()
         if len(calls) % 4 == 0:
             optimizer.step()
             optimizer.zero_grad()
@@ -149,12 +151,12 @@ def test_several_calls_are_one_step():
 
 
 def test_weights_of_no_model_are_seen():
-    weight = nn.Parameter(torch.randn(4, 3))
+    weight, x = nn.Parameter(torch.randn(4, 3)), torch.ones(2, 4)
     optimizer = torch.optim.SGD([weight], lr=0.1)
 
     def step():
         optimizer.zero_grad()
-        (torch.ones(2, 4) @ weight).square().mean().backward()
+        (x @ weight).square().mean().backward()
         optimizer.step()
 
     network = trace_step(run_once(lambda: step, {})[1])
@@ -180,7 +182,7 @@ def test_recomputation_is_counted():
     extra = sum(work(layer).flops for layer in recomputed.layers) - sum(work(layer).flops for layer in once.layers)
     forward = sum(work(layer).flops for layer in inner) / 3
     attention = [work(layer).flops for layer in once.layers if layer.kind == "attention"]
-    assert forward <= extra <= forward + sum(attention)
+    assert 0.6 * forward <= extra <= forward + sum(attention), "all but the last product of a block, whose output is kept"
     assert parameters(recomputed) == parameters(once)
 
 
@@ -228,10 +230,8 @@ def test_the_memory_of_a_step_is_that_of_its_model():
 
 def test_frozen_weights_have_no_gradients_in_memory():
     model, ids = ways.adapters_by_hand()
-    kept = {part: 0 for part in ("gradients", "optimizer")}
-    for each in allocations_of(model, ids, "adam"):
-        if each.part in kept and each.ends is None:
-            kept[each.part] += each.bytes
+    found = allocations_of(model, ids, "adam")
+    gradients, states = (sum(x.bytes for x in found if x.part == part) for part in (GRADIENTS, OPTIMIZER))
     trained = 4 * sum(p.numel() for p in model.parameters() if p.requires_grad)
-    assert kept["gradients"] <= 1.1 * trained
-    assert kept["optimizer"] == pytest.approx(2 * trained, rel=0.1)
+    assert gradients == pytest.approx(MEMORY_STEPS * trained, rel=0.1)
+    assert states == pytest.approx(2 * trained, rel=0.1)

@@ -64,7 +64,7 @@ class Watch:
     def look(self) -> None:
         """Weights may also be changed by hand, which no optimizer says."""
         if not self.updates and any(p._version != version for p, version in self._versions.items()):
-            self.updates = 1
+            self.updates, self._had_gradients = 1, True
 
     def _enter(self, module: nn.Module, args: Any) -> None:
         if not self._running:
