@@ -175,6 +175,51 @@ def test_models_may_be_given_in_every_way(made, tmp_path):
         assert ampere.estimate(model, inputs, profile=made.profile).joules == pytest.approx(by_name)
 
 
+def test_batches_of_several_shapes_are_averaged(made):
+    small, large = (ampere.estimate("lenet5", f"{batch}x1x28x28", profile=made).joules for batch in (10, 20))
+    found = ampere.estimate("lenet5", "3*10x1x28x28 | 1*20x1x28x28", profile=made)
+    assert found.joules == pytest.approx(0.75 * small + 0.25 * large)
+    assert sum(layer.joules for layer in found.layers) == pytest.approx(found.joules)
+    assert found == ampere.estimate("lenet5", [("10x1x28x28", 3), ("20x1x28x28", 1)], profile=made)
+
+
+WHOLE_STEP = OWN_CODE + """
+model, x = build()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+def train_step():
+    optimizer.zero_grad()
+    loss = nn.functional.cross_entropy(model(x), torch.arange(10))
+    loss.backward()
+    optimizer.step()
+    return loss
+"""
+
+
+def test_a_step_of_ones_own_is_estimated_and_measured(made, tmp_path):
+    (tmp_path / "job.py").write_text(WHOLE_STEP)
+    step, model = f"{tmp_path / 'job.py'}:train_step", f"{tmp_path / 'job.py'}:build"
+    found = ampere.estimate(step, profile=made, device=XAVIER)
+    assert found.joules == pytest.approx(ampere.estimate(model, profile=made, device=XAVIER).joules, rel=0.05)
+    assert found.memory is not None
+    measured = ampere.measure(step, profile=made, device=XAVIER, seconds=2)
+    assert measured.own_code
+    assert measured.difference == pytest.approx(0, abs=0.3)
+    assert "taken for a whole training step of model, updated with SGD" in resolve(step).network.notes[0]
+
+
+def test_what_a_step_does_itself_cannot_be_named(tmp_path):
+    (tmp_path / "job.py").write_text(WHOLE_STEP)
+    step = f"{tmp_path / 'job.py'}:train_step"
+    for field, value in (("optimizer", "adam"), ("dtype", "bfloat16")):
+        with pytest.raises(UsageError, match=f"in its own way: leave out --{field}"):
+            ampere.estimate(step, device=XAVIER, **{field: value})
+    with pytest.raises(ModelError, match="only a model can be pruned"):
+        ampere.prune(step, budget="50%", device=XAVIER)
+    with pytest.raises(UsageError, match="leave out --evaluation"):
+        ampere.measure(step, device="local", evaluation=True)
+
+
 def test_what_is_no_model_is_refused():
     with pytest.raises(UsageError, match="int is no model"):
         resolve(3)

@@ -33,6 +33,15 @@ def test_a_part_is_trained_alone(worker, workload_of, dtype, input_grad):
     assert worker.block(workload, setup={"dtype": dtype})["result"]["parameters"] == 6
 
 
+def test_a_whole_step(worker, workload_of, layers_workload, examples):
+    result = worker.block(workload_of("whole_step", step=True))["result"]
+    assert result["parameters"] == 4 * 3 + 3
+    assert result["loss"][1] < result["loss"][0]
+    refused = worker.block({**layers_workload(examples["linear"][0]), "step": True})["error"]
+    assert refused["type"] == "bad_request"
+    assert "a step is code" in refused["message"]
+
+
 def test_a_part_that_is_not_there(worker, workload_of):
     answer = worker.block(workload_of("with_part", path="nowhere", inputs=[FLOATS]))
     assert answer["error"]["type"] == "variant_failed"

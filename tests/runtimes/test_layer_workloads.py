@@ -16,10 +16,17 @@ def test_each_kind_trains_with_as_many_parameters_as_its_table_says(worker, exam
         assert result["loss"][0] is not None
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "autocast"])
 @pytest.mark.parametrize("kind", BUILDABLE)
-def test_each_kind_trains_in_bfloat16(worker, examples, layers_workload, kind):
-    answer = worker.block(layers_workload(examples[kind][0]), setup={"dtype": "bfloat16"})
+def test_each_kind_trains_in_every_precision(worker, examples, layers_workload, kind, dtype):
+    answer = worker.block(layers_workload(examples[kind][0]), setup={"dtype": dtype})
     assert "result" in answer, answer
+
+
+def test_a_sparse_table_is_updated_where_it_was_read(worker, layers_workload):
+    layer = Layer("embedding", {"lead": (3, 5), "sparse": True}, 1000, 6, input_grad=False)
+    assert "result" in worker.block(layers_workload(layer))
+    assert "sparse" in worker.block(layers_workload(layer), setup={"optimizer": "adam"})["error"]["message"]
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

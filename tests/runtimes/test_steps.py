@@ -1,5 +1,7 @@
 """Training as its own code does it: whole steps, and mixed precision."""
 
+import sys
+
 import pytest
 import torch
 
@@ -24,7 +26,6 @@ def accumulating():
             sgd.step()
             sgd.zero_grad()
         return loss
-    step.calls = calls
     seen.append(calls)
     return step
 
@@ -65,25 +66,15 @@ def build(tmp_path):
     return built
 
 
-def seen_by(training):
-    import sys
-
-    [module] = [module for name, module in sys.modules.items() if name.startswith("ampere_workload") and "job" in name]
-    return module.seen
-
-
-@pytest.fixture(autouse=True)
-def forgotten():
-    import sys
-
-    yield
-    for name in [name for name in sys.modules if name.startswith("ampere_workload")]:
-        del sys.modules[name]
+@pytest.fixture
+def seen(build, tmp_path):
+    """What the file noted while it ran."""
+    return lambda: sys.modules[f"ampere_workload_{(tmp_path / 'job.py').resolve()}"].seen
 
 
-def test_a_step_is_as_many_calls_as_an_update_takes(build):
+def test_a_step_is_as_many_calls_as_an_update_takes(build, seen):
     training = build("accumulating", step=True)
-    [calls] = seen_by(training)
+    [calls] = seen()
     before = len(calls)
     training.step()
     first = training.last_loss()
@@ -111,8 +102,8 @@ def test_what_builds_a_model_is_no_step(build):
 
 
 @pytest.mark.parametrize(("dtype", "product"), [("float32", torch.float32), ("autocast", torch.bfloat16)])
-def test_autocast_multiplies_in_bfloat16_and_keeps_its_weights(build, dtype, product):
+def test_autocast_multiplies_in_bfloat16_and_keeps_its_weights(build, seen, dtype, product):
     training = build("model", TrainingSetup(dtype=dtype))
     training.step()
-    assert seen_by(training) == [product]
+    assert seen() == [product]
     assert {weight.dtype for weight in training.weights()} == {torch.float32}

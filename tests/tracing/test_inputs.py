@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ampere.core.errors import UsageError
 from ampere.core.network import InputSpec
 from ampere.runtimes.torch_model import specs_of, tensors_of
-from ampere.tracing.inputs import parse_input
+from ampere.tracing.inputs import parse_input, parse_shapes
 from ampere.tracing.trace import trace
 
 from .zoo import ZOO
@@ -60,6 +60,18 @@ def test_round_trip_through_json(spec: InputSpec) -> None:
 def test_nonsense_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_input(text)
+    assert "\n" not in str(raised.value)
+
+
+def test_shapes_have_shares_that_add_up() -> None:
+    assert parse_shapes("8x32") == [(1.0, "8x32")]
+    assert parse_shapes("3*8x32:int64<9 | 8x64:int64<9") == [(0.75, "8x32:int64<9"), (0.25, "8x64:int64<9")]
+
+
+@pytest.mark.parametrize("text", ["0*8x32 | 8x64", "-1*8x32 | 8x64", "much*8x32 | 8x64", "nan*8x32 | 8x64"])
+def test_a_weight_that_is_none_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(UsageError, match="has no weight above 0: write") as raised:
+        parse_shapes(text)
     assert "\n" not in str(raised.value)
 
 

@@ -119,3 +119,18 @@ def yardstick_itself():
         nn.Linear(16 * 7 * 7, 10),
     )
     return model, torch.randn(10, 1, 28, 28)
+
+
+def whole_step():
+    """A step that returns its loss, of code that is no model."""
+    model, x = nn.Linear(4, 3), torch.randn(12, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
