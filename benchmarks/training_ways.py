@@ -91,7 +91,8 @@ def _verdict(rows: list[Row]) -> int:
     failed = [row["name"] for row in rows if "failed" in row.get("touch", {})]
     beyond = [f"{name} {error:+.1%}" for name, error in errors.items() if abs(error) > BAR]
     if errors:
-        print(f"mean {mean(map(abs, errors.values())):.1%}; within {BAR:.0%}: {len(errors) - len(beyond)} of {len(rows)}")
+        within = f"within {BAR:.0%}: {len(errors) - len(beyond)} of {len(rows)}"
+        print(f"mean {mean(map(abs, errors.values())):.1%}; {within}")
     for name in [*beyond, *failed]:
         print(f"beyond: {name}")
     return 1 if beyond or failed or not errors else 0

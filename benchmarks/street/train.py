@@ -3,7 +3,7 @@
     python benchmarks/street/train.py FILE.py NAME SECONDS [THREADS]
 
 The function NAME of the file returns a model and its inputs, or a function that does a whole step. The loss of a model
-is its own, cross entropy of class scores, or the mean of squares. The figures are medians over steps of this one process.
+is its own, cross entropy of class scores, or the mean of squares. The figures are medians over steps of this process.
 """
 
 import importlib.util

@@ -11,12 +11,13 @@ from ampere.estimation.mixture import mixed
 
 def of(joules: float, *names: str) -> Estimate:
     share = joules / (len(names) + 1)
+    layers = [LayerShare(name, "linear", share, share / 5) for name in names]
     return Estimate(
         network="net",
         joules=joules,
         stddev=joules / 10,
         seconds=joules / 5,
-        layers=(*(LayerShare(name, "linear", share, share / 5) for name in names), LayerShare("(step)", "step", share, 0)),
+        layers=(*layers, LayerShare("(step)", "step", share, 0)),
         unprofiled=names[:1],
         extrapolated=(),
         meter=Meter("cpu-time", False, "5 W per busy core"),

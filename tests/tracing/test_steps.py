@@ -182,7 +182,8 @@ def test_recomputation_is_counted():
     extra = sum(work(layer).flops for layer in recomputed.layers) - sum(work(layer).flops for layer in once.layers)
     forward = sum(work(layer).flops for layer in inner) / 3
     attention = [work(layer).flops for layer in once.layers if layer.kind == "attention"]
-    assert 0.6 * forward <= extra <= forward + sum(attention), "all but the last product of a block, whose output is kept"
+    # The last product of a block is not run again: nothing needs its output.
+    assert 0.6 * forward <= extra <= forward + sum(attention)
     assert parameters(recomputed) == parameters(once)
 
 

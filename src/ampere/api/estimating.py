@@ -232,6 +232,8 @@ def measure(
         allow_other_device=allow_other_device, extend=False, seed=seed, progress=progress, notice=notice,
     )  # fmt: skip
     subject = resolve(model, inputs)
+    if evaluation and subject.is_step:
+        raise UsageError(f"{subject.name} does a whole training step and nothing else: leave out --evaluation")
     with options.opened() as options, options.opened_device() as opened:
         options = with_own_optimizer(options, subject)
         if isinstance(subject, VariedModel):
@@ -277,8 +279,6 @@ def _measured(
     check_setup(device, setup)
     if not device.is_local and (data or evaluation):
         raise UsageError(f"data and evaluation are timed on this machine, not on {device.spec}: leave them out")
-    if evaluation and subject.is_step:
-        raise UsageError(f"{subject.name} does a whole training step and nothing else: leave out --evaluation")
     if evaluation and setup.runtime != "torch":
         raise UsageError(f"evaluation is timed with torch only, not with {setup.runtime}: leave one of them out")
     modelled = watts_in(profile.meter.scope) if profile else None

@@ -64,4 +64,14 @@ class TrainingSetup:
         )
 
 
-__all__ = ["ALLOCATORS", "DTYPES", "OPTIMIZERS", "PLAIN_DTYPES", "SHORT_DTYPES", "TIMINGS", "TrainingSetup", "find_dtype", "find_optimizer"]
+__all__ = [
+    "ALLOCATORS",
+    "DTYPES",
+    "OPTIMIZERS",
+    "PLAIN_DTYPES",
+    "SHORT_DTYPES",
+    "TIMINGS",
+    "TrainingSetup",
+    "find_dtype",
+    "find_optimizer",
+]

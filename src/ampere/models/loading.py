@@ -295,8 +295,8 @@ def _need_module(model: Any, source: str) -> None:
 
     if not isinstance(model, nn.Module):
         raise ModelError(
-            f"{source} returned {type(model).__name__}, not a model, and trained nothing: return a torch.nn.Module or a "
-            "flax.nnx.Module, alone or as (module, example inputs), or do a whole training step"
+            f"{source} returned {type(model).__name__}, not a model, and trained nothing: return a torch.nn.Module or "
+            "a flax.nnx.Module, alone or as (module, example inputs), or do a whole training step"
         )
 
 

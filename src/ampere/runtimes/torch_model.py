@@ -140,7 +140,7 @@ def build_from_factory(
 ) -> Tuple[nn.Module, Callable[[], Tensor]]:
     """The model, or the part of it at `path`, and its loss on the inputs of the request or of the factory."""
     if workload.get("step"):
-        raise failed("{} does a whole training step: only --runtime torch, unchanged, trains it".format(workload["factory"]))
+        raise failed("{} does a whole training step, which only torch trains, as it is".format(workload["factory"]))
     made = find_factory(str(workload["factory"]))(**(workload.get("arguments") or {}))
     model, example = made if isinstance(made, tuple) else (made, None)
     if not isinstance(model, nn.Module):

@@ -29,7 +29,7 @@ def _weight(text: str, part: str) -> float:
     except ValueError:
         weight = 0.0
     if not 0 < weight < 1e12:
-        raise UsageError(f"{part.strip()!r} has no weight above 0: write 3*8x32 | 1*8x64, three of these to one of those")
+        raise UsageError(f"{part.strip()!r} has no weight above 0: write 3*8x32 | 1*8x64, three to one")
     return weight
 
 
