@@ -31,6 +31,7 @@ RUN_BELOW = {
     "docs/how-to/prune.md",
     "docs/how-to/running-jobs.md",
     "docs/how-to/search.md",
+    "docs/how-to/training-ways.md",
     "docs/how-to/whole-run.md",
     "docs/explanation/evaluation.md",
 }
@@ -157,7 +158,15 @@ def test_the_comparison_of_two_runtimes_runs_as_it_stands(tmp_path):
     assert "modelled, not measured" in printed or "measured by" in printed
 
 
-@pytest.mark.parametrize(("page", "says"), [("compare.md", "lenet5"), ("running-jobs.md", "J spent"), ("whole-run.md", "kWh")])
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("compare.md", "lenet5"),
+        ("running-jobs.md", "J spent"),
+        ("training-ways.md", "discriminator.0"),
+        ("whole-run.md", "kWh"),
+    ],
+)
 def test_python_of_these_guides_runs_as_it_stands(tmp_path, page, says):
     [code] = blocks(DOCS / "how-to" / page, "python")
     assert says in run_python(code, tmp_path)
