@@ -70,7 +70,8 @@ class Watch:
         if not self._running:
             self.models.setdefault(module)
             for parameter in module.parameters():
-                self._versions.setdefault(parameter, parameter._version)
+                if not parameter.is_inference():  # which has no version
+                    self._versions.setdefault(parameter, parameter._version)
         if not self.batch:
             self.batch = next((int(x.shape[0]) for x in args if isinstance(x, Tensor) and x.dim()), 0)
         self._running.append(module)
@@ -99,7 +100,7 @@ class WholeStep:
         self._call, self._scope = call, scope
         self._watch_until_update()  # a step begins after an update
         self.calls, watch = self._watch_until_update()
-        self.batch = watch.batch or 1
+        self.batch, self.updates = watch.batch or 1, watch.updates
         self.optimizers = list(watch.optimizers)
         inner = {id(m) for root in watch.models for m in root.modules() if m is not root}
         self.models = self._named([m for m in watch.models if id(m) not in inner])

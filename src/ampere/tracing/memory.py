@@ -104,7 +104,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def keep_for_backward(self) -> None:
         """What is there when backward begins is kept for it."""
-        for each in self._of.values():
+        for each in list(self._of.values()):
             if each.part == TEMPORARY:
                 each.part = ACTIVATIONS
 

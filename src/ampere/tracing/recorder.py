@@ -197,7 +197,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         nodes, in_function = self._new_nodes()
         if group == FREE:
             return
-        tensors, outputs = tensors_in((args, kwargs)), tensors_in(out)
+        tensors = tensors_in((args, kwargs))
+        outputs = tensors_in(args[:1] if out is None else out)  # None is returned in place of many tensors
         operation = self._operation(name, group, func, args, tensors, outputs, out)
         operation.nodes, operation.in_function = nodes, in_function
         self._latest = operation

@@ -51,6 +51,8 @@ def trace_step(step: WholeStep, name: str = "") -> Network:
 def _taken_for(step: WholeStep, name: str) -> str:
     optimizers = " and ".join(dict.fromkeys(type(optimizer).__name__ for optimizer in step.optimizers))
     how = f"with {optimizers}" if optimizers else "by hand"
+    if step.updates > max(1, len(step.optimizers)):
+        how = f"{step.updates} times {how}"
     calls = f"; {step.calls} calls make one update, which is the iteration" if step.calls > 1 else ""
     models = ", ".join(step.models) or "its weights"
     return f"{name or 'it'} was taken for a whole training step of {models}, updated {how}, and run to trace it{calls}"

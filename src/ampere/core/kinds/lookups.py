@@ -31,6 +31,11 @@ def _embedding_work(layer: Layer, width: int) -> Work:
     )
 
 
+def _embedding_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
+    tokens = product(layer.config["lead"])
+    return tokens if layer.config.get("sparse") else layer.channels_in, layer.channels_out, tokens
+
+
 def _tokens(layer: Layer) -> Tuple[Operand, ...]:
     return (Operand(tuple(layer.config["lead"]), False, layer.channels_in),)
 
@@ -56,7 +61,7 @@ EMBEDDING = Kind(
     "embedding",
     "embedding",
     _embedding_work,
-    lambda layer, width: (layer.channels_in, layer.channels_out, product(layer.config["lead"])),
+    _embedding_coordinates,
     _tokens,
     lambda layer: (*layer.config["lead"], layer.channels_out),
     ("torch", "jax"),
