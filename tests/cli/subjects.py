@@ -30,6 +30,11 @@ def frozen():
     return model, torch.randn(3, 4)
 
 
+def not_stepping():
+    model = nn.Linear(4, 2)
+    return lambda: model(torch.ones(3, 4)).sum().backward()
+
+
 def exiting():
     raise SystemExit(3)
 

@@ -58,6 +58,7 @@ def test_a_process_ends_with_the_code_and_the_line(ampere, refused):
         ("estimate lenet5 --group-by module", ["--group-by", "block"]),
         ("estimate lenet5 --input 0x1x28x28", ["dimension of 0"]),
         ("estimate lenet5 --input wide", ["'wide' is no shape", "10x1x28x28"]),
+        ("estimate lenet5 --input 0*10x1x28x28|9x1x28x28", ["no weight above 0", "3*8x32 | 1*8x64"]),
         ("trace lenet5 --out net.txt", [".json"]),
         ("validate lenet5 --networks none", ["--networks", "whole number from 1"]),
         ("validate lenet5 --methods additive,flop", ["no method 'flop'", "did you mean flops"]),
@@ -85,12 +86,17 @@ def test_a_factory_that_raises_is_quoted_with_its_line(here, refused, subject, c
         ("silent", ["--input", "10x17"], ["10x17", "--input"]),
         ("nothing", [], ["returned int, not a model"]),
         ("exiting", [], ["SystemExit"]),
+        ("not_stepping", [], ["no whole training step", "updated no weights", "call optimizer.step()"]),
         ("frozen", [], ["cannot train Linear", "requires_grad"]),
         ("absent", [], ["no function 'absent'", "good"]),
     ],
 )
 def test_a_model_that_cannot_be_estimated_says_why(here, refused, subject, name, options, says):
     refused(here("trace", subject(name), *options), MODEL, *says)
+
+
+def test_a_shape_that_does_not_fit_is_refused_before_anything_is_measured(here, refused, subject):
+    refused(here("estimate", subject("silent"), "--input", "3*10x16 | 1*10x17"), MODEL, "10x17", "--input")
 
 
 def test_a_file_that_is_not_there(here, refused):

@@ -110,6 +110,8 @@ class VariedModel(ResolvedModel):
     def __init__(self, parts: Sequence[tuple[float, ResolvedModel]]) -> None:
         """Each part with its share of the iterations; the shares add up to 1."""
         self.parts = tuple(parts)
+        for _, part in self.parts:
+            part.network  # noqa: B018  a shape that does not fit is refused before anything is measured
         commonest = max(self.parts, key=lambda part: part[0])[1]
         super().__init__(commonest.name, loaded=commonest.loaded)
 

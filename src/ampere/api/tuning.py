@@ -10,6 +10,7 @@ from ampere.core import Meter
 from ampere.core.errors import UsageError
 from ampere.devices import LOCAL, Device
 from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from ampere.models.loading import refuse_step
 from ampere.profiling.capabilities import check_setup, itself
 from ampere.profiling.tuning import ALLOWABLE, Tuning, changes_for, pairs_of, try_changes
 
@@ -48,6 +49,7 @@ def tune(
     subject = resolve(model)
     if not subject.own_code or subject.is_flax:
         raise UsageError(f"{subject.name} has no code that another process can run: name it as file.py:function")
+    refuse_step(subject.loaded, "tuned")
     with options.opened_device() as opened:
         if not opened.is_local:
             raise UsageError(f"changes are tried on this machine, not on {opened.spec}: leave out --device")
