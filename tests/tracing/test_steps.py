@@ -11,6 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from ampere.core import work
 from ampere.core.allocations import GRADIENTS, OPTIMIZER, peak
+from ampere.runtimes.torch_network import build_chain
 from ampere.runtimes.torch_step import run_once
 from ampere.tracing.memory import STEPS as MEMORY_STEPS
 from ampere.tracing.memory import allocations_of, allocations_of_step
@@ -126,11 +127,22 @@ def test_a_teacher_has_no_backward(network_of):
     assert taught == {"teacher": {False}, "student": {True}}
 
 
-def test_an_average_of_the_weights_is_no_layer(network_of):
-    layers = network_of("schedule_and_average").layers
+@pytest.mark.parametrize(("name", "reads"), [("schedule_and_average", 2), ("clipping", 1)])
+def test_what_is_done_with_weights_outside_of_models_is_seen_by_itself(name, reads, step_of, network_of):
+    layers = network_of(name).layers
     assert "scale" not in {layer.kind for layer in layers}
-    tensors = sum(work(layer).parameter_tensors for layer in layers)
-    assert len([op for op in layers[-1].trailing if not op.backward]) >= tensors, "one operation for each tensor"
+    [weights] = [layer for layer in layers if layer.name == "weights"]
+    assert (weights.kind, weights.trainable, weights.input_grad) == ("nonparametric", False, False)
+    assert not any(op.backward for op in weights.trailing)
+    read = sum(op.values_in for op in weights.trailing)
+    assert read >= reads * sum(p.numel() for p in step_of(name).updated)
+
+
+def test_a_step_with_all_its_layers_can_be_built_from_their_description(network_of):
+    for name in ("gan", "schedule_and_average", "teacher_and_student"):
+        chain = build_chain(network_of(name), torch.float32)
+        chain.loss().backward()
+        assert sum(p.numel() for p in chain.trained) == parameters(network_of(name))
 
 
 def test_several_calls_are_one_step():

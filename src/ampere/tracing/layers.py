@@ -125,6 +125,7 @@ class Group:
     own: list[Operation]
     opaque: Call | None = None
     trailing: list[Operation] = field(default_factory=list)
+    on_weights: bool = False  # outside of models
 
 
 class Layers:
@@ -143,8 +144,16 @@ class Layers:
         elif group.own:
             layer = with_parameters(self._drafted(group.own[0]), values, tensors)
         else:
-            layer = Layer("nonparametric", {"batch": self.batch}, 1, 1, trainable=False, input_grad=False)
+            config, name = {"batch": self.batch, **self._size(group)}, "weights" if group.on_weights else ""
+            layer = Layer("nonparametric", config, 1, 1, name=name, trainable=False, input_grad=False)
         return replace(layer, trailing=tuple(map(_trailing_op, group.trailing)))
+
+    def _size(self, group: Group) -> dict[str, Any]:
+        """Operations on weights differ in size, and each is built as large as they are on average."""
+        if not group.on_weights:
+            return {}
+        read = sum(operation.values_in for operation in group.trailing) / len(group.trailing)
+        return {"size": (max(1, round(read / self.batch)),)}
 
     def _drafted(self, operation: Operation) -> Layer:
         layer = drafted(operation)
@@ -178,8 +187,13 @@ def grouped(operations: list[Operation]) -> list[Group]:
             groups.append(by_call[call])
         elif operation.draft is not None:
             groups.append(Group([operation]))
-        else:
+        elif operation.on_weights:
+            if not groups[-1].on_weights:
+                groups.append(Group([], on_weights=True))
             groups[-1].trailing.append(operation)
+        else:
+            last = next(group for group in reversed(groups) if not group.on_weights)
+            last.trailing.append(operation)
     return groups if groups[0].trailing else groups[1:]
 
 

@@ -145,6 +145,11 @@ class Ownership:
         found = (self._by_storage.get(_storage(tensor)) for tensor in tensors)
         return list(dict.fromkeys(p for p in found if p is not None))
 
+    def holds_gradient(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether an operand is a parameter's gradient, as it is at the moment."""
+        storages = set(map(_storage, tensors))
+        return any(p.grad is not None and _storage(p.grad) in storages for p in self.names)
+
     def derive(self, tensors: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         """What is computed from parameters (and buffers) alone is still no activation."""
         storages = set(map(_storage, tensors)) - self._buffers

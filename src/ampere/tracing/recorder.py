@@ -121,6 +121,7 @@ class Operation:
     nodes: list[int] = field(default_factory=list)
     in_function: bool = False  # inside a torch.autograd.Function, where gradients are off
     trusted: bool = False  # its kind's FLOPs hold, though not each operation inside was seen
+    on_weights: bool = False  # outside of models, as clipping and averages of weights are
     backward: bool = False
 
 
@@ -201,6 +202,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         outputs = tensors_in(args[:1] if out is None else out)  # None is returned in place of many tensors
         operation = self._operation(name, group, func, args, tensors, outputs, out)
         operation.nodes, operation.in_function = nodes, in_function
+        if self._whole_step and operation.call is self.calls.root and not nodes:
+            operation.on_weights = bool(operation.parameters) or self.owned.holds_gradient(tensors)
         self._latest = operation
         if self.scope is not None:
             self._absorb(operation)
@@ -239,8 +242,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         drafts = (recognise(args, out, self.owned.owns) for recognise in RECOGNISERS.get(operation.name, ()))
         draft = next((found for found in drafts if found is not None), None)
-        updates = self._whole_step and operation.call is self.calls.root and not operation.nodes
-        if draft is None and operation.parameters and not updates:
+        if draft is None and operation.parameters and not operation.on_weights:
             draft = self._scale(operation, tensors)
         if draft is not None:
             operation.draft = draft.settle(requires_grad)
