@@ -162,6 +162,21 @@ def test_several_calls_are_one_step():
     assert "4 calls make one update" in network.notes[0]
 
 
+def test_an_update_by_hand_is_counted_once():
+    model, x = nn.Linear(4, 3), torch.ones(2, 4)
+
+    def step():
+        model(x).sum().backward()
+        with torch.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+                p.grad = None
+
+    network = trace_step(run_once(lambda: step, {})[1], "step")
+    assert [layer.kind for layer in network.layers] == ["linear"]
+    assert "updated by hand" in network.notes[0]
+
+
 def test_weights_of_no_model_are_seen():
     weight, x = nn.Parameter(torch.randn(4, 3)), torch.ones(2, 4)
     optimizer = torch.optim.SGD([weight], lr=0.1)

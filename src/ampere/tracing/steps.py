@@ -40,6 +40,8 @@ def trace_step(step: WholeStep, name: str = "") -> Network:
         raise ModelError(f"{name or 'the step'} cannot be traced: {line}; run it by itself to see more") from problem
     finally:
         calls.release()
+    if not step.optimizers:  # an update by hand is known by the parameters as well
+        recorder.operations = [operation for operation in recorder.operations if not operation.on_weights]
     settle(recorder.operations, reached, recorder.cost_of_node)
     layers = Layers(step.batch, recorder.owned.names)
     built = tuple(layers.build(recorder.operations))
