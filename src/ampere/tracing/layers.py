@@ -194,7 +194,8 @@ def grouped(operations: list[Operation]) -> list[Group]:
         else:
             last = next(group for group in reversed(groups) if not group.on_weights)
             last.trailing.append(operation)
-    return groups if groups[0].trailing else groups[1:]
+    found = groups if groups[0].trailing else groups[1:]
+    return sorted(found, key=lambda group: not group.on_weights)  # first, because a network that is built ends in a loss
 
 
 def _trailing_op(operation: Operation) -> TrailingOp:
