@@ -28,6 +28,14 @@ class NotAStep(Exception):
     """Why a function is no training step; the message says what to do."""
 
 
+def _version(parameter: nn.Parameter) -> int:
+    """A number that grows with each change of its values."""
+    try:
+        return int(parameter._version)
+    except RuntimeError:  # what was made in inference mode has none
+        return 0
+
+
 class Watch:
     """Sees which models a user's code runs, and whether it updates their weights."""
 
@@ -63,15 +71,14 @@ class Watch:
 
     def look(self) -> None:
         """Weights may also be changed by hand, which no optimizer says."""
-        if not self.updates and any(p._version != version for p, version in self._versions.items()):
+        if not self.updates and any(_version(p) != version for p, version in self._versions.items()):
             self.updates, self._had_gradients = 1, True
 
     def _enter(self, module: nn.Module, args: Any) -> None:
         if not self._running:
             self.models.setdefault(module)
             for parameter in module.parameters():
-                if not parameter.is_inference():  # which has no version
-                    self._versions.setdefault(parameter, parameter._version)
+                self._versions.setdefault(parameter, _version(parameter))
         if not self.batch:
             self.batch = next((int(x.shape[0]) for x in args if isinstance(x, Tensor) and x.dim()), 0)
         self._running.append(module)

@@ -195,7 +195,7 @@ def grouped(operations: list[Operation]) -> list[Group]:
             last = next(group for group in reversed(groups) if not group.on_weights)
             last.trailing.append(operation)
     found = groups if groups[0].trailing else groups[1:]
-    return sorted(found, key=lambda group: not group.on_weights)  # first, because a network that is built ends in a loss
+    return sorted(found, key=lambda group: not group.on_weights)  # first: a network that is built ends in its loss
 
 
 def _trailing_op(operation: Operation) -> TrailingOp:
