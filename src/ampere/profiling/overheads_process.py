@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
 from functools import partial
 from typing import Any
 
@@ -175,7 +175,7 @@ def _weights(setup: TrainingSetup) -> Any:
 def _precision(setup: TrainingSetup) -> Any:
     import torch
 
-    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=setup.dtype == "autocast")
+    return torch.autocast("cpu", dtype=torch.bfloat16) if setup.dtype == "autocast" else nullcontext()
 
 
 def _arguments(inputs: Any, setup: TrainingSetup) -> tuple[list[Any], dict[str, Any]]:
