@@ -6,9 +6,10 @@ from ampere.core.errors import bad_request
 
 from .checking import at_rest
 from .cpu_time import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from .device_time import DeviceTimeMeter
 from .external import load
 from .meter import METER_FAILED, Meter, meter_failed
-from .selection import choose_meter, counters, unusable_counters, use_meter
+from .selection import choose_meter, counters, unusable_counters, use_card, use_meter
 
 
 def watts_of(request: Dict[str, Any]) -> float:
@@ -24,6 +25,7 @@ __all__ = [
     "DEFAULT_WATTS_PER_CORE",
     "METER_FAILED",
     "CpuTimeMeter",
+    "DeviceTimeMeter",
     "Meter",
     "at_rest",
     "choose_meter",
@@ -31,6 +33,7 @@ __all__ = [
     "load",
     "meter_failed",
     "unusable_counters",
+    "use_card",
     "use_meter",
     "watts_in",
     "watts_of",

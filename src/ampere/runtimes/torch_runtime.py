@@ -28,7 +28,6 @@ DTYPES = {  # of the weights
 }
 AUTOCAST = {"autocast_bfloat16": torch.bfloat16, "autocast_float16": torch.float16}
 TF32 = {"tf32": True, "float32_ieee": False}
-USUAL_TF32 = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)  # as a user finds them
 IMAGES_PER_UNIT = 32  # of a card
 
 
@@ -156,10 +155,17 @@ def grad_scaler(kind: str) -> Any:
 def use_tf32(dtype: str) -> None:
     """Products and convolutions of an NVIDIA card in TF32, or not; for all other types as PyTorch has it by itself.
 
-    By itself it is on for convolutions and off for products.
+    By itself it is on for convolutions and off for products. PyTorch warns whoever looks, so nobody does without need.
     """
-    usual = (TF32[dtype], TF32[dtype]) if dtype in TF32 else USUAL_TF32
-    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = usual
+    products, convolutions = torch.backends.cuda.matmul, torch.backends.cudnn
+    if dtype in TF32 and not _usual_tf32:
+        _usual_tf32.extend((products.allow_tf32, convolutions.allow_tf32))
+    if _usual_tf32:
+        wanted = [TF32[dtype]] * 2 if dtype in TF32 else _usual_tf32
+        products.allow_tf32, convolutions.allow_tf32 = wanted
+
+
+_usual_tf32: List[bool] = []  # as it was before the first change; empty while there was none
 
 
 def trainable(model: nn.Module) -> List[nn.Parameter]:
