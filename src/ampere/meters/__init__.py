@@ -9,7 +9,7 @@ from .cpu_time import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watt
 from .device_time import DeviceTimeMeter
 from .external import load
 from .meter import METER_FAILED, Meter, meter_failed
-from .selection import choose_meter, counters, unusable_counters, use_card, use_meter
+from .selection import choose_meter, counters, meter_asked_for, unusable_counters, use_card, use_meter
 
 
 def watts_of(request: Dict[str, Any]) -> float:
@@ -31,6 +31,7 @@ __all__ = [
     "choose_meter",
     "counters",
     "load",
+    "meter_asked_for",
     "meter_failed",
     "unusable_counters",
     "use_card",

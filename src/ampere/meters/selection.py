@@ -62,6 +62,11 @@ def unusable_counters() -> List[str]:
     return [] if choice.meter else list(choice.problems)
 
 
+def meter_asked_for() -> str:
+    """The name of the meter that was asked for; "" where the choice is free."""
+    return _asked_for()
+
+
 def use_card(uuid: Optional[str]) -> None:
     """The accelerator that trains from now on, by its UUID ("" if it has none); None where the CPU does."""
     global _on_card
