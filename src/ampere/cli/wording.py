@@ -27,10 +27,15 @@ NEARLY = 1.5  # a smaller factor is said in per cent
 
 
 def setup_line(setup: TrainingSetup, batch: int | None = None) -> str:
-    """`torch, SGD, float32, 1 thread, batch 10`."""
+    """`torch, SGD, float32, 1 thread, batch 10`, and `on cuda:0` where an accelerator trains."""
     optimizer = OPTIMIZER_TITLES.get(setup.optimizer, setup.optimizer.capitalize())
-    parts = [setup.runtime, optimizer, setup.dtype, counted(setup.threads, "thread")]
+    parts = [setup.runtime, optimizer, setup.dtype, place_of(setup)]
     return ", ".join([*parts, f"batch {batch}"] if batch else parts)
+
+
+def place_of(setup: TrainingSetup) -> str:
+    """`1 thread`, or `on cuda:0` where an accelerator trains."""
+    return counted(setup.threads, "thread") if setup.on == "cpu" else f"on {setup.on}"
 
 
 def meter_line(meter: Meter) -> str:

@@ -163,6 +163,7 @@ OPTIONAL: dict[str, dict[str, Field]] = {
         "torch": either(NULL, text()),
         "governor": either(NULL, text()),
         "power_source": either(NULL, text()),
+        "accelerator": either(NULL, by_name(either(NULL, text(), FINITE, TRUTH), 20)),
         "machine_id": either(NULL, MACHINE_ID),
         "unusable_counters": list_of(ANY_TEXT, 100),
         "vector_width": whole(1, 4096),

@@ -177,7 +177,8 @@ class Estimate:
     def _repr_html_(self) -> str:
         low, high = self.interval
         energy = f"{units.joules(self.joules)} per iteration (90 %: {units.joules(low)} to {units.joules(high)})"
-        threads = f"{self.setup.threads} thread{'s' if self.setup.threads > 1 else ''}"
+        setup = self.setup
+        threads = f"{setup.threads} thread{'s' if setup.threads > 1 else ''}" if setup.on == "cpu" else f"on {setup.on}"
         how = f"{self.setup.runtime}, {self.setup.optimizer}, {self.setup.dtype}, {threads}, batch {self.batch}"
         headline = f"{self.network or 'network'}: {energy}, {units.seconds(self.seconds)}; {how}; {self.device}"
         return html_table(headline, [vars(share) for share in self.layers])

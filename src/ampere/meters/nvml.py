@@ -5,8 +5,8 @@ A card is found by its UUID: CUDA numbers the cards that CUDA_VISIBLE_DEVICES le
     energy counter   mJ since the driver was loaded (Volta and later); moves every 20 to 100 ms
     power            mW, where there is no counter; the average of a second on some cards, a sample on others
 
-Some cards (A100, H100) look at their power a quarter of the time only. A window that always begins at the same moment of
-that rhythm would always miss the same part, so each begins a little later in it than the one before.
+Some cards (A100, H100) look at their power a quarter of the time only. A window that always begins at the same moment
+of that rhythm would always miss the same part, so each begins a little later in it than the one before.
 """
 
 import contextlib

@@ -18,7 +18,7 @@ from ampere.core.setup import AUTO
 from .processor import Timer
 from .torch_model import forget_labels
 
-INSTALL = "pip install torch --index-url with the page of your accelerator's build: pytorch.org/get-started has the line"
+INSTALL = "pip install torch, with the --index-url that pytorch.org/get-started shows"
 BUSY_SIGNS = ("busy or unavailable", "exclusive", "in use")
 UNITS_WHERE_UNKNOWN = 16
 UNITS = ("multi_processor_count", "gpu_subslice_count", "max_compute_units")  # as cards of several makers say it
@@ -66,7 +66,8 @@ class TorchAccelerator:
         except (RuntimeError, AssertionError) as problem:
             line = first_line(problem)
             if any(sign in line.lower() for sign in BUSY_SIGNS):
-                raise refused(f"{self.name} is in use by another process ({line:.120}): wait for it, or name another") from None
+                said = f"{self.name} is in use by another process ({line:.120}): wait for it, or name another"
+                raise refused(said) from None
             if as_worker_error(problem).type == "out_of_memory":
                 raise self.too_full(line) from None
             raise refused(f"{self.name} does not work ({line:.200}): update its driver, or PyTorch") from None
@@ -74,7 +75,8 @@ class TorchAccelerator:
     def too_full(self, line: str) -> WorkerError:
         free = self._free_bytes()
         left = "" if free is None else f", {free / 2**20:.0f} MiB are free"
-        return refused(f"{self.name} has too little memory for the reference step{left} ({line:.120}): end what uses it")
+        what = f"{self.name} has too little memory for the reference step{left} ({line:.120})"
+        return refused(f"{what}: end the programs that use it")
 
     def synchronize(self) -> None:
         if self.kind == "mps":
@@ -214,7 +216,8 @@ def _reason(kind: str, module: Any) -> str:
 
 def _instead(kind: str) -> str:
     there = _reported()
-    found = f"PyTorch reports {there}, so use --on {there}" if there and there != kind else "PyTorch reports the CPU only"
+    other = there and there != kind
+    found = f"PyTorch reports {there}, so use --on {there}" if other else "PyTorch reports the CPU only"
     return f"{found}; or install a build of PyTorch for {kind} ({INSTALL})"
 
 

@@ -172,9 +172,10 @@ def build_chain(network: Network, dtype: torch.dtype, device: Union[str, torch.d
 
 def _tensor(operand: Operand, dtype: torch.dtype, device: Union[str, torch.device]) -> Tensor:
     """Drawn on the CPU, so that it is the same everywhere."""
-    drawn = torch.randint(0, operand.tokens, operand.shape) if operand.tokens else torch.randn(operand.shape, dtype=dtype)
+    tokens, shape = operand.tokens, operand.shape
+    drawn = torch.randint(0, tokens, shape) if tokens else torch.randn(shape, dtype=dtype)
     there = drawn if device == "cpu" else drawn.to(device)
-    return there if operand.tokens else there.requires_grad_(operand.grad)
+    return there if tokens else there.requires_grad_(operand.grad)
 
 
 def parts_of(

@@ -17,7 +17,7 @@ from ampere.core.errors import WorkerError, as_worker_error
 from ampere.core.processes import how_it_ended, python_program
 from ampere.core.setup import CPU, find_on
 from ampere.meters import CpuTimeMeter, DeviceTimeMeter, Meter, choose_meter, nvml, use_card, use_meter, watts_of
-from ampere.runtimes import Processor, Runtime, find_runtime, placed
+from ampere.runtimes import Processor, Runtime, description_of, find_runtime, installed, placed
 
 from .measuring import raise_clocks
 
@@ -35,7 +35,9 @@ def described(request: Dict[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     if on == CPU:
         use_card(None)
         return {}, choose_meter(watts_of(request)).describe()
-    processor = ready(find_runtime(str(request.get("runtime") or "torch")), on)
+    there = installed()
+    usual = [name for name in there if description_of(name).accelerators]
+    processor = ready(find_runtime("torch" if "torch" in there or not usual else usual[0]), on)
     meter = meter_of(processor, watts_of(request)).describe()
     if processor.name == CPU:
         return {"accelerator": None}, meter
@@ -101,7 +103,8 @@ def in_new_process(record: Dict[str, Any], meter: str) -> Dict[str, Any]:
         said, _ = process.communicate(json.dumps(task).encode() + b"\n")
     lines = [line for line in said.splitlines() if line.startswith(b"{")]
     if not lines:
-        raise WorkerError("variant_died", "the process that trained the variant was " + how_it_ended(process.returncode))
+        ended = how_it_ended(process.returncode)
+        raise WorkerError("variant_died", f"the process that trained the variant: {ended}")
     answer = json.loads(lines[-1].decode())
     if "error" in answer:
         raise WorkerError(answer["error"]["type"], answer["error"]["message"])

@@ -301,7 +301,8 @@ def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]
     seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
     processor = ready(runtime, on_of(record))
     runtime.prepare(threads)
-    step, clock = _fitting_yardstick(runtime, processor).step, CpuTimeMeter()
+    made = runtime.yardstick() if processor.name == CPU else _fitting_yardstick(runtime, processor)
+    step, clock = made.step, CpuTimeMeter()
     meter = meter_of(processor, watts_of(record)) if record.get("count", True) else CpuTimeMeter()
     counter_seconds = float(meter.describe().get("window_seconds", 0.0))
     warm(step, processor)
@@ -322,7 +323,8 @@ def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]
             f"{meter.describe()['name']} reported 0 J during training: check the meter with `ampere devices --check`"
         )
     guiding = [w.per_iteration(clock_of(threads)) for w in windows]
-    joules = total / max(length * sum(guiding), 1e-9) * median(guiding)  # at the cost of the median step, as its seconds are
+    whole = max(length * sum(guiding), 1e-9)
+    joules = total / whole * median(guiding)  # at the cost of the median step, as its seconds are
     read_by_host = math.isnan(joules)
     loaded = processor.name == CPU and _loaded(windows, threads)
     raised = {"loaded": loaded, "throttled": slowed_down([], windows, clock_of(threads))}
