@@ -234,7 +234,7 @@ def add_device(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--on",
         metavar="PROCESSOR",
-        help="what trains there: cpu (default), cuda, cuda:1, mps, xpu, or auto for the accelerator that PyTorch reports",
+        help="what trains there: cpu (default), cuda, cuda:1, mps, xpu, or auto for what PyTorch reports",
     )
 
 

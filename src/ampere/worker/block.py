@@ -323,8 +323,8 @@ def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]
             f"{meter.describe()['name']} reported 0 J during training: check the meter with `ampere devices --check`"
         )
     guiding = [w.per_iteration(clock_of(threads)) for w in windows]
-    whole = max(length * sum(guiding), 1e-9)
-    joules = total / whole * median(guiding)  # at the cost of the median step, as its seconds are
+    watts = total / max(length * sum(guiding), 1e-9)
+    joules = watts * median(guiding)  # at the cost of the median step, as its seconds are
     read_by_host = math.isnan(joules)
     loaded = processor.name == CPU and _loaded(windows, threads)
     raised = {"loaded": loaded, "throttled": slowed_down([], windows, clock_of(threads))}
