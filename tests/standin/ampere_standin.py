@@ -1,14 +1,15 @@
 """A stand-in for an accelerator: a PyTorch backend in Python whose operations run on the CPU, behind a queue.
 
     host     op op op op          wait ............|
-    card     |op--|op--|op--|op--                  |      each takes LAG times as long as its CPU time, after those before
+    card     |op--|op--|op--|op--------------------|      each takes `lag` times its CPU time, after those before it
 
-A tensor on it is a wrapper that claims the device `standin:0` and holds a CPU tensor. Values are there at once; what is
-late is the card's clock: `synchronize`, events and the meter follow the queue. Memory is counted by storage, with a limit.
-An operation that mixes tensors of the card and of the CPU is refused, as on any card.
+A tensor on it is a wrapper that claims the device `standin:0` and holds a CPU tensor. Values are there at once; what
+is late is the card's clock: `synchronize`, events and the meter follow the queue. Memory is counted by storage, with a
+limit. An operation that mixes tensors of the card and of the CPU is refused, as on any card.
 
-PyTorch loads it by itself, as it loads backends of others: by an entry point of the group `torch.backends`. AMPERE_STANDIN
-may hold JSON that changes the settings below. What is not exercised: streams, autocast, fused recurrent layers, forks.
+PyTorch loads it by itself, as it loads backends of others: by an entry point of the group `torch.backends`.
+AMPERE_STANDIN may hold JSON that changes the settings below. What is not exercised: streams, autocast, fused recurrent
+layers.
 """
 
 import json
@@ -23,7 +24,8 @@ from torch.utils._pytree import tree_map
 
 NAME = "standin"
 UUID = "GPU-5eed0000-0000-0000-0000-000000000001"
-SETTINGS = {"bytes": 2**30, "lag": 3.0, "cards": 1, "nvml": None, "available": True, **json.loads(os.environ.get("AMPERE_STANDIN", "{}"))}
+USUAL = {"bytes": 2**30, "lag": 2.0, "cards": 1, "nvml": None, "available": True}
+SETTINGS = {**USUAL, **json.loads(os.environ.get("AMPERE_STANDIN", "{}"))}
 KEPT_SECONDS = 30.0  # of what the card did, for its meter
 aten = torch.ops.aten
 

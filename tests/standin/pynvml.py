@@ -6,8 +6,8 @@
     limit_watts      what the card draws at most
     heat             how much more it draws, at most, after long work
 
-Card 0 is another card, on which nothing is trained, and which draws more. The card that trains is number 1 here and number
-0 for PyTorch.
+Card 0 is another card, on which nothing is trained, and which draws more. The card that trains is number 1 here and
+number 0 for PyTorch.
 """
 
 import math
