@@ -1,4 +1,4 @@
-"""Training on an accelerator: placed, waited for, metered and released. No card is at hand: a stand-in behaves like one."""
+"""Training on an accelerator: placed, waited for, metered and released, on a stand-in that behaves like one."""
 
 import json
 import subprocess
@@ -14,7 +14,6 @@ from ampere.devices.device import fingerprint
 from ampere.runtimes import torch_accelerator as accelerators
 from ampere.runtimes.torch_accelerator import TorchAccelerator
 from tests.standin.environment import HERE, standin_environment
-from tests.standin.pynvml import OTHER_WATTS
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +25,7 @@ def place(tmp_path_factory):
 def checked(place):
     """All checks of tests/standin/checks.py, in one process."""
     command = [sys.executable, str(HERE / "checks.py")]
-    environment = standin_environment(place, bytes=2**28)
+    environment = standin_environment(place, bytes=2**27, lag=4.0)
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr[-3000:]
     return json.loads(ran.stdout.splitlines()[-1])
@@ -54,7 +53,7 @@ def test_a_missing_wait_is_noticed(checked, fault):
 
 def test_busy_seconds_are_the_cards_own(checked):
     """Between two events the card also waits for the host, where operations are small."""
-    assert 0.95 < checked["device_time"]["ratio"] < 2.0
+    assert 0.95 < checked["device_time"]["ratio"] < 4.0
 
 
 def test_nothing_is_left_on_the_card_after_a_block(checked):
@@ -112,7 +111,6 @@ def test_only_the_card_that_trains_is_metered(card):
         assert device.meter.name == "nvml"
         assert device.meter.measured
         assert device.meter.scope == "Stand-in card, the whole board"
-        assert OTHER_WATTS > device.identity["accelerator_state"]["most_clock_mhz"] / 10
 
 
 def test_an_index_that_is_not_visible_is_refused(card):
