@@ -92,7 +92,8 @@ def test_autocast_trains_with_float32_weights(dtype):
     model = torch.nn.Linear(8, 4)
     model.register_forward_hook(lambda layer, given, made: seen.append(made.dtype))
     batch = torch.randn(16, 8)
-    training = precise(list(model.parameters()), lambda: model(batch).float().square().mean(), TrainingSetup(dtype=dtype))
+    setup = TrainingSetup(dtype=dtype)
+    training = precise(list(model.parameters()), lambda: model(batch).float().square().mean(), setup)
     training.step()
     first = training.last_loss()
     for _ in range(20):

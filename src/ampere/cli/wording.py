@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ampere.core import Meter, TrainingSetup, units
 from ampere.core.setup import ALLOCATORS
-from ampere.meters import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.meters import CARD_SCOPE, DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, watts_in
 
 if TYPE_CHECKING:
     from ampere.comparison import Normalized
@@ -50,7 +50,10 @@ def meter_line(meter: Meter) -> str:
     if watts is None:
         return f"modelled by {meter.name}, not measured: {meter.scope}"
     usual = DEFAULT_ORIGIN if watts == DEFAULT_WATTS_PER_CORE else "as given"
-    model = f"{meter.name}: modelled, not measured, as CPU seconds x {meter.scope}"
+    on_card = meter.scope.endswith(CARD_SCOPE)
+    if on_card and usual == DEFAULT_ORIGIN:
+        usual = "the default of a core, and not of a card"
+    model = f"{meter.name}: modelled, not measured, as {'device' if on_card else 'CPU'} seconds x {meter.scope}"
     return f"{model}. {watts:g} W is {meter.origin or usual}{within(meter)}; --watts-per-core changes it"
 
 

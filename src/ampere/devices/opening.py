@@ -26,7 +26,7 @@ from ampere.core.escaping import printable
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.setup import ALLOCATORS, AUTO, CPU, find_on
 from ampere.devices.external_meters import PHONE, asked_as
-from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from ampere.meters import DEFAULT_WATTS_PER_CORE, scope_at, watts_in
 from ampere.runtimes import Description, description_of
 
 from .answers import capabilities_in
@@ -164,7 +164,7 @@ class Device:
         """Its meter, where modelled joules are those of so many watts."""
         if watts_in(self.meter.scope) is None:
             return self.meter
-        return replace(self.meter, scope=str(CpuTimeMeter(watts_per_core).describe()["scope"]))
+        return replace(self.meter, scope=scope_at(self.meter.scope, watts_per_core))
 
     @property
     def foreign_capabilities(self) -> Description | None:

@@ -5,7 +5,7 @@ from typing import Any, Dict
 from ampere.core.errors import bad_request
 
 from .checking import at_rest
-from .cpu_time import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from .cpu_time import CARD_SCOPE, DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, scope_at, watts_in
 from .device_time import DeviceTimeMeter
 from .external import load
 from .meter import METER_FAILED, Meter, meter_failed
@@ -21,6 +21,7 @@ def watts_of(request: Dict[str, Any]) -> float:
 
 
 __all__ = [
+    "CARD_SCOPE",
     "DEFAULT_ORIGIN",
     "DEFAULT_WATTS_PER_CORE",
     "METER_FAILED",
@@ -33,6 +34,7 @@ __all__ = [
     "load",
     "meter_asked_for",
     "meter_failed",
+    "scope_at",
     "unusable_counters",
     "use_card",
     "use_meter",

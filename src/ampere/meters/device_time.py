@@ -3,8 +3,9 @@
 import time
 from typing import Any, Callable, Dict
 
+from .cpu_time import CARD_SCOPE
+
 NAME = "device-time"
-SCOPE = " W of the busy accelerator"
 
 
 class DeviceTimeMeter:
@@ -19,7 +20,7 @@ class DeviceTimeMeter:
         self._began = time.monotonic()
 
     def describe(self) -> Dict[str, Any]:
-        return {"name": NAME, "measured": False, "scope": f"{self._watts:g}{SCOPE}"}
+        return {"name": NAME, "measured": False, "scope": f"{self._watts:g}{CARD_SCOPE}"}
 
     def start(self) -> None:
         self._busy = self._timer()

@@ -76,15 +76,12 @@ def released(runtime: Runtime, processor: Processor, measured: Callable[[], Dict
         return measured()
     except Exception as problem:
         error = _as_error(problem, processor.name)  # without the traceback, which would keep tensors alive
+        if error.type == "out_of_memory" and hasattr(runtime, "forget"):
+            runtime.forget()  # compiled networks, which are kept as long as there is room
     finally:
-        getattr(runtime, "forget", _nothing)()
         processor.release()
         _busy_until[:] = [time.monotonic()]
     raise error
-
-
-def _nothing() -> None:
-    pass
 
 
 def _as_error(problem: Exception, on: str) -> WorkerError:

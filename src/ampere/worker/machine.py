@@ -45,7 +45,7 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "meter": meter,
         **accelerator,
         "unusable_counters": unusable_counters(),
-        "available_bytes": available_bytes(),
+        "available_bytes": (accelerator.get("accelerator") or {}).get("memory_bytes") or available_bytes(),
     }
 
 
