@@ -10,7 +10,7 @@ ready_to_fork(...)      whether a child process could train
 from typing import Any, Callable, Dict, NamedTuple, Optional, Protocol, Tuple
 
 from ampere.core import TrainingSetup
-from ampere.core.errors import WorkerError
+from ampere.core.errors import ACCELERATOR, WorkerError
 from ampere.core.setup import CPU as ON_CPU
 
 from .processor import CPU, Processor
@@ -56,4 +56,4 @@ def placed(runtime: Runtime, on: str) -> Processor:
     if on == ON_CPU:
         return CPU
     name = getattr(runtime, "name", "this runtime")
-    raise WorkerError("accelerator", f"{name} trains on the CPU only: leave out --on {on}, or use --runtime torch")
+    raise WorkerError(ACCELERATOR, f"{name} trains on the CPU only: leave out --on {on}, or use --runtime torch")

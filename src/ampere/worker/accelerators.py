@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Tuple
 
 from ampere.core.errors import WorkerError, as_worker_error
 from ampere.core.processes import how_it_ended, python_program
@@ -71,7 +71,7 @@ def warm(step: Callable[[], Any], processor: Processor) -> None:
 
 def released(runtime: Runtime, processor: Processor, measured: Callable[[], Dict[str, Any]]) -> Dict[str, Any]:
     """A measurement, after which nothing of it is left on the accelerator, also where it fails."""
-    error: Optional[WorkerError] = None
+    error: WorkerError
     try:
         return measured()
     except Exception as problem:

@@ -1,0 +1,15 @@
+"""What every runtime keeps to, on the stand-in accelerator. By hand, in a process that has it: see environment.py."""
+
+from ampere.runtimes.conformance import RuntimeConformance
+from ampere.runtimes.table import EVERY_KIND, OURS
+
+RECURRENT = frozenset({"lstm", "gru", "rnn"})  # PyTorch takes kernels of cards for these, which the stand-in lacks
+
+
+class TestOnTheCard(RuntimeConformance):
+    name, on = "torch", "standin:0"
+    alone = EVERY_KIND - RECURRENT
+
+    @property
+    def description(self):
+        return OURS["torch"]._replace(kinds=OURS["torch"].kinds - RECURRENT, dtypes=("float32", "bfloat16"))
