@@ -4,10 +4,10 @@ import sys
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from tests.standin import pynvml as standin
 
 from ampere.core.errors import WorkerError
 from ampere.meters import nvml, selection
-from tests.standin import pynvml as standin
 
 OURS = "GPU-ours"
 WINDOWS = 40

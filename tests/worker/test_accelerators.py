@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from tests.standin.environment import HERE, standin_environment
 
 from ampere.core.errors import AcceleratorError, UsageError, WorkerError
 from ampere.devices import Device
 from ampere.devices.device import fingerprint
 from ampere.runtimes import torch_accelerator as accelerators
 from ampere.runtimes.torch_accelerator import TorchAccelerator
-from tests.standin.environment import HERE, standin_environment
 
 
 @pytest.fixture(scope="module")

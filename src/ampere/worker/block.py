@@ -22,6 +22,7 @@ from ampere.core.measurement import (
 )
 from ampere.core.setup import CPU
 from ampere.core.windows import (
+    LEAST_IN_WINDOW,
     YARDSTICKS_IN_WINDOW,
     Plan,
     Reading,
@@ -151,7 +152,9 @@ def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report
     first_loss = target.last_loss()
     warmed = [window(target.step, 1, meter, processor).wall_seconds for _ in range(request.warmup - 1)]
     step_seconds, counted = min(warmed, default=0.0), counter_seconds > 0
-    if counted and not warmed:
+    if processor.name != CPU:  # behind a queue steps take less than one by one
+        step_seconds = window(target.step, LEAST_IN_WINDOW, meter, processor).per_iteration(WALL)
+    elif counted and not warmed:
         step_seconds = window(target.step, 1, meter, processor).wall_seconds
     plan = _plan(request, step_seconds, yardstick_seconds, counter_seconds, target.settling)
     if request.power:
