@@ -11,6 +11,7 @@ from tests.standin.environment import HERE, standin_environment
 
 from ampere.core.errors import AcceleratorError, UsageError, WorkerError
 from ampere.devices import Device
+from ampere.devices.answer_fields import Unusable, check_fields
 from ampere.devices.device import fingerprint
 from ampere.runtimes import torch_accelerator as accelerators
 from ampere.runtimes.torch_accelerator import TorchAccelerator
@@ -199,3 +200,18 @@ def test_another_card_or_power_limit_is_another_device():
     assert ids[0] == fingerprint(machine)["id"]
     newer = {**cards[1], "driver": "551"}
     assert fingerprint({**machine, "accelerator": newer})["id"] == ids[1]
+
+
+GOOD = {"on": "cuda:0", "name": "A", "memory_bytes": 2**34, "events": True}
+HELLO = {"protocol": 3, "system": "Linux", "machine": "x86_64", "cpu": "c", "cores": 4, "runtimes": {"torch": "2"}}
+METER = {"name": "nvml", "measured": True, "scope": "a card"}
+
+
+@pytest.mark.parametrize(
+    "said", [{**GOOD, "on": "cuda; rm"}, {**GOOD, "on": "auto"}, {"name": "A"}, {**GOOD, "memory_bytes": "much"}, [], "A"]
+)
+def test_what_a_worker_says_of_its_accelerator_is_checked(said):
+    check_fields({"do": "hello"}, {**HELLO, "meter": METER, "accelerator": GOOD})
+    check_fields({"do": "hello"}, {**HELLO, "meter": METER, "accelerator": None})
+    with pytest.raises(Unusable, match="accelerator is"):
+        check_fields({"do": "hello"}, {**HELLO, "meter": METER, "accelerator": said})
