@@ -9,12 +9,13 @@ import pytest
 import torch
 from tests.standin.environment import HERE, standin_environment
 
-from ampere.core.errors import AcceleratorError, UsageError, WorkerError
+from ampere.core.errors import AcceleratorError, ProfileError, UsageError, WorkerError
 from ampere.devices import Device
 from ampere.devices.answer_fields import Unusable, check_fields
 from ampere.devices.device import fingerprint
 from ampere.runtimes import torch_accelerator as accelerators
 from ampere.runtimes.torch_accelerator import TorchAccelerator
+from ampere.storage.profile import check_device
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +201,9 @@ def test_another_card_or_power_limit_is_another_device():
     assert ids[0] == fingerprint(machine)["id"]
     newer = {**cards[1], "driver": "551"}
     assert fingerprint({**machine, "accelerator": newer})["id"] == ids[1]
+    there, here = (SimpleNamespace(device=fingerprint({**machine, "accelerator": card})) for card in cards[1:3])
+    with pytest.raises(ProfileError, match="accelerator A, 16 GiB, at most 250 W, here A, 16 GiB, at most 200 W"):
+        check_device(there, here.device)
 
 
 GOOD = {"on": "cuda:0", "name": "A", "memory_bytes": 2**34, "events": True}
@@ -207,9 +211,10 @@ HELLO = {"protocol": 3, "system": "Linux", "machine": "x86_64", "cpu": "c", "cor
 METER = {"name": "nvml", "measured": True, "scope": "a card"}
 
 
-@pytest.mark.parametrize(
-    "said", [{**GOOD, "on": "cuda; rm"}, {**GOOD, "on": "auto"}, {"name": "A"}, {**GOOD, "memory_bytes": "much"}, [], "A"]
-)
+BAD = [{**GOOD, "on": "cuda; rm"}, {**GOOD, "on": "auto"}, {"name": "A"}, {**GOOD, "memory_bytes": "much"}, [], "A"]
+
+
+@pytest.mark.parametrize("said", BAD)
 def test_what_a_worker_says_of_its_accelerator_is_checked(said):
     check_fields({"do": "hello"}, {**HELLO, "meter": METER, "accelerator": GOOD})
     check_fields({"do": "hello"}, {**HELLO, "meter": METER, "accelerator": None})
