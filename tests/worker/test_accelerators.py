@@ -103,6 +103,7 @@ def test_a_device_is_described_and_trained_on_its_card(card):
         assert identity["accelerator"] == "Stand-in card, 1 GiB, at most 250 W"
         assert identity["accelerator_state"]["driver"] == "550.54.15"
         assert device.meter.name == "device-time"
+        assert device.allocators == ("tuned",)
         yardstick = device.worker().yardstick(0.1, setup.threads)
         assert yardstick.busy_seconds > 0
 
@@ -153,7 +154,7 @@ def test_a_driver_that_is_too_old_is_named(monkeypatch):
     ("said", "expected"),
     [
         ("CUDA error: all CUDA-capable devices are busy or unavailable", "in use by another process"),
-        ("CUDA out of memory. Tried to allocate 2.00 MiB.", "too little memory"),
+        ("CUDA out of memory. Tried to allocate 2 MiB. This process has 14 GiB in use.", "too little memory"),
         ("CUDA error: no kernel image is available for execution on the device", "does not work"),
     ],
 )

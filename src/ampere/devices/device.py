@@ -121,6 +121,7 @@ def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
     on_battery = hello.get("power_source") == ON_BATTERY
     parts = [digest[:16], *([machine] if machine else []), *([ON_BATTERY] if on_battery else [])]
     if card:
+        stated["allocators"] = ["tuned"]  # a card has an allocator of its own
         stated["accelerator_state"] = {name: value for name, value in card.items() if name not in ACCELERATOR}
     return {"id": "_".join(parts), "machine_id": machine, **hardware, **stated}
 

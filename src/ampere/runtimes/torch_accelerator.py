@@ -65,11 +65,11 @@ class TorchAccelerator:
             torch.ones(1, device=self.device).add_(1).cpu()
         except (RuntimeError, AssertionError) as problem:
             line = first_line(problem)
+            if as_worker_error(problem).type == "out_of_memory":
+                raise self.too_full(line) from None
             if any(sign in line.lower() for sign in BUSY_SIGNS):
                 said = f"{self.name} is in use by another process ({line:.120}): wait for it, or name another"
                 raise refused(said) from None
-            if as_worker_error(problem).type == "out_of_memory":
-                raise self.too_full(line) from None
             raise refused(f"{self.name} does not work ({line:.200}): update its driver, or PyTorch") from None
 
     def too_full(self, line: str) -> WorkerError:
