@@ -79,8 +79,8 @@ class TorchRuntime:
             self._accelerator = None
             return CPU
         if self._accelerator is None or self._accelerator.name != on:
-            self._touched = True
             self._accelerator = find_accelerator(on)
+            self._touched = self._touched or self._accelerator is not None
         return self._accelerator or CPU
 
     @property

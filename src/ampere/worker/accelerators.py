@@ -23,6 +23,7 @@ from .measuring import raise_clocks
 
 IDLE_SECONDS = 0.5  # after which a card may have lowered its clocks
 SPAWNED = "ampere.worker.accelerators"
+_uuids: Dict[str, str] = {}  # of accelerators, by their names
 _busy_until: List[float] = []  # when the accelerator was last used, by the monotonic clock
 
 
@@ -47,7 +48,11 @@ def described(request: Dict[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
 def ready(runtime: Runtime, on: str) -> Processor:
     """The processor that the runtime builds on, with its meter."""
     processor = placed(runtime, on)
-    use_card(None if processor.name == CPU else uuid_of(processor))
+    if processor.name == CPU:
+        use_card(None)
+    else:
+        uuid = _uuids.setdefault(processor.name, uuid_of(processor))  # JAX does not say it, and PyTorch was asked first
+        use_card(uuid)
     return processor
 
 
@@ -75,7 +80,9 @@ def released(runtime: Runtime, processor: Processor, measured: Callable[[], Dict
     try:
         return measured()
     except Exception as problem:
-        error = _as_error(problem, processor.name)  # without the traceback, which would keep tensors alive
+        found = _as_error(problem, processor.name)
+        error = WorkerError(found.type, str(found))  # without the traceback, which would keep tensors alive
+        del found
         if error.type == "out_of_memory" and hasattr(runtime, "forget"):
             runtime.forget()  # compiled networks, which are kept as long as there is room
     finally:
