@@ -242,7 +242,7 @@ def test_the_setup_is_part_of_every_result(made):
     estimate = ampere.estimate("lenet5", made.profile)
     assert (estimate.setup, estimate.batch) == (ampere.TrainingSetup(), 10)
     record = estimate.to_json()
-    assert record["setup"] == {"runtime": "torch", "optimizer": "sgd", "dtype": "float32", "threads": 1}
+    assert record["setup"] == {"runtime": "torch", "optimizer": "sgd", "dtype": "float32", "threads": 1, "on": "cpu"}
     assert (record["batch"], record["device"]) == (10, "simulated Jetson AGX Xavier")
     assert made.to_json()["setup"] == record["setup"]
     measured = ampere.measure("lenet5", made.profile, device=XAVIER).to_json()

@@ -63,7 +63,7 @@ def test_row_2_an_estimate_says_its_setup(known):
     lines = known("estimate", "lenet5").out.splitlines()
     assert lines[1].split(maxsplit=1) == ["setup", "torch, SGD, float32, 1 thread, batch 10"]
     record = known("estimate", "lenet5", "--json").record
-    assert record["setup"] == {"runtime": "torch", "optimizer": "sgd", "dtype": "float32", "threads": 1}
+    assert record["setup"] == {"runtime": "torch", "optimizer": "sgd", "dtype": "float32", "threads": 1, "on": "cpu"}
     assert record["batch"] == 10
 
 
@@ -262,7 +262,7 @@ def test_row_13_units_and_names_as_people_write_them(known):
     phone = known("estimate", "lenet5", "--iterations", 10, "--battery", "5000mAh@3.85V", "--json").record["total"]
     assert phone["battery_joules"] == pytest.approx(69_300)
     written = known("estimate", "lenet5", "--optimizer", "SGD", "--dtype", "fp32", "--json").record
-    assert written["setup"] == {"runtime": "torch", "optimizer": "sgd", "dtype": "float32", "threads": 1}
+    assert written["setup"] == {"runtime": "torch", "optimizer": "sgd", "dtype": "float32", "threads": 1, "on": "cpu"}
 
 
 def test_row_13_a_charge_asks_for_the_voltage(known, refused):

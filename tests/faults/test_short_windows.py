@@ -1,6 +1,7 @@
 """Windows too short for a meter, 0 J, and sensors that look only part of the time."""
 
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 from tests.sysfs_tree import add_battery, add_rail, add_zone
@@ -11,6 +12,7 @@ from ampere.core.windows import plan_for_counter
 from ampere.devices.external_meters import bench, phone
 from ampere.meters import CpuTimeMeter
 from ampere.meters.external import ExternalMeter
+from ampere.meters.nvml import NvmlCounter, NvmlPower
 from ampere.meters.selection import BUILT_IN
 from ampere.meters.sensors import joules_under
 from ampere.meters.zeus import Source, ZeusMeter
@@ -25,6 +27,7 @@ def test_0_joules_are_never_a_result():
 
 
 ZEUS = ZeusMeter([Source("gpu 0", lambda: 0.0)])
+CARD = SimpleNamespace(nvmlDeviceGetTotalEnergyConsumption=lambda card: 0, nvmlDeviceGetPowerUsage=lambda card: 0)
 FOLDERS = {
     "powercap": lambda root: add_zone(root, "intel-rapl:0", "package-0"),
     "hwmon": lambda root: add_rail(root, "hwmon0", 1, "VDD_IN", 5000, 1000),
@@ -39,6 +42,8 @@ def every_meter(root):
         add(root / name)
         yield name, BUILT_IN[name.split()[0]](str(root / name))
     yield "zeus", ZEUS
+    yield "nvml", NvmlCounter(CARD, [0], "a card")
+    yield "nvml by its power", NvmlPower(CARD, [0], "a card")
     yield "cpu-time", CpuTimeMeter()
     for every_seconds in (0.01, 1.0):
         window = bench.window_seconds(every_seconds)

@@ -16,7 +16,7 @@ def test_each_kind_trains_with_as_many_parameters_as_its_table_says(worker, exam
         assert result["loss"][0] is not None
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "autocast"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "autocast_bfloat16"])
 @pytest.mark.parametrize("kind", BUILDABLE)
 def test_each_kind_trains_in_every_precision(worker, examples, layers_workload, kind, dtype):
     answer = worker.block(layers_workload(examples[kind][0]), setup={"dtype": dtype})

@@ -101,7 +101,7 @@ def test_what_builds_a_model_is_no_step(build):
         build("model", step=True)
 
 
-@pytest.mark.parametrize(("dtype", "product"), [("float32", torch.float32), ("autocast", torch.bfloat16)])
+@pytest.mark.parametrize(("dtype", "product"), [("float32", torch.float32), ("autocast_bfloat16", torch.bfloat16)])
 def test_autocast_multiplies_in_bfloat16_and_keeps_its_weights(build, seen, dtype, product):
     training = build("model", TrainingSetup(dtype=dtype))
     training.step()

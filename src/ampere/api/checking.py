@@ -151,7 +151,7 @@ def _network(path: Path, setup: TrainingSetup) -> Network:
         check_count(len(record["network"]["layers"]), MOST_LAYERS, "layers")
         network, made_with = Network.from_json(record["network"]), TrainingSetup.from_json(record["setup"])
         check_network(network)
-    for field in ("runtime", "optimizer", "dtype"):
+    for field in ("runtime", "optimizer", "dtype", "on"):
         was, now = getattr(made_with, field), getattr(setup, field)
         if was != now:
             raise UsageError(f"{path} was written with {field} {was}, not {now}: use the same, or write it again")

@@ -39,6 +39,7 @@ DEVICE_SECONDS = 120.0  # of profiling a whole device, where nobody says it
 def device(
     spec: str = LOCAL,
     *,
+    on: str | None = None,
     meter: str | None = None,
     watts_per_core: float | None = None,
     compile_limit: float | None = None,
@@ -46,10 +47,11 @@ def device(
 ) -> Device:
     """A device to use for many calls; close it, or use it in a `with` block.
 
-    `spec` is `local`, `ssh://user@host`, `tcp://host:port`, `simulated:NAME` or `replayed:FILE`. `meter` and
+    `spec` is `local`, `ssh://user@host`, `tcp://host:port`, `simulated:NAME` or `replayed:FILE`. `on` is the processor
+    that trains there: `cpu`, `cuda`, `cuda:1`, `mps`, `xpu`, or `auto` for what PyTorch reports. `meter` and
     `compile_limit` (seconds) default to AMPERE_METER and AMPERE_COMPILE_LIMIT; `seed` is for simulated devices.
     """
-    return Device(spec, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit, seed=seed)
+    return Device(spec, on=on, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit, seed=seed)
 
 
 def estimate(
@@ -62,6 +64,7 @@ def estimate(
     optimizer: str | None = None,
     dtype: str | None = None,
     threads: int | None = None,
+    on: str | None = None,
     method: str = "additive",
     timing: str = "yardstick",
     seconds: float | None = None,
@@ -103,6 +106,7 @@ def estimate(
             several shapes are `"3*8x32 | 1*8x64"`, or pairs of a shape and its weight: the average is estimated.
         profile: a file, or what `ampere.profile` made.
         device: where it will be trained; a name, or what `ampere.device` opened.
+        on: the processor that trains there: `"cpu"` (the default), `"cuda"`, `"cuda:1"`, `"mps"`, `"xpu"` or `"auto"`.
         seconds: how long to profile where that is needed; by default 15, and more for a slow counter or a compiler.
         allocator: `"system"` for a plain training loop, `"tuned"` for one whose allocator keeps its memory.
         current_speed: for the device as fast as it is now, instead of as it was when profiled.
@@ -119,7 +123,7 @@ def estimate(
     """
     inputs, profile = profile_apart(inputs, profile)
     options = Options(
-        profile=profile, device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads,
+        profile=profile, device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads, on=on,
         method=method, timing=timing, seconds=seconds, meter=meter, watts_per_core=watts_per_core,
         compile_limit=compile_limit, allocator=allocator, allow_other_device=allow_other_device, extend=extend,
         seed=seed, progress=progress, notice=notice,
@@ -150,6 +154,7 @@ def profile(
     optimizer: str | None = None,
     dtype: str | None = None,
     threads: int | None = None,
+    on: str | None = None,
     method: str = "additive",
     timing: str = "yardstick",
     meter: str | None = None,
@@ -174,7 +179,7 @@ def profile(
     if not 0 <= target < 1:
         raise UsageError(f"a target error of {target:g} makes no sense: give something like 3%")
     options = Options(
-        device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads, method=method,
+        device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads, on=on, method=method,
         timing=timing, seconds=seconds, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit,
         allow_other_device=allow_other_device, seed=seed, progress=progress, notice=notice, own_end=own_end,
         iterations_per_measurement=iterations_per_measurement,
@@ -209,6 +214,7 @@ def measure(
     optimizer: str | None = None,
     dtype: str | None = None,
     threads: int | None = None,
+    on: str | None = None,
     meter: str | None = None,
     watts_per_core: float | None = None,
     compile_limit: float | None = None,
@@ -227,7 +233,7 @@ def measure(
     """
     inputs, profile = profile_apart(inputs, profile)
     options = Options(
-        profile=profile, device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads,
+        profile=profile, device=device, runtime=runtime, optimizer=optimizer, dtype=dtype, threads=threads, on=on,
         seconds=seconds, meter=meter, watts_per_core=watts_per_core, compile_limit=compile_limit, allocator=allocator,
         allow_other_device=allow_other_device, extend=False, seed=seed, progress=progress, notice=notice,
     )  # fmt: skip

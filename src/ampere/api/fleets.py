@@ -182,7 +182,7 @@ def perform_action(action: str, device: FleetDevice, arguments: Mapping[str, Any
 
 def _check(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
-    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+    with Device(device.address, on=device.on, meter=device.meter, seed=device.seed) as opened:
         described = opened.described
     path = store.path(device)
     known = Profile.load(path) if path.exists() else None
@@ -201,7 +201,7 @@ def _check(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any])
 
 def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
     path, sources = store.path(device), [Profile.from_json(record) for record in arguments["sources"]]
-    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+    with Device(device.address, on=device.on, meter=device.meter, seed=device.seed) as opened:
         for model in arguments["models"]:
             made = profile(
                 model, seconds=arguments["seconds"], out=path, like=sources, device=opened, seed=device.seed,
@@ -245,7 +245,7 @@ def _validate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, An
     sent = arguments.get("profile")
     known = Profile.from_json(sent) if sent else fleet_estimator(device, store).profile
     rows = []
-    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+    with Device(device.address, on=device.on, meter=device.meter, seed=device.seed) as opened:
         for model in arguments["models"]:
             found = validate(model, profile=known, device=opened, networks=NETWORKS, seed=device.seed)
             figures = {
@@ -272,7 +272,7 @@ def fleet_estimator(device: FleetDevice, store: FleetStore | None) -> Estimator:
         path = None
     if not device.address:
         return Estimator(load_profile(str(device.profile)))
-    with Device(device.address, meter=device.meter, seed=device.seed) as opened:
+    with Device(device.address, on=device.on, meter=device.meter, seed=device.seed) as opened:
         known = stored_profile(
             Options(
                 profile=path, device=opened, runtime=device.runtime, optimizer=device.optimizer, dtype=device.dtype,

@@ -21,6 +21,7 @@ from ampere.storage.profile import Profile
 
 AnyProfile = str | Path | Profile | Estimator | ProfilingResult
 SETUP = ("runtime", "optimizer", "dtype", "threads")
+OF_DEVICE = ("on", "meter", "compile_limit")  # a device that is open has them already
 
 log = logging.getLogger("ampere")
 
@@ -48,6 +49,7 @@ class Options:
     optimizer: str | None = None
     dtype: str | None = None
     threads: int | None = None
+    on: str | None = None  # the processor that trains, such as "cuda" or "auto"; None: the CPU
     method: str = "additive"  # how measurements are collected, and what is fitted to them
     timing: str = "yardstick"  # how each measurement is timed
     seconds: float | None = None  # of profiling, where that is needed; None: as long as usual
@@ -95,19 +97,20 @@ class Options:
     def opened_device(self) -> Iterator[Device]:
         """The device, opened once for a call; one that was given stays open."""
         if isinstance(self.device, Device):
-            if self.meter is not None or self.compile_limit is not None:
-                named = "meter" if self.meter is not None else "compile_limit"
+            named = next((name for name in OF_DEVICE if getattr(self, name) is not None), None)
+            if named:
                 raise UsageError(f"{named} belongs to a device that is open already: give it to ampere.device(...)")
             yield self.device
             return
-        with Device(self.device, meter=self.meter, compile_limit=self.compile_limit, seed=self.seed) as device:
+        asked = {name: getattr(self, name) for name in OF_DEVICE}
+        with Device(self.device, **asked, seed=self.seed) as device:
             yield device
 
     @contextmanager
     def opened(self) -> Iterator[Options]:
         """The same options with the device opened, for calls of several steps."""
         with self.opened_device() as device:
-            yield replace(self, device=device, meter=None, compile_limit=None)
+            yield replace(self, device=device, on=None, meter=None, compile_limit=None)
 
     def say(self, text: str) -> None:
         (self.notice or log.info)(printable(text))
@@ -125,6 +128,7 @@ class DeviceKeywords(TypedDict, total=False):
     optimizer: str | None
     dtype: str | None
     threads: int | None
+    on: str | None
     method: str
     timing: str
     seconds: float | None

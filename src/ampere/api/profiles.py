@@ -17,6 +17,7 @@ from typing import Any
 
 from ampere.core import Network, TrainingSetup
 from ampere.core.errors import AmpereError, DeviceError, Interrupted, ModelError, ProfileError, UsageError, WorkerError
+from ampere.core.setup import CPU
 from ampere.core.units import percent
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimate, Estimator, estimator_for
@@ -398,6 +399,8 @@ def profile_options(setup: TrainingSetup, options: Options) -> str:
     named = {f: getattr(setup, f) for f in SETUP if f != "threads" and getattr(setup, f) != getattr(usual, f)}
     if options.threads is not None:
         named["threads"] = setup.threads
+    if setup.on != CPU:
+        named["on"] = setup.on
     spec = options.device.spec if isinstance(options.device, Device) else options.device
     if spec != "local":
         named["device"] = spec

@@ -120,7 +120,7 @@ def _estimators(
     known: dict[tuple[object, ...], Estimator | AmpereError] = {}
     for device in fleet:
         own = store.path(device) if store is not None and store.path(device).exists() else device.profile
-        setup = (device.runtime, device.optimizer, device.dtype, device.threads)
+        setup = (device.runtime, device.optimizer, device.dtype, device.threads, device.on)
         key = (device.address, str(own), device.meter, device.seed, *setup)
         if key not in known:
             try:

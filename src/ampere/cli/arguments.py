@@ -232,6 +232,11 @@ def add_device(parser: ArgumentParser) -> None:
         help="local (default), ssh://user@host[:port][?python=PATH], tcp://host:port, "
         "simulated:NAME (xavier tx2 phone-android phone-ios server) or replayed:FILE",
     )
+    parser.add_argument(
+        "--on",
+        metavar="PROCESSOR",
+        help="what trains there: cpu (default), cuda, cuda:1, mps, xpu, or auto for what PyTorch reports",
+    )
 
 
 def add_setup(parser: ArgumentParser, runtime: bool = True, optimizers: bool = True) -> None:
@@ -456,6 +461,7 @@ def open_device(options: Namespace, watts_per_core: float | None = None) -> Devi
 
     return Device(
         options.device,
+        on=getattr(options, "on", None),
         meter=getattr(options, "meter", None),
         watts_per_core=watts_per_core,
         compile_limit=getattr(options, "compile_limit", None),

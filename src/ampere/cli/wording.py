@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ampere.core import Meter, TrainingSetup, units
 from ampere.core.setup import ALLOCATORS
-from ampere.meters import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, watts_in
+from ampere.meters import CARD_SCOPE, DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, watts_in
 
 if TYPE_CHECKING:
     from ampere.comparison import Normalized
@@ -27,10 +27,15 @@ NEARLY = 1.5  # a smaller factor is said in per cent
 
 
 def setup_line(setup: TrainingSetup, batch: int | None = None) -> str:
-    """`torch, SGD, float32, 1 thread, batch 10`."""
+    """`torch, SGD, float32, 1 thread, batch 10`, and `on cuda:0` where an accelerator trains."""
     optimizer = OPTIMIZER_TITLES.get(setup.optimizer, setup.optimizer.capitalize())
-    parts = [setup.runtime, optimizer, setup.dtype, counted(setup.threads, "thread")]
+    parts = [setup.runtime, optimizer, setup.dtype, place_of(setup)]
     return ", ".join([*parts, f"batch {batch}"] if batch else parts)
+
+
+def place_of(setup: TrainingSetup) -> str:
+    """`1 thread`, or `on cuda:0` where an accelerator trains."""
+    return counted(setup.threads, "thread") if setup.on == "cpu" else f"on {setup.on}"
 
 
 def meter_line(meter: Meter) -> str:
@@ -45,7 +50,10 @@ def meter_line(meter: Meter) -> str:
     if watts is None:
         return f"modelled by {meter.name}, not measured: {meter.scope}"
     usual = DEFAULT_ORIGIN if watts == DEFAULT_WATTS_PER_CORE else "as given"
-    model = f"{meter.name}: modelled, not measured, as CPU seconds x {meter.scope}"
+    on_card = meter.scope.endswith(CARD_SCOPE)
+    if on_card and usual == DEFAULT_ORIGIN:
+        usual = "the default of a core, and not of a card"
+    model = f"{meter.name}: modelled, not measured, as {'device' if on_card else 'CPU'} seconds x {meter.scope}"
     return f"{model}. {watts:g} W is {meter.origin or usual}{within(meter)}; --watts-per-core changes it"
 
 

@@ -79,6 +79,12 @@ class MoreExpensive(AmpereError):
     exit_code = 11
 
 
+class AcceleratorError(AmpereError):
+    """An accelerator that is not there, not visible, in use, full, or whose driver is too old."""
+
+    exit_code = 12
+
+
 class Interrupted(AmpereError):
     """A run that the user stopped; what was measured is kept."""
 
@@ -97,6 +103,9 @@ class WorkerError(Exception):
 
     def to_json(self) -> Dict[str, str]:
         return {"type": self.type, "message": str(self)}
+
+
+ACCELERATOR = "accelerator"  # the type of an error in a worker whose accelerator cannot be used
 
 
 def bad_request(message: str) -> WorkerError:

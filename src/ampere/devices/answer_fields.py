@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ampere.core.errors import DeviceError
 from ampere.core.protocol import MOST_LINE_BYTES, QUICKEST_BEAT, SLOWEST_BEAT
+from ampere.core.setup import AUTO, CPU, find_on
 
 CHECK_IT = "check the worker with `ampere conformance`"
 
@@ -111,12 +112,25 @@ def either(*fields: Field) -> Field:
     return Field(" or ".join(f.expected for f in fields), lambda v: any(f.fits(v) for f in fields))
 
 
+def _is_accelerator(value: Any) -> bool:
+    """Texts and numbers; `on` names a processor, and what is computed with is a number."""
+    if not by_name(either(NULL, text(), FINITE, TRUTH), 20).fits(value):
+        return False
+    try:
+        named = find_on(str(value.get("on"))) not in (AUTO, CPU)
+    except ValueError:
+        return False
+    numbers = (value.get(name) for name in ("memory_bytes", "power_limit_watts"))
+    return named and all(number is None or FINITE.fits(number) for number in numbers)
+
+
 NULL = Field("null", lambda v: v is None)
 ANY_TEXT = Field("a text", lambda v: isinstance(v, str))
 MACHINE_ID = Field(
     "letters and digits", lambda v: isinstance(v, str) and re.fullmatch("[A-Za-z0-9]{1,64}", v) is not None
 )
 FINITE = Field("a finite number", lambda v: type(v) in (int, float) and -LARGEST <= v <= LARGEST)
+ACCELERATOR = Field("an object of texts and numbers with a processor's name as on", _is_accelerator)
 TRUTH = Field("true or false", lambda v: isinstance(v, bool))
 LARGEST = 1.7e308
 LARGE = 1e15
@@ -163,6 +177,7 @@ OPTIONAL: dict[str, dict[str, Field]] = {
         "torch": either(NULL, text()),
         "governor": either(NULL, text()),
         "power_source": either(NULL, text()),
+        "accelerator": either(NULL, ACCELERATOR),
         "machine_id": either(NULL, MACHINE_ID),
         "unusable_counters": list_of(ANY_TEXT, 100),
         "vector_width": whole(1, 4096),

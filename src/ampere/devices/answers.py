@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from ampere.core import Measurement
-from ampere.core.errors import DeviceError, MeterError, RuntimeMissingError
+from ampere.core.errors import ACCELERATOR, AcceleratorError, DeviceError, MeterError, RuntimeMissingError
 from ampere.core.escaping import printable
 from ampere.core.measurement import Window
 from ampere.core.protocol import PROTOCOLS, TOKEN_VARIABLE, older_side
-from ampere.core.setup import DTYPES, OPTIMIZERS
+from ampere.core.setup import OPTIMIZERS
 from ampere.runtimes import Description
 from ampere.runtimes.table import EVERY_KIND
 from ampere.storage.checks import check_measurement
@@ -63,6 +63,8 @@ def as_error(kind: str, message: str) -> Exception:
     """The exception for an error that a worker reported."""
     if kind == "runtime_missing":
         return RuntimeMissingError(message)
+    if kind == ACCELERATOR:
+        return AcceleratorError(message)
     if kind == "meter_failed":
         return MeterError(message)
     if kind == "out_of_memory":
@@ -137,7 +139,7 @@ def capabilities_in(hello: Mapping[str, Any]) -> Description | None:
     usual = Description("", (), f"{hello['worker']} trains with {', '.join(hello['runtimes'])} only")
     return usual._replace(
         kinds=frozenset(hello.get("kinds", EVERY_KIND)),
-        dtypes=tuple(hello.get("dtypes", DTYPES)),
+        dtypes=tuple(hello.get("dtypes", ("float32", "bfloat16"))),
         optimizers=tuple(hello.get("optimizers", OPTIMIZERS)),
         factories=bool(hello.get("factories", False)),
         stages=True,

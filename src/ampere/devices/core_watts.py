@@ -22,7 +22,7 @@ from typing import Any
 
 from ampere.core import Meter
 from ampere.core.errors import ProfileError, StorageError, UsageError
-from ampere.meters import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from ampere.meters import CARD_SCOPE, DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
 from ampere.storage.files import read_document, write_document
 from ampere.storage.places import calibration_path
 
@@ -60,6 +60,8 @@ def core_watts(device: Mapping[str, Any]) -> CoreWatts:
 
 def of_profile(device: Mapping[str, Any], meter: Meter) -> CoreWatts | None:
     """What is known of the cores of a profile's device; None where its joules were read, or its watts named."""
+    if meter.scope.endswith(CARD_SCOPE):
+        return None
     if watts_in(meter.scope) != DEFAULT_WATTS_PER_CORE or meter.simulated or meter.measured:
         return None
     return core_watts(device)

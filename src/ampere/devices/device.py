@@ -101,6 +101,7 @@ HARDWARE = ("cpu", "cores", "system", "machine")
 SOFTWARE = ("release", "python", "torch", "runtimes")
 SETTINGS = ("governor", "power_source")  # these may change on the same machine
 ON_BATTERY = "battery"
+ACCELERATOR = ("name", "memory_bytes", "power_limit_watts")  # what of an accelerator makes another device
 
 
 def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,9 +112,24 @@ def fingerprint(hello: Mapping[str, Any]) -> dict[str, Any]:
     hardware = {field: hello.get(field) for field in HARDWARE}
     if "worker" in hello:  # another project's: it describes a machine differently
         hardware["worker"] = hello["worker"]
+    card = hello.get("accelerator")
+    if card:
+        hardware["accelerator"] = accelerator_line(card)
     digest = hashlib.sha256(json.dumps(hardware, sort_keys=True).encode()).hexdigest()
     stated = {field: hello.get(field) for field in (*SOFTWARE, *SETTINGS) if field in SOFTWARE or hello.get(field)}
     machine = hello.get("machine_id") or None
     on_battery = hello.get("power_source") == ON_BATTERY
     parts = [digest[:16], *([machine] if machine else []), *([ON_BATTERY] if on_battery else [])]
+    if card:
+        stated["allocators"] = ["tuned"]  # a card has an allocator of its own
+        stated["accelerator_state"] = {name: value for name, value in card.items() if name not in ACCELERATOR}
     return {"id": "_".join(parts), "machine_id": machine, **hardware, **stated}
+
+
+def accelerator_line(card: Mapping[str, Any]) -> str:
+    """`NVIDIA A100-SXM4-40GB, 40 GiB, at most 400 W`."""
+    memory, watts = card.get("memory_bytes"), card.get("power_limit_watts")
+    parts = [str(card.get("name") or card.get("on"))]
+    parts += [f"{memory / 2**30:.3g} GiB"] if memory else []
+    parts += [f"at most {watts:g} W"] if watts else []
+    return ", ".join(parts)

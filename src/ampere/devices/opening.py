@@ -21,12 +21,12 @@ from types import TracebackType
 from typing import Any
 
 from ampere.core import Meter, TrainingSetup
-from ampere.core.errors import MeterError, RuntimeMissingError, UsageError, WorkerError
+from ampere.core.errors import AcceleratorError, MeterError, RuntimeMissingError, UsageError, WorkerError
 from ampere.core.escaping import printable
 from ampere.core.kinds import USUAL_WIDTH
-from ampere.core.setup import ALLOCATORS, SHORT_DTYPES
+from ampere.core.setup import ALLOCATORS, AUTO, CPU, SHORT_DTYPES, find_on
 from ampere.devices.external_meters import PHONE, asked_as
-from ampere.meters import DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from ampere.meters import DEFAULT_WATTS_PER_CORE, scope_at, watts_in
 from ampere.runtimes import Description, description_of
 
 from .answers import capabilities_in
@@ -55,6 +55,7 @@ class Described:
     runs_named_code: bool = True  # also functions that a request names
     available_bytes: int | None = None  # of memory; None where it does not say
     threads: int = 1  # that a training loop there uses where nobody says otherwise
+    on: str = CPU  # the processor that trains
 
 
 class Device:
@@ -64,6 +65,7 @@ class Device:
         self,
         spec: str = LOCAL,
         *,
+        on: str | None = None,
         meter: str | None = None,
         watts_per_core: float | None = None,
         compile_limit: float | None = None,
@@ -71,17 +73,21 @@ class Device:
     ) -> None:
         """Opens nothing yet.
 
-        `meter` and `compile_limit` default to AMPERE_METER and AMPERE_COMPILE_LIMIT. `seed` is for the noise of
-        simulated devices.
+        `on` is the processor that trains: `cpu` (the default), `cuda`, `cuda:1`, `mps`, `xpu`, or `auto` for the
+        accelerator that PyTorch reports there. `meter` and `compile_limit` default to AMPERE_METER and
+        AMPERE_COMPILE_LIMIT. `seed` is for the noise of simulated devices.
         """
         self._type, self._name = _find(spec)
+        asked_on = _processor(on)
+        if asked_on != CPU and not self.is_real:
+            raise UsageError(f"{spec} has a processor of its own: leave out --on")
         if meter and not self.is_real:
             raise UsageError(f"{spec} has a meter of its own: leave out --meter")
         if watts_per_core is not None and not watts_per_core > 0:
             raise UsageError(f"{watts_per_core:g} watts per core make no sense: give a positive number")
         self.spec, self.seed = spec, seed
         self.watts_per_core = watts_per_core  # None where nobody named them: a profile has its own
-        self._options = _options(meter, watts_per_core or DEFAULT_WATTS_PER_CORE, compile_limit)
+        self._options = _options(meter, watts_per_core or DEFAULT_WATTS_PER_CORE, compile_limit, asked_on)
         self._workers: dict[float, Workers] = {}  # by the watts of a core that joules are modelled with
         self._untouched: dict[tuple[float, int], Workers] = {}  # by watts and seed: those that only described it
 
@@ -104,7 +110,15 @@ class Device:
             bool(said.get("factories", True)),
             said.get("available_bytes"),
             said.get("threads", 1),
+            self._resolved(said.get("accelerator")),
         )
+
+    def _resolved(self, accelerator: Mapping[str, Any] | None) -> str:
+        """The processor that trains, as the worker names it."""
+        asked = self._options.on
+        if not accelerator and asked not in (CPU, AUTO):
+            raise AcceleratorError(f"the worker of {self.spec} knows nothing of {asked}: update it, or leave out --on")
+        return find_on(str(accelerator.get("on", CPU))) if accelerator else CPU
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -149,7 +163,7 @@ class Device:
         """Its meter, where modelled joules are those of so many watts."""
         if watts_in(self.meter.scope) is None:
             return self.meter
-        return replace(self.meter, scope=str(CpuTimeMeter(watts_per_core).describe()["scope"]))
+        return replace(self.meter, scope=scope_at(self.meter.scope, watts_per_core))
 
     @property
     def foreign_capabilities(self) -> Description | None:
@@ -174,9 +188,14 @@ class Device:
         dtype: str | None = None,
         threads: int | None = None,
     ) -> TrainingSetup:
-        """How training runs there: what is not named is as usual there, with the device's own runtime and threads."""
-        threads = self.described.threads if threads is None else threads
-        named = usual_names({"optimizer": optimizer, "dtype": dtype, "threads": threads})
+        """How training runs there: what is not named is as usual there, with the device's own runtime and threads.
+
+        Where an accelerator trains, one thread is enough to keep its queue full.
+        """
+        on = self.described.on
+        if threads is None:
+            threads = self.described.threads if on == CPU or not self.is_real else 1
+        named = usual_names({"optimizer": optimizer, "dtype": dtype, "threads": threads, "on": on})
         try:
             return TrainingSetup(runtime or self._usual_runtime(), **named)
         except ValueError as problem:
@@ -277,8 +296,15 @@ def check_same_meter(device: Device, known: Meter) -> None:
         )
 
 
-def _options(meter: str | None, watts_per_core: float, limit: float | None) -> WorkerOptions:
-    return WorkerOptions(meter_name(meter), watts_per_core, compile_limit(limit))
+def _options(meter: str | None, watts_per_core: float, limit: float | None, on: str) -> WorkerOptions:
+    return WorkerOptions(meter_name(meter), watts_per_core, compile_limit(limit), on)
+
+
+def _processor(on: str | None) -> str:
+    try:
+        return find_on(on or CPU)
+    except ValueError as problem:
+        raise UsageError(str(problem)) from None
 
 
 def usual_names(setup: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.errors import DeviceError, MeterError, UsageError, WorkerError
 from ampere.core.protocol import COMPILE_LIMIT_SECONDS, COMPILE_TIMEOUT, COMPILE_TIMEOUT_EXIT_CODE
+from ampere.core.setup import CPU
 from ampere.devices.external_meters import logged_meter
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.runtimes import description_of
@@ -45,6 +46,7 @@ class WorkerOptions:
     meter: str = ""  # its name; "" leaves the choice to the worker
     watts_per_core: float = DEFAULT_WATTS_PER_CORE  # where joules are modelled
     compile_limit: float = COMPILE_LIMIT_SECONDS
+    on: str = CPU  # the processor that trains there, or `auto`
 
 
 class ProcessWorker(ABC):
@@ -59,6 +61,7 @@ class ProcessWorker(ABC):
         self.beat_seconds = BEAT_SECONDS  # how often a busy worker says that it is alive
         self._grace = grace_seconds
         self._threads = 1
+        self._on = self.options.on  # as the worker resolved it, once it is greeted
         self._worker: Transport | None = None
         self._greeted = False
         self._meter: dict[str, Any] | None = None
@@ -192,7 +195,9 @@ class ProcessWorker(ABC):
     def _handshake(self) -> dict[str, Any]:
         """The handshake: with the name of a meter, which the worker then uses for all its blocks."""
         meter = self._outside.for_worker if self._outside else self.options.meter
-        return {**handshake(self.options.watts_per_core, self.beat_seconds), **({"meter": meter} if meter else {})}
+        on = {} if self.options.on == CPU else {"on": self.options.on}
+        named = {"meter": meter} if meter else {}
+        return {**handshake(self.options.watts_per_core, self.beat_seconds), **named, **on}
 
     def _answered(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         request = {**request, "watts_per_core": self.options.watts_per_core}
@@ -228,6 +233,8 @@ class ProcessWorker(ABC):
 
     def _ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
         worker = self._started()
+        if request["do"] == "yardstick" and self._on != CPU:
+            request = {**request, "on": self._on}
         windows = PATIENT_WINDOWS * (self._meter or {}).get("window_seconds", 0.0)
         answer = worker.ask(request, seconds + windows)
         if request["do"] in TRAINING and self._silence_seconds:  # what it trains with is loaded by now
@@ -267,6 +274,7 @@ class ProcessWorker(ABC):
         if said["meter"] != self._meter:
             raise MeterError(f"{self._meter['name']} is gone since the worker was started again: look for it first")
         self._cores = said["cores"]
+        self._on = str((said.get("accelerator") or {}).get("on", CPU))
         self._silence_seconds = MISSED_BEATS * (beat_seconds or 0.0)
         if self._silence_seconds:
             worker.silence_seconds = max(START_SECONDS, self._silence_seconds)

@@ -17,6 +17,7 @@ from ampere.core import Measurement, Network, TrainingSetup
 from ampere.core.errors import ProfileError
 from ampere.core.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 from ampere.core.protocol import PROTOCOL
+from ampere.core.setup import CPU
 from ampere.storage.profile import Profile
 from ampere.storage.recording import profile_from
 
@@ -56,6 +57,7 @@ class ReplayedWorker:
             "cpu": f"replayed {device.get('cpu', device['id'])}",
             "cores": device.get("cores", 1),
             "threads": self.recorded.setup.threads,
+            **({"accelerator": {"on": self.recorded.setup.on}} if self.recorded.setup.on != CPU else {}),
             "vector_width": int(width) if width in VECTOR_WIDTHS else USUAL_WIDTH,
             "runtimes": {self.recorded.setup.runtime: "recorded"},
             "meter": replace(self.recorded.meter, replayed=True).to_json(),

@@ -21,7 +21,7 @@ from ampere.core.kinds import USUAL_WIDTH
 from ampere.core.units import parse_energy
 from ampere.devices.core_watts import CoreWatts, of_profile
 from ampere.devices.opening import allocator_on
-from ampere.meters import CpuTimeMeter
+from ampere.meters import CARD_SCOPE, CpuTimeMeter, scope_at
 from ampere.storage.profile import Observation, Profile
 
 from .additive import Additive, Answer
@@ -177,7 +177,8 @@ class Estimate:
     def _repr_html_(self) -> str:
         low, high = self.interval
         energy = f"{units.joules(self.joules)} per iteration (90 %: {units.joules(low)} to {units.joules(high)})"
-        threads = f"{self.setup.threads} thread{'s' if self.setup.threads > 1 else ''}"
+        setup = self.setup
+        threads = f"{setup.threads} thread{'s' if setup.threads > 1 else ''}" if setup.on == "cpu" else f"on {setup.on}"
         how = f"{self.setup.runtime}, {self.setup.optimizer}, {self.setup.dtype}, {threads}, batch {self.batch}"
         headline = f"{self.network or 'network'}: {energy}, {units.seconds(self.seconds)}; {how}; {self.device}"
         return html_table(headline, [vars(share) for share in self.layers])
@@ -397,6 +398,8 @@ def _watts(costs: Sequence[NormalizedCost], profile: Profile) -> float:
 def _modelled(profile: Profile, watts_per_core: float) -> Meter:
     if profile.meter.measured or profile.yardstick_joules is not None:
         raise UsageError(f"the profile's joules were read from {profile.meter.name}: leave out --watts-per-core")
+    if profile.meter.scope.endswith(CARD_SCOPE):
+        return replace(profile.meter, scope=scope_at(profile.meter.scope, watts_per_core))
     return Meter(**CpuTimeMeter(watts_per_core).describe())
 
 

@@ -52,6 +52,7 @@ class FleetDevice:
     watts_idle: float = 0.0
     condition: float = 1.0  # a step's cost now, relative to when it was profiled
     like: tuple[str, ...] = ()  # devices of the fleet that its profile starts from
+    on: str | None = None  # the processor that trains there, such as cuda:0; None: the CPU
 
     def windows(self, start: datetime) -> tuple[tuple[float, float], ...]:
         """When it is available, in seconds from the start of a plan."""
@@ -296,6 +297,7 @@ def _device(record: Mapping[str, Any]) -> FleetDevice:
         watts_idle=given.take("idle", lambda v: parse_power(str(v)), 0.0),
         condition=given.take("condition", _positive, 1.0),
         like=given.take("like", _texts, ()),
+        on=given.take("on", _text, None),
     )
     given.done()
     if not device.address and not device.profile:

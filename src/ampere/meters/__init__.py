@@ -5,10 +5,11 @@ from typing import Any, Dict
 from ampere.core.errors import bad_request
 
 from .checking import at_rest
-from .cpu_time import DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, watts_in
+from .cpu_time import CARD_SCOPE, DEFAULT_ORIGIN, DEFAULT_WATTS_PER_CORE, CpuTimeMeter, scope_at, watts_in
+from .device_time import DeviceTimeMeter
 from .external import load
 from .meter import METER_FAILED, Meter, meter_failed
-from .selection import choose_meter, counters, unusable_counters, use_meter
+from .selection import choose_meter, counters, meter_asked_for, unusable_counters, use_card, use_meter
 
 
 def watts_of(request: Dict[str, Any]) -> float:
@@ -20,17 +21,22 @@ def watts_of(request: Dict[str, Any]) -> float:
 
 
 __all__ = [
+    "CARD_SCOPE",
     "DEFAULT_ORIGIN",
     "DEFAULT_WATTS_PER_CORE",
     "METER_FAILED",
     "CpuTimeMeter",
+    "DeviceTimeMeter",
     "Meter",
     "at_rest",
     "choose_meter",
     "counters",
     "load",
+    "meter_asked_for",
     "meter_failed",
+    "scope_at",
     "unusable_counters",
+    "use_card",
     "use_meter",
     "watts_in",
     "watts_of",

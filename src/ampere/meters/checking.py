@@ -45,7 +45,7 @@ def check(meter: Meter) -> Dict[str, Any]:
 def advances(meter: Meter) -> bool:
     """Whether the meter reads any joules in a short busy moment."""
     meter.start()
-    busy(max(0.02, min(0.1, UPDATES_IN_WINDOW * meter.update_seconds)))
+    busy(max(0.02, min(0.25, UPDATES_IN_WINDOW * meter.update_seconds)))
     return meter.stop() > 0
 
 

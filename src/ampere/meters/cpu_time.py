@@ -7,6 +7,7 @@ DEFAULT_WATTS_PER_CORE = 5.0
 DEFAULT_ORIGIN = "the default, between a phone's big core (2-4 W) and a server's (5-10 W)"
 NAME = "cpu-time"
 SCOPE = " W per busy core"
+CARD_SCOPE = " W of the busy accelerator"  # of device_time, where an accelerator trains
 
 
 class CpuTimeMeter:
@@ -33,8 +34,14 @@ class CpuTimeMeter:
 
 
 def watts_in(scope: str) -> Optional[float]:
-    """The watts in a scope that `describe` wrote; None in any other scope."""
+    """The watts in the scope of a meter that models joules; None in any other scope."""
+    number = next((scope[: -len(end)] for end in (SCOPE, CARD_SCOPE) if scope.endswith(end)), "")
     try:
-        return float(scope[: -len(SCOPE)]) if scope.endswith(SCOPE) else None
+        return float(number)
     except ValueError:
         return None
+
+
+def scope_at(scope: str, watts: float) -> str:
+    """The scope of a meter that models joules, with other watts."""
+    return f"{watts:g}{CARD_SCOPE if scope.endswith(CARD_SCOPE) else SCOPE}"

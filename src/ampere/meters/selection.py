@@ -2,6 +2,8 @@
 
 The name comes with the host's handshake (`use_meter`), or from AMPERE_METER in this process's environment. AMPERE_SYSFS
 says where sysfs is, for a container that has it elsewhere.
+
+Where an accelerator trains, only meters that include it are taken by themselves: its own, or that of the whole board.
 """
 
 import os
@@ -9,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from ampere.core.errors import WorkerError, bad_request
-from ampere.meters import battery, hwmon, powercap, zeus
+from ampere.meters import battery, hwmon, nvml, powercap, zeus
 
 from .checking import advances, check
 from .cpu_time import NAME as MODELLED
@@ -17,9 +19,10 @@ from .cpu_time import CpuTimeMeter
 from .external import external_meter
 from .meter import CheckedMeter, Finder, Meter, as_meter_failure, meter_failed
 
-BUILT_IN: Dict[str, Finder] = {m.NAME: m.find for m in (powercap, hwmon, battery, zeus)}
-# Windows of a battery take a minute each; zeus may find a graphics card on which nothing is trained.
-ONLY_WHEN_ASKED = (battery.NAME, zeus.NAME)
+BUILT_IN: Dict[str, Finder] = {m.NAME: m.find for m in (nvml, powercap, hwmon, battery, zeus)}
+# Windows of a battery take a minute each; nvml and zeus may find a graphics card on which nothing is trained.
+ONLY_WHEN_ASKED = (nvml.NAME, battery.NAME, zeus.NAME)
+NOT_OF_CARDS = (powercap.NAME, battery.NAME, zeus.NAME)  # a counter of the processor misses a card
 QUICK_SECONDS = 1.0  # a slower one shows nothing in a short check; a block of 0 J is refused anyway
 GROUP = "ampere.meters"
 
@@ -50,13 +53,32 @@ def use_meter(name: Optional[str]) -> None:
 
 def choose_meter(watts_per_core: float, name: Optional[str] = None) -> Meter:
     """The meter to use: the same one as long as the process lives and nobody names another."""
-    return _choice(name or _asked_for(), sysfs()).meter or CpuTimeMeter(watts_per_core)
+    return _choice(name or _asked_for(), sysfs(), _card()).meter or CpuTimeMeter(watts_per_core)
 
 
 def unusable_counters() -> List[str]:
     """Why joules are modelled although there are counters; empty where none is here, or the model was asked for."""
-    choice = _choice(_asked_for(), sysfs())
+    choice = _choice(_asked_for(), sysfs(), _card())
     return [] if choice.meter else list(choice.problems)
+
+
+def meter_asked_for() -> str:
+    """The name of the meter that was asked for; "" where the choice is free."""
+    return _asked_for()
+
+
+def use_card(uuid: Optional[str]) -> None:
+    """The accelerator that trains from now on, by its UUID ("" if it has none); None where the CPU does."""
+    global _on_card
+    _on_card = uuid is not None
+    nvml.use_card(uuid or "")
+
+
+_on_card = False
+
+
+def _card() -> Optional[str]:
+    return nvml.card() if _on_card else None
 
 
 def _asked_for() -> str:
@@ -79,7 +101,8 @@ def sysfs() -> str:
 
 
 @lru_cache(maxsize=None)
-def _choice(name: str, root: str) -> Choice:
+def _choice(name: str, root: str, card: Optional[str] = None) -> Choice:
+    """`card` is that of `use_card`, for which another meter is found."""
     if name == MODELLED:
         return Choice(None)
     known = finders()
@@ -87,7 +110,7 @@ def _choice(name: str, root: str) -> Choice:
         return Choice(external_meter(name) or _asked(name, known, root))
     problems: List[str] = []
     for name in known:
-        if name in ONLY_WHEN_ASKED:
+        if name in (ONLY_WHEN_ASKED if card is None else NOT_OF_CARDS) or (name == nvml.NAME and not card):
             continue
         try:
             with as_meter_failure(name):

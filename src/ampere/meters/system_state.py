@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from typing import Dict, List, Optional
 
+from . import nvml
 from .selection import sysfs
 from .sensors import folders_in, text_if_there
 
@@ -20,7 +21,7 @@ def conditions() -> Dict[str, float]:
         "clock_mhz": _mean(_numbers("devices/system/cpu/cpufreq", "policy", "scaling_cur_freq", 1e-3)),
         "battery_percent": _mean(_numbers("class/power_supply", "", "capacity")),
     }
-    return {name: value for name, value in found.items() if value is not None}
+    return {**{name: value for name, value in found.items() if value is not None}, **nvml.conditions()}
 
 
 def governor() -> Optional[str]:

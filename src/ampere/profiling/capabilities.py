@@ -7,6 +7,7 @@ from random import Random
 
 from ampere.core import Network, TrainingSetup
 from ampere.core.errors import ModelError, RuntimeMissingError, UsageError
+from ampere.core.setup import CPU
 from ampere.devices import Device
 from ampere.runtimes import Description
 from ampere.runtimes.table import lacking, refusal
@@ -18,7 +19,10 @@ from .sources import FlaxSource, Source
 def check_setup(device: Device, setup: TrainingSetup) -> Description:
     """What the runtime can train, once it is certain that the device has it, and it the dtype and the optimizer."""
     description = device.capabilities(setup.runtime)
-    wanted = (("--dtype", setup.dtype, description.dtypes), ("--optimizer", setup.optimizer, description.optimizers))
+    if setup.on != CPU and not description.accelerators:
+        raise UsageError(f"{setup.runtime} trains on the CPU only: leave out --on, or use --runtime torch")
+    dtypes = description.dtypes + (description.accelerator_dtypes if setup.on.startswith("cuda") else ())
+    wanted = (("--dtype", setup.dtype, dtypes), ("--optimizer", setup.optimizer, description.optimizers))
     for option, asked, offered in wanted:
         if asked not in offered:
             raise UsageError(

@@ -19,8 +19,9 @@ from statistics import median, stdev
 from typing import Any
 
 from ampere.core import Meter, TrainingSetup
-from ampere.core.errors import DeviceError, ModelError
+from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.core.processes import python_program
+from ampere.core.setup import CPU
 from ampere.devices.environment import worker_environment
 from ampere.meters import CpuTimeMeter
 
@@ -56,6 +57,7 @@ def time_evaluating(
     name: str, workload: Mapping[str, Any], setup: TrainingSetup, seconds: float, watts_per_core: float
 ) -> Timed:
     """Forward passes only, without gradients, in evaluation mode, of a model by its own code."""
+    _refuse_untimed(setup, "evaluation")
     if "factory" not in workload:
         raise ModelError(f"evaluation of {name} needs its own code: name the model as file.py:function")
     task = {"what": "evaluation", "name": name, "workload": dict(workload), "seconds": seconds}
@@ -99,10 +101,19 @@ def time_parts(
     name: str, workload: Mapping[str, Any], setup: TrainingSetup, parts: Mapping[str, int], seconds: float
 ) -> dict[str, InSteps]:
     """`evaluation` (a batch), `accumulation` (so many batches and an update) and `checkpoint` (one), in steps."""
+    _refuse_untimed(setup, " and ".join(parts))
     task = {"what": "parts", "name": name, "workload": dict(workload), "parts": dict(parts), "seconds": seconds}
     environment = worker_environment(os.environ, "system", setup.threads)
     answer = _in_a_process({**task, "setup": setup.to_json()}, environment)
     return {part: InSteps.of(rounds) for part, rounds in answer["rounds"].items()}
+
+
+def _refuse_untimed(setup: TrainingSetup, what: str) -> None:
+    """These are timed by the CPU's clock, which says nothing of an accelerator, and without autocast."""
+    if setup.on != CPU:
+        raise UsageError(f"{what} is timed on the CPU only, not on {setup.on}: leave it out, or leave out --on")
+    if setup.dtype.startswith("autocast"):
+        raise UsageError(f"{what} is timed without autocast: leave it out, or use --dtype float32 or bfloat16")
 
 
 def _in_a_process(task: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:

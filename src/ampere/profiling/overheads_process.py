@@ -175,7 +175,7 @@ def _weights(setup: TrainingSetup) -> Any:
 def _precision(setup: TrainingSetup) -> Any:
     import torch
 
-    return torch.autocast("cpu", dtype=torch.bfloat16) if setup.dtype == "autocast" else nullcontext()
+    return torch.autocast("cpu", dtype=torch.bfloat16) if setup.dtype == "autocast_bfloat16" else nullcontext()
 
 
 def _arguments(inputs: Any, setup: TrainingSetup) -> tuple[list[Any], dict[str, Any]]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.measurement import Window, windows_from_json
 from ampere.core.processes import end_group, how_it_ended, own_group, python_program
+from ampere.core.setup import CPU
 from ampere.devices import Device, VariantFailed, Worker, Yardstick
 from ampere.devices.environment import worker_environment
 from ampere.meters import CpuTimeMeter, watts_in
@@ -51,7 +52,7 @@ class Effort(NamedTuple):
 
 def can_be_plain(experiment: Experiment, setup: TrainingSetup, device: Device) -> bool:
     """Whether a script without a yardstick and a meter can train it: by its own code, here, with modelled joules."""
-    modelled = device.is_local and watts_in(device.meter.scope) is not None
+    modelled = device.is_local and watts_in(device.meter.scope) is not None and setup.on == CPU
     return modelled and experiment.system and setup.runtime == "torch" and "factory" in experiment.workload
 
 

@@ -293,7 +293,7 @@ def make_profile(
         if complete != header:
             record_header(journal, header := complete)
         trainers: dict[str, Trainer] = {"tuned": quiet}
-        if "system" in strategy.allocators and "system" in workers:
+        if "system" in strategy.allocators and "system" in workers and "system" in device.allocators:
             trainers["system"] = Starting(workers["system"], setup, background)
         earlier = Earlier.of(journal, setup.threads, old)
         left = earlier.seconds_left(goal)

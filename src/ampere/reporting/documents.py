@@ -90,7 +90,9 @@ FORMATS: dict[str, Callable[[Record], str]] = {
 
 def _facts(record: Record) -> Iterator[tuple[str, str]]:
     setup = record["setup"]
-    yield "setup", ", ".join(map(str, (*(v for k, v in setup.items() if k != "threads"), _threads(setup["threads"]))))
+    on = setup.get("on", "cpu")
+    named = [str(value) for name, value in setup.items() if name not in ("threads", "on")]
+    yield "setup", ", ".join([*named, _threads(setup["threads"]) if on == "cpu" else f"on {on}"])
     yield "batch", f"{record['batch']:,}"
     yield "device", record["device"]
     yield "joules", joules_sentence(Meter(**record["meter"]))

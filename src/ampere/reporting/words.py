@@ -112,7 +112,7 @@ def joules_note(meter: Meter) -> str:
 
 def setup_words(setup: TrainingSetup, batches: Mapping[str, int]) -> str:
     """How training is done: `torch, sgd, float32, 1 thread, batch 10`."""
-    threads = f"{setup.threads} thread{'s' if setup.threads > 1 else ''}"
+    threads = f"{setup.threads} thread{'s' if setup.threads > 1 else ''}" if setup.on == "cpu" else f"on {setup.on}"
     if len(set(batches.values())) == 1:
         batch = f", batch {next(iter(batches.values()))}"
     else:

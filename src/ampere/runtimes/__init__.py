@@ -6,7 +6,8 @@ from typing import Dict
 
 from ampere.core.errors import WorkerError
 
-from .runtime import Runtime, Training
+from .processor import CPU, Processor
+from .runtime import Runtime, Training, placed
 from .table import Description, description_of, installed
 
 _loaded: Dict[str, Runtime] = {}
@@ -32,4 +33,14 @@ def _load(name: str, description: Description) -> Runtime:
     return runtime
 
 
-__all__ = ["Description", "Runtime", "Training", "description_of", "find_runtime", "installed"]
+__all__ = [
+    "CPU",
+    "Description",
+    "Processor",
+    "Runtime",
+    "Training",
+    "description_of",
+    "find_runtime",
+    "installed",
+    "placed",
+]

@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from ampere.core import TrainingSetup
+from ampere.core.setup import CPU
 
 from .runtime import Training
 from .torch_model import build_from_factory
-from .torch_runtime import DTYPES, in_precision, trainable, training
+from .torch_runtime import DTYPES, autocast, trainable, training
 
 
 def build_changed(workload: Dict[str, Any], setup: TrainingSetup, changes: Dict[str, Any]) -> Training:
@@ -20,11 +21,13 @@ def build_changed(workload: Dict[str, Any], setup: TrainingSetup, changes: Dict[
         compiled: Any = torch.compile(model) if changes.get("compile") else model
         return _reading_channels_last(compiled) if changes.get("channels_last") else compiled
 
-    model, loss_of = build_from_factory(workload, DTYPES[setup.dtype], ready)
+    device = "cpu" if setup.on == CPU else torch.device(setup.on)
+    model, loss_of = build_from_factory(workload, DTYPES[setup.dtype], ready, device)
     if changes.get("channels_last"):
         convert: Any = model.to  # whose types leave the format out
         convert(memory_format=torch.channels_last)
-    loss_of = in_precision(replace(setup, dtype="autocast") if changes.get("autocast") else setup, loss_of)
+    if changes.get("autocast"):
+        loss_of = autocast(loss_of, setup.on.partition(":")[0], torch.bfloat16)
     return training(trainable(model), loss_of, setup.optimizer, **dict(changes.get("optimizer") or {}))
 
 

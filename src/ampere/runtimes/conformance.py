@@ -14,9 +14,10 @@ from unittest import SkipTest
 from ampere.core import KINDS, Layer, Network, TrailingOp, TrainingSetup, work
 from ampere.core.errors import WorkerError
 from ampere.core.kinds.convolution import example as conv
+from ampere.core.setup import CPU
 from ampere.runtimes import find_runtime
 
-from .runtime import Runtime, Training
+from .runtime import Runtime, Training, placed
 from .table import EVERY_KIND, Description, description_of, installed
 
 EXAMPLES: Dict[str, List[Layer]] = {name: list(kind.examples) for name, kind in KINDS.items() if kind.examples}
@@ -30,6 +31,7 @@ class RuntimeConformance:
     layers at least."""
 
     name: ClassVar[str]
+    on: ClassVar[str] = CPU  # the processor to train on
     alone: ClassVar[FrozenSet[str]] = EVERY_KIND  # kinds to train one by one: fewer where each is compiled for seconds
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
@@ -62,11 +64,12 @@ class RuntimeConformance:
 
     def runtime(self) -> Runtime:
         found = find_runtime(self.name)
+        placed(found, self.on)
         found.prepare(1)
         return found
 
     def built(self, workload: Dict[str, Any], **setup: Any) -> Training:
-        return self.runtime().build(workload, TrainingSetup(self.name, **setup))
+        return self.runtime().build(workload, TrainingSetup(self.name, on=self.on, **setup))
 
     def test_it_really_learns(self, optimizer: str) -> None:
         training = self.built(separable(), optimizer=optimizer)
@@ -91,6 +94,7 @@ class RuntimeConformance:
         if "torch" not in installed():
             raise SkipTest("PyTorch is not installed, which the shapes are compared with")
         ours = self.built(workload(layer), optimizer=self.usual_optimizer).weights()
+        placed(find_runtime("torch"), CPU)
         theirs = find_runtime("torch").build(workload(layer), TrainingSetup()).weights()
         assert sorted(sorted(w.shape) for w in ours) == sorted(sorted(w.shape) for w in theirs)
 
@@ -111,7 +115,9 @@ class RuntimeConformance:
         assert once == again
 
     def test_nothing_is_left_running_when_a_step_returns(self) -> None:
-        """A step that returned early would go on to use the processor while we sleep."""
+        """A step that returned early would go on to use the processor while we sleep. On an accelerator it may."""
+        if self.on != CPU:
+            raise SkipTest("steps on an accelerator are queued")
         heavy = conv(size=(48, 48), channels=(32, 64))
         if self.description.lacks(heavy):
             heavy = Layer("linear", {"lead": (4096,), "bias": True}, 128, 256)

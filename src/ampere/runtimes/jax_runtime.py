@@ -1,5 +1,6 @@
 """Training with JAX: flax for layers, optax for updates, one compiled function for a whole step."""
 
+import gc
 import json
 import os
 import time
@@ -15,11 +16,15 @@ from flax import nnx
 from jax import Array
 
 from ampere.core import Network, TrainingSetup
+from ampere.core.errors import ACCELERATOR, WorkerError
 from ampere.core.network import InputSpec
 from ampere.core.optimizers import OPTIMIZERS
+from ampere.core.setup import AUTO
+from ampere.core.setup import CPU as ON_CPU
 from ampere.core.yardstick import YARDSTICK
 
 from .jax_network import Arrays, Chain, Variables, loss_of, normal
+from .processor import CPU, Processor
 from .runtime import Training
 from .table import description_of, refuse_lacking
 from .user_code import failed, find_factory
@@ -27,6 +32,7 @@ from .user_code import failed, find_factory
 SEED = 0
 COMPILED_AT_MOST = 300  # programs that are kept: a variant is trained in several rounds, and compiled once
 DTYPES = {"float32": jnp.float32, "bfloat16": jnp.bfloat16}
+PLATFORMS = {"cuda": "cuda", "mps": "METAL", "xpu": "xpu"}  # by PyTorch's words
 
 
 class OwnCode:
@@ -101,16 +107,64 @@ class Program(NamedTuple):
     compile_seconds: float
 
 
+class JaxAccelerator:
+    """A device of JAX. Steps wait for their result, so nothing is queued when one returns."""
+
+    def __init__(self, name: str, device: Any) -> None:
+        self.name, self._device = name, device
+
+    def synchronize(self) -> None:
+        pass
+
+    def timer(self) -> Callable[[], float]:
+        began = time.perf_counter()
+        return lambda: time.perf_counter() - began
+
+    def release(self) -> None:
+        gc.collect()
+
+    def describe(self) -> Dict[str, Any]:
+        memory = (self._device.memory_stats() or {}).get("bytes_limit")
+        return {"on": self.name, "name": str(self._device.device_kind), **({"memory_bytes": memory} if memory else {})}
+
+
 class JaxRuntime:
+    name = "jax"
+
     def __init__(self) -> None:
         self._programs: OrderedDict[str, Program] = OrderedDict()
         self._threads = 0
+        self._accelerator: Optional[JaxAccelerator] = None
+
+    def place(self, on: str) -> Processor:
+        """XLA chooses its platform once: a worker serves one processor."""
+        if on == ON_CPU or (self._accelerator and self._accelerator.name == on):
+            return self._accelerator or CPU
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else it takes most of a card's memory
+        kind, _, index = on.partition(":")
+        platforms = None if on == AUTO else f"{PLATFORMS.get(kind, kind)},cpu"
+        jax.config.update("jax_platforms", platforms)  # type: ignore[no-untyped-call]
+        try:
+            found = jax.devices()
+        except RuntimeError as problem:
+            line = " ".join(str(problem).split())[:160]
+            raise WorkerError(ACCELERATOR, f"JAX finds no {kind} ({line}): install its build of jaxlib") from None
+        if found[0].platform == ON_CPU:
+            return CPU
+        if int(index or 0) >= len(found):
+            raise WorkerError(ACCELERATOR, f"{on} is not visible: JAX sees {len(found)} of {kind}, counted from 0")
+        device = found[int(index or 0)]
+        jax.config.update("jax_default_device", device)  # type: ignore[no-untyped-call]
+        words = {platform: word for word, platform in PLATFORMS.items()}
+        kind = words.get(device.platform, "cuda" if device.platform == "gpu" else device.platform)
+        self._accelerator = JaxAccelerator(f"{kind}:{int(index or 0)}" if kind != "mps" else kind, device)
+        return self._accelerator
 
     def prepare(self, threads: int) -> None:
         """XLA reads these once, when it first runs; a worker serves one number of threads."""
         if not self._threads:
-            # Whose time is measured, whatever else JAX could use.
-            jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
+            if self._accelerator is None:  # the CPU's time is measured, whatever else JAX could use
+                jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
             os.environ["NPROC"] = str(threads)
             flags = os.environ.get("XLA_FLAGS", "")
             os.environ["XLA_FLAGS"] = f"{flags} --xla_cpu_multi_thread_eigen={'true' if threads > 1 else 'false'}"

@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, List, Optional
 from ampere.core import TrainingSetup
 
 from .changed_training import build_changed
+from .processor import Processor
 from .torch_runtime import TorchRuntime
 from .user_code import find_factory
 
@@ -56,23 +57,25 @@ def train(
     With `at_most` seconds for all steps, long ones are warmed up less; two are trained in any case.
     """
     runtime = TorchRuntime()
+    processor = runtime.place(setup.on)
     runtime.prepare(setup.threads)
     training = build_changed(workload, setup, changes) if changes else runtime.build(workload, setup)
     began = time.perf_counter()
-    step_seconds = _seconds(training.step)
+    step_seconds = _seconds(training.step, processor)
     first = training.last_loss()
     for _ in range(WARMUP):
         if at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most:
             break
-        step_seconds = _seconds(training.step)
+        step_seconds = _seconds(training.step, processor)
     steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
     windows: List[List[Any]] = []
     ends, last = time.perf_counter() + seconds, began + (float("inf") if at_most is None else at_most)
     while not windows or (time.perf_counter() < last and (len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends)):
-        faults, started, busy = page_faults(), time.perf_counter(), time.process_time()
+        processor.synchronize()
+        faults, started, timer = page_faults(), time.perf_counter(), processor.timer()
         for _ in range(steps):
             training.step()
-        busy, wall = time.process_time() - busy, time.perf_counter() - started
+        busy, wall = timer(), time.perf_counter() - started
         windows.append([steps, wall, busy, None, page_faults() - faults])
     return {
         "windows": windows,
@@ -82,9 +85,10 @@ def train(
     }
 
 
-def _seconds(step: Callable[[], None]) -> float:
+def _seconds(step: Callable[[], None], processor: Processor) -> float:
     began = time.perf_counter()
     step()
+    processor.synchronize()
     return time.perf_counter() - began
 
 

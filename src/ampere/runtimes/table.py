@@ -6,11 +6,12 @@ from ampere.core import KINDS, Layer, Network
 from ampere.core.errors import WorkerError, bad_request
 from ampere.core.kinds import built_by
 from ampere.core.optimizers import optimizers_of
-from ampere.core.setup import DTYPES, PLAIN_DTYPES
+from ampere.core.setup import DTYPES, OF_NVIDIA, PLAIN_DTYPES
 
 GROUP = "ampere.runtimes"  # of entry points, with which packages of others join
 EVERY_KIND = frozenset(name for name, kind in KINDS.items() if kind.described)
 NAMED_AT_MOST = 8
+EVERYWHERE = tuple(name for name in DTYPES if name not in OF_NVIDIA)
 
 
 def no_limits(layer: Layer) -> str:
@@ -36,6 +37,8 @@ class Description(NamedTuple):
     compiles: bool = False  # each shape anew, which takes its time
     one_by_one: bool = False  # channels beyond the last full vector, as Eigen's products do them
     limits: Callable[[Layer], str] = no_limits  # what it lacks of a kind that it has; "" where nothing
+    accelerators: bool = False  # trains on them too, not on the CPU only
+    accelerator_dtypes: Tuple[str, ...] = ()  # that only some of them have
     torch_yardstick: bool = False  # its yardstick is PyTorch's own; another one is timed beside that
     yardstick_repeats: float = 0.015  # how far apart that comes out from process to process, relative
 
@@ -103,7 +106,9 @@ OURS: Dict[str, Description] = {
         ("torch",),
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
         kinds=built_by("torch"),
-        dtypes=tuple(DTYPES),
+        dtypes=EVERYWHERE,
+        accelerators=True,
+        accelerator_dtypes=OF_NVIDIA,
         optimizers=optimizers_of("torch"),
         factories=True,
         stages=True,
@@ -114,7 +119,9 @@ OURS: Dict[str, Description] = {
         ("torch",),
         "PyTorch is not installed where the worker runs; pip install 'ampere-energy[torch]'",
         kinds=built_by("torch"),
-        dtypes=PLAIN_DTYPES,
+        dtypes=EVERYWHERE,
+        accelerators=True,
+        accelerator_dtypes=OF_NVIDIA,
         optimizers=optimizers_of("torch"),
         factories=True,
         compiles=True,
@@ -126,6 +133,7 @@ OURS: Dict[str, Description] = {
         "JAX is not installed where the worker runs; pip install 'ampere-energy[jax]'",
         kinds=built_by("jax"),
         dtypes=PLAIN_DTYPES,
+        accelerators=True,
         optimizers=optimizers_of("jax"),
         flax=True,
         compiles=True,

@@ -23,7 +23,7 @@ from .runtime import Training
 from .table import description_of, refuse_lacking
 from .torch_model import build_from_factory
 from .torch_network import build_chain
-from .torch_runtime import DTYPES, TorchRuntime, trainable, training
+from .torch_runtime import DTYPES, TorchRuntime, precise_training, trainable, use_tf32
 
 KEPT_AT_MOST = 200  # compiled networks: one that is trained in several rounds is compiled once
 RECOMPILED_AT_MOST = 100_000  # networks share code; beyond PyTorch's own limit it would stop compiling, silently
@@ -58,8 +58,12 @@ class TorchCompileRuntime(TorchRuntime):
         if len(self._kept) > KEPT_AT_MOST:
             self._kept.popitem(last=False)
         compiled.model.load_state_dict(compiled.first)
-        made = training(compiled.parameters, compiled.loss_of, setup.optimizer)
+        made = precise_training(compiled.parameters, compiled.loss_of, setup)
         return made if known else made._replace(compile_seconds=compiled.seconds)
+
+    def forget(self) -> None:
+        """Let go of compiled networks, whose weights take the memory of a card."""
+        self._kept.clear()
 
     def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
         return False  # what a child compiles would be lost with it
@@ -67,10 +71,11 @@ class TorchCompileRuntime(TorchRuntime):
     def _compiled(self, workload: Dict[str, Any], setup: TrainingSetup) -> "Compiled":
         """The first step compiles, so it is done here."""
         began = time.monotonic()
+        use_tf32(setup.dtype)
         model, loss_of, parameters = self._made(workload, DTYPES[setup.dtype])
         first = {key: value.clone() for key, value in model.state_dict().items()}
         try:
-            training(parameters, loss_of, setup.optimizer).step()
+            precise_training(parameters, loss_of, setup).step()
         except Exception as problem:
             raise _refusal(problem) from None
         return Compiled(model, loss_of, parameters, first, time.monotonic() - began)
@@ -81,11 +86,13 @@ class TorchCompileRuntime(TorchRuntime):
         if "layers" in workload:
             network = Network.from_json(workload["layers"])
             refuse_lacking(network, self.name, description_of(self.name))
-            chain = build_chain(network, dtype)
+            chain = build_chain(network, dtype, self._device)
             chain.forward = torch.compile(chain.forward, dynamic=False)  # type: ignore[method-assign]
             return chain, chain.loss, chain.trained
         # Not model.compile(): of modules that are PyTorch's own, as Sequential, it compiles nothing and says nothing.
-        model, loss_of = build_from_factory(workload, dtype, lambda made: torch.compile(made, dynamic=False))
+        model, loss_of = build_from_factory(
+            workload, dtype, lambda made: torch.compile(made, dynamic=False), self._device
+        )
         return model, loss_of, trainable(model)
 
 

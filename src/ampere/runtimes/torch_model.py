@@ -111,6 +111,11 @@ def _labels(rows: int, classes: int, device: str) -> Any:
     return torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(0)).to(device)
 
 
+def forget_labels() -> None:
+    """Let go of labels that were kept for the next step: on a card they take its memory."""
+    _labels.cache_clear()
+
+
 class TrainingStep(nn.Module):
     """A LightningModule that has no forward: what it computes is the loss of its training_step."""
 
@@ -136,7 +141,10 @@ def called(model: nn.Module) -> nn.Module:
 
 
 def build_from_factory(
-    workload: Dict[str, Any], dtype: torch.dtype, made_ready: Callable[[nn.Module], Any] = lambda model: model
+    workload: Dict[str, Any],
+    dtype: torch.dtype,
+    made_ready: Callable[[nn.Module], Any] = lambda model: model,
+    device: Union[str, torch.device] = "cpu",
 ) -> Tuple[nn.Module, Callable[[], Tensor]]:
     """The model, or the part of it at `path`, and its loss on the inputs of the request or of the factory."""
     if workload.get("step"):
@@ -147,21 +155,23 @@ def build_from_factory(
         raise failed("{} made no torch.nn.Module".format(workload["factory"]))
     if workload.get("path"):
         model, example = model.get_submodule(workload["path"]), None
-    model = model.to(dtype).train()
-    positional, named = _arguments(workload, example, dtype)
+    model = model.to(device, dtype).train()
+    positional, named = _arguments(workload, example, dtype, device)
     ready = made_ready(called(model))
     return model, lambda: training_loss(ready(*positional, **named))
 
 
-def _arguments(workload: Dict[str, Any], example: Any, dtype: torch.dtype) -> Arguments:
+def _arguments(
+    workload: Dict[str, Any], example: Any, dtype: torch.dtype, device: Union[str, torch.device]
+) -> Arguments:
     specs = workload.get("inputs")
     if specs is None and example is None:
         raise failed("{} returns no example inputs: give their shapes".format(workload["factory"]))
     inputs = tensors_of(_specs(specs)) if specs is not None else example
     if isinstance(inputs, dict):
-        return [], {name: _ready(value, dtype, workload) for name, value in inputs.items()}
+        return [], {name: _ready(value, dtype, workload, device) for name, value in inputs.items()}
     positional = inputs if isinstance(inputs, (list, tuple)) else [inputs]
-    return [_ready(value, dtype, workload) for value in positional], {}
+    return [_ready(value, dtype, workload, device) for value in positional], {}
 
 
 def _specs(records: Any) -> Any:
@@ -170,8 +180,10 @@ def _specs(records: Any) -> Any:
     return [InputSpec.from_json(record) for record in records]
 
 
-def _ready(value: Any, dtype: torch.dtype, workload: Dict[str, Any]) -> Any:
-    if not isinstance(value, Tensor) or not value.is_floating_point():
+def _ready(value: Any, dtype: torch.dtype, workload: Dict[str, Any], device: Union[str, torch.device]) -> Any:
+    if not isinstance(value, Tensor):
         return value
+    if not value.is_floating_point():
+        return value.to(device)
     # A part in the middle of a model passes gradients on to what is before it.
-    return value.detach().to(dtype).requires_grad_(bool(workload.get("input_grad", False)))
+    return value.detach().to(device, dtype).requires_grad_(bool(workload.get("input_grad", False)))

@@ -1,6 +1,6 @@
 """A described network as a PyTorch module that is really trained."""
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import torch
 from torch import Tensor, nn
@@ -102,16 +102,17 @@ class Call(NamedTuple):
 class Chain(nn.Module):
     """A described network that is really trained: forward, backward and update of every layer."""
 
-    def __init__(self, wiring: Wiring, dtype: torch.dtype) -> None:
+    def __init__(self, wiring: Wiring, dtype: torch.dtype, device: Union[str, torch.device] = "cpu") -> None:
         super().__init__()
+        self._device, self._dtype = device, dtype
         self.layers = nn.ModuleList()
         self.trained: List[nn.Parameter] = []  # what the optimizer visits: parameters shared by layers only once
         self.calls = [self._call(node, frees, wiring.shapes) for node, frees in zip(wiring.nodes, wiring.frees)]
         self._dangling = wiring.dangling
-        if dtype != torch.get_default_dtype():  # tensors without values cannot be converted
+        if device == "cpu" and dtype != torch.get_default_dtype():  # tensors without values cannot be converted
             self.to(dtype)
         # Not buffers: converting those would cut them off from their gradients.
-        self.fresh: Dict[int, Tensor] = {fresh.value: _tensor(fresh.operand, dtype) for fresh in wiring.fresh}
+        self.fresh: Dict[int, Tensor] = {fresh.value: _tensor(fresh.operand, dtype, device) for fresh in wiring.fresh}
         trained = set(map(id, self.trained))
         self._gradients_to_clear = [*self.fresh.values(), *(p for p in self.parameters() if id(p) not in trained)]
 
@@ -147,6 +148,8 @@ class Chain(nn.Module):
         if node.trailing is not None:
             return trailing_action(node.trailing)
         module = build_layer(node.layer)
+        if self._device != "cpu":  # before its parameters are listed: a move may make new ones
+            module = module.to(self._device, self._dtype)
         self.layers.append(module)
         if node.layer.trainable and node.layer.config.get("parameters") != 0:
             self.trained += module.parameters()
@@ -161,16 +164,18 @@ def _view(read: Read, shape: Shape) -> Optional[View]:
     return (lambda x: x.reshape(read.shape)) if read.shape != shape else None
 
 
-def build_chain(network: Network, dtype: torch.dtype) -> Chain:
+def build_chain(network: Network, dtype: torch.dtype, device: Union[str, torch.device] = "cpu") -> Chain:
     if not network.layers:
         raise ValueError("the network has no layers")
-    return Chain(wire(network), dtype).train()
+    return Chain(wire(network), dtype, device).train()
 
 
-def _tensor(operand: Operand, dtype: torch.dtype) -> Tensor:
-    if operand.tokens:
-        return torch.randint(0, operand.tokens, operand.shape)
-    return torch.randn(operand.shape, dtype=dtype).requires_grad_(operand.grad)
+def _tensor(operand: Operand, dtype: torch.dtype, device: Union[str, torch.device]) -> Tensor:
+    """Drawn on the CPU, so that it is the same everywhere."""
+    tokens, shape = operand.tokens, operand.shape
+    drawn = torch.randint(0, tokens, shape) if tokens else torch.randn(shape, dtype=dtype)
+    there = drawn if device == "cpu" else drawn.to(device)
+    return there if tokens else there.requires_grad_(operand.grad)
 
 
 def parts_of(

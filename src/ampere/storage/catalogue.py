@@ -41,6 +41,7 @@ SHARED = (
     "cores",
     "machine",
     "system",
+    "accelerator",
     "python",
     "torch",
     "runtimes",

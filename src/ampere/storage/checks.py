@@ -175,6 +175,8 @@ def check_device_record(device: Mapping[str, Any]) -> None:
         raise ValueError("its device has no id")
     if not isinstance(device.get("cpu", ""), str) or not _size(device.get("cores", 1)):
         raise ValueError("the processor of its device is malformed")
+    if not isinstance(device.get("accelerator", ""), str):
+        raise ValueError("the accelerator of its device is malformed")
     allocators = device.get("allocators", [*ALLOCATORS])
     if not isinstance(allocators, (list, tuple)) or not allocators or not {*allocators} <= {*ALLOCATORS}:
         raise ValueError(f"the allocators of its device are none of {', '.join(ALLOCATORS)}")

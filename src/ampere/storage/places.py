@@ -11,7 +11,7 @@ from platformdirs import user_data_dir
 
 from ampere.core import TrainingSetup
 from ampere.core.errors import StorageError
-from ampere.core.setup import DTYPES, OPTIMIZERS
+from ampere.core.setup import CPU, DTYPES, OPTIMIZERS
 
 
 def home() -> Path:
@@ -63,7 +63,9 @@ def _file_name(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:80].strip("-") or "device"
 
 
-SETUP_IN_NAME = re.compile(r"(?P<runtime>.+)-(?P<optimizer>\w+)-(?P<dtype>\w+)")
+SETUP_IN_NAME = re.compile(
+    r"(?P<runtime>.+?)-(?P<optimizer>\w+)-(?P<dtype>\w+)(-on-(?P<kind>[a-z]+)(_(?P<index>\d+))?)?"
+)
 
 
 def stored_setups(fingerprint: Mapping[str, Any]) -> list[TrainingSetup]:
@@ -72,7 +74,13 @@ def stored_setups(fingerprint: Mapping[str, Any]) -> list[TrainingSetup]:
     names = [path.stem[len(p) :] for p in prefixes for path in sorted((home() / "profiles").glob(f"{p}*.json"))]
     found = [match.groupdict() for name in names if (match := SETUP_IN_NAME.fullmatch(name))]
     return [
-        TrainingSetup(record["runtime"], record["optimizer"], record["dtype"])
+        TrainingSetup(record["runtime"], record["optimizer"], record["dtype"], on=_place(record))
         for record in found
         if record["dtype"] in DTYPES and record["optimizer"] in OPTIMIZERS
     ]
+
+
+def _place(record: Mapping[str, str | None]) -> str:
+    """The processor in a file's name; the CPU where it names none."""
+    index = f":{record['index']}" if record["index"] else ""
+    return f"{record['kind'] or CPU}{index}"

@@ -362,7 +362,7 @@ def check_device(profile: HasDevice, fingerprint: Mapping[str, Any], insist: boo
     if insist or same_device(there, here):
         return
     keys = [key for key in sorted({*there, *here}) if there.get(key) != here.get(key)]
-    telling = [key for key in keys if key in ("cpu", "cores", "machine", "system", "worker")]
+    telling = [key for key in keys if key in ("accelerator", "cpu", "cores", "machine", "system", "worker")]
     if not telling and there.get("power_source") != here.get("power_source"):
         sources = (str(device.get("power_source") or "an unknown power source") for device in (there, here))
         what = "of this device on {}, and it runs on {} now".format(*sources)

@@ -40,10 +40,9 @@ from ampere.core.allocations import (
 from ampere.core.errors import ModelError
 from ampere.core.network import Network
 from ampere.core.optimizers import OPTIMIZERS
-from ampere.core.setup import TrainingSetup
 from ampere.runtimes.torch_model import called, training_loss
 from ampere.runtimes.torch_network import build_chain
-from ampere.runtimes.torch_runtime import DTYPES, in_precision, trainable
+from ampere.runtimes.torch_runtime import AUTOCAST, DTYPES, autocast, trainable
 from ampere.runtimes.torch_step import WholeStep
 
 from .copying import fake_copy, on_cpu
@@ -141,12 +140,16 @@ def allocations_of(
             given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
             ready = called(copied)
             positional, named = ((), given) if isinstance(given, dict) else (given, {})
-            loss_of = in_precision(TrainingSetup(dtype=dtype), lambda: training_loss(ready(*positional, **named)))
+            loss_of = _in_precision(lambda: training_loss(ready(*positional, **named)), dtype)
             return _follow(copied, loss_of, tensors_in(given), optimizer)
     except ModelError:
         raise
     except Exception as problem:
         raise _unfollowed(type(model).__name__, problem) from problem
+
+
+def _in_precision(loss_of: Callable[[], torch.Tensor], dtype: str) -> Callable[[], torch.Tensor]:
+    return autocast(loss_of, "cpu", AUTOCAST[dtype]) if dtype in AUTOCAST else loss_of
 
 
 def _unfollowed(name: str, problem: Exception) -> ModelError:
@@ -160,7 +163,7 @@ def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str 
         with own_random_numbers(), _Fake():
             with _made_as(DTYPES[dtype]):
                 chain = build_chain(network, DTYPES[dtype])
-            loss_of = in_precision(TrainingSetup(dtype=dtype), chain.loss)
+            loss_of = _in_precision(chain.loss, dtype)
             return _follow(chain, loss_of, list(chain.fresh.values()), optimizer, chain.trained)
     except Exception as problem:
         raise _unfollowed(network.name or "the network", problem) from problem

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from statistics import median
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ampere.core.errors import WorkerError, bad_request
+from ampere.core.errors import WorkerError, as_worker_error, bad_request, first_line
 from ampere.core.measurement import (
     BUSY,
     RESTING_BYTES,
@@ -20,15 +20,26 @@ from ampere.core.measurement import (
     robust_spread,
     seconds_per_iteration,
 )
-from ampere.core.windows import Plan, Reading, plan_for_counter, plan_steps, plan_windows, reading_by
-from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, choose_meter, meter_failed, watts_of
+from ampere.core.setup import CPU
+from ampere.core.windows import (
+    LEAST_IN_WINDOW,
+    YARDSTICKS_IN_WINDOW,
+    Plan,
+    Reading,
+    plan_for_counter,
+    plan_steps,
+    plan_windows,
+    reading_by,
+)
+from ampere.meters import METER_FAILED, CpuTimeMeter, Meter, at_rest, meter_asked_for, meter_failed, watts_of
 from ampere.meters.system_state import SLEPT_SECONDS, conditions, power_source, slept_seconds
-from ampere.runtimes import Runtime, Training, description_of, find_runtime
+from ampere.runtimes import Processor, Runtime, Training, description_of, find_runtime
 
+from .accelerators import in_new_process, meter_of, ready, released, warm
 from .guards import CAN_FORK, Helper, Report, compiling_at_most, compiling_flags, in_child, no_report
 from .measuring import Target, measure, measure_plain, measure_steady, settle, unread, window
 from .memory import PROC, field_of, limit_memory
-from .requests import STEP, BlockRequest, seconds_of, threads_of
+from .requests import STEP, BlockRequest, on_of, seconds_of, threads_of
 
 LOADED_WALL_PER_CPU = 1.25
 NOISY_SPREAD = 0.25
@@ -41,6 +52,8 @@ METER_ATTEMPTS = 3
 def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
     """Answer to a block request; `report` sends an error that must reach the host before the process ends."""
     request = BlockRequest.from_json(record)
+    if request.setup.on != CPU:
+        return _guarded(lambda: _accelerated(record, request, report))
     if request.isolation == "inline" and _helped(request.setup.runtime, request.setup.threads):
         return _guarded(lambda: _helper().result(record))
     return _guarded(lambda: _isolated(request, report))
@@ -104,39 +117,55 @@ def _isolated(request: BlockRequest, report: Report) -> Dict[str, Any]:
     return answer
 
 
+def _accelerated(record: Dict[str, Any], request: BlockRequest, report: Report) -> Dict[str, Any]:
+    """A block on an accelerator: in this process, or in a new one. Nothing is forked."""
+    if request.isolation == "fork":
+        return in_new_process(record, meter_asked_for())
+    runtime = find_runtime(request.setup.runtime)
+    processor = ready(runtime, request.setup.on)
+    return released(runtime, processor, lambda: _run(request, runtime, (), report))
+
+
 def _run(request: BlockRequest, runtime: Runtime, flags: Tuple[str, ...], report: Report = no_report) -> Dict[str, Any]:
     began = time.monotonic()
-    limit_memory()
+    processor = ready(runtime, request.setup.on)
+    if processor.name == CPU:
+        limit_memory()  # a driver reserves more addresses than it uses
     runtime.prepare(request.setup.threads)
     yardstick = runtime.yardstick()
     compiles = description_of(request.setup.runtime).compiles
     with compiling_at_most(request.compile_limit, report) if compiles else contextlib.nullcontext():
         target = runtime.build(request.workload, request.setup)
     built = time.monotonic()
-    meter = choose_meter(request.watts_per_core) if request.counting else CpuTimeMeter()
+    meter = meter_of(processor, request.watts_per_core) if request.counting else CpuTimeMeter()
     counter_seconds = _counter_seconds(meter, request)
+    warm(yardstick.step, processor)
     yardstick_seconds = 0.0
     alone: Dict[str, float] = {}
     if request.pairing != "plain":
-        window(yardstick.step, 1, meter)
-        warm = window(yardstick.step, YARDSTICK_WARMUP - 1, meter)
-        yardstick_seconds = warm.per_iteration(WALL)
+        window(yardstick.step, 1, meter, processor)
+        warmed_up = window(yardstick.step, YARDSTICK_WARMUP - 1, meter, processor)
+        yardstick_seconds = warmed_up.per_iteration(WALL)
         if not (target.settling or compiles):  # else two steps are too few for it to be as fast as in a loop
-            alone[YARDSTICK_ALONE] = warm.per_iteration(clock_of(request.setup.threads))
-    window(target.step, 1, meter)
+            alone[YARDSTICK_ALONE] = warmed_up.per_iteration(clock_of(request.setup.threads))
+    window(target.step, 1, meter, processor)
     first_loss = target.last_loss()
-    warmed = [window(target.step, 1, meter).wall_seconds for _ in range(request.warmup - 1)]
+    warmed = [window(target.step, 1, meter, processor).wall_seconds for _ in range(request.warmup - 1)]
     step_seconds, counted = min(warmed, default=0.0), counter_seconds > 0
-    if counted and not warmed:
-        step_seconds = window(target.step, 1, meter).wall_seconds
+    if processor.name != CPU:  # behind a queue steps take less than one by one
+        step_seconds = window(target.step, LEAST_IN_WINDOW, meter, processor).per_iteration(WALL)
+    elif counted and not warmed:
+        step_seconds = window(target.step, 1, meter, processor).wall_seconds
     plan = _plan(request, step_seconds, yardstick_seconds, counter_seconds, target.settling)
     if request.power:
-        targets, yardsticks = measure_steady(target.step, yardstick.step, step_seconds, _reading(meter), meter)
+        reading = _reading(meter)
+        targets, yardsticks = measure_steady(target.step, yardstick.step, step_seconds, reading, meter, processor)
     elif request.pairing == "plain":
-        targets, yardsticks = measure_plain(sum(plan.targets), target.step, meter)
+        targets, yardsticks = measure_plain(sum(plan.targets), target.step, meter, processor)
     else:
         deadline = built + max(request.seconds_limit, 3 * counter_seconds)
-        targets, yardsticks = measure(plan, _timed(target, request.stage), yardstick.step, meter, deadline)
+        timed = _timed(target, request.stage)
+        targets, yardsticks = measure(plan, timed, yardstick.step, meter, deadline, processor)
     if counted:
         _refuse_zero_joules(meter, targets, yardsticks)
     if not request.counting:
@@ -168,7 +197,7 @@ def _flags(
     spread = robust_spread(ratios(targets, yardsticks, clock))
     raised = {
         "nonfinite_loss": any(_finite(loss) is None for loss in losses),
-        "loaded": _loaded(targets + yardsticks, request.setup.threads),
+        "loaded": request.setup.on == CPU and _loaded(targets + yardsticks, request.setup.threads),
         "noisy": spread is not None and spread > NOISY_SPREAD,
         "throttled": slowed_down(targets, yardsticks, clock),
         "short": sum(w.iterations for w in targets) < request.iterations,
@@ -228,7 +257,8 @@ def _plan(
 ) -> Plan:
     if counter_seconds:
         return plan_for_counter(request.iterations, step_seconds, yardstick_seconds, counter_seconds)
-    if request.pairing == "window":
+    queued = request.setup.on != CPU and request.stage == STEP  # a wait after each step would keep the queue empty
+    if request.pairing == "window" or queued:
         return plan_windows(request.iterations, step_seconds)
     return plan_steps(request.iterations, settling)
 
@@ -259,7 +289,12 @@ def _timed(training: Training, stage: str) -> Target:
 
 def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
     """Nominal cost of the yardstick: its step in a plain loop. It scales every joule, so it is guarded, too."""
-    name = str(record.get("runtime", "torch"))
+    name, on = str(record.get("runtime", "torch")), on_of(record)
+    if on != CPU:
+        runtime = find_runtime(name)
+        return _guarded(
+            lambda: released(runtime, ready(runtime, on), lambda: _yardstick_alone(record, runtime)), one_source=True
+        )
     if _helped(name, threads_of(record)):
         return _guarded(lambda: _helper().result(record), one_source=True)
     return _guarded(lambda: _yardstick_alone(record, find_runtime(name)), one_source=True)
@@ -267,36 +302,56 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
 
 def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]:
     seconds, threads = seconds_of(record, "seconds", 1.0), threads_of(record)
+    processor = ready(runtime, on_of(record))
     runtime.prepare(threads)
-    step, clock = runtime.yardstick().step, CpuTimeMeter()
-    meter = choose_meter(watts_of(record)) if record.get("count", True) else CpuTimeMeter()
+    made = runtime.yardstick() if processor.name == CPU else _fitting_yardstick(runtime, processor)
+    step, clock = made.step, CpuTimeMeter()
+    meter = meter_of(processor, watts_of(record)) if record.get("count", True) else CpuTimeMeter()
     counter_seconds = float(meter.describe().get("window_seconds", 0.0))
-    window(step, YARDSTICK_WARMUP, clock)
+    warm(step, processor)
+    window(step, YARDSTICK_WARMUP, clock, processor)
     rest, rested = at_rest(meter) if counter_seconds else (math.nan, None)
     if record.get("power"):
-        settle(step, _reading(meter))
+        settle(step, _reading(meter), processor)
     whole = _reading(meter).seconds if record.get("power") else 2 * counter_seconds
+    length = 1 if processor.name == CPU else YARDSTICKS_IN_WINDOW  # as in a block, with the queue kept full
     meter.start()  # once around all steps: a counter is too slow for each
-    deadline, windows = time.monotonic() + max(seconds, whole), [window(step, 1, clock)]
-    while time.monotonic() < deadline or len(windows) < YARDSTICKS_AT_LEAST:
-        windows.append(window(step, 1, clock))
+    deadline, windows = time.monotonic() + max(seconds, whole), [window(step, length, clock, processor)]
+    while time.monotonic() < deadline or len(windows) * length < YARDSTICKS_AT_LEAST:
+        windows.append(window(step, length, clock, processor))
     total = meter.stop()
-    busy, wall = [w.busy_seconds for w in windows], [w.wall_seconds for w in windows]
+    busy, wall = [w.per_iteration(BUSY) for w in windows], [w.per_iteration(WALL) for w in windows]
     if counter_seconds and total <= 0:
         raise meter_failed(
             f"{meter.describe()['name']} reported 0 J during training: check the meter with `ampere devices --check`"
         )
     guiding = [w.per_iteration(clock_of(threads)) for w in windows]
-    joules = total / max(sum(guiding), 1e-9) * median(guiding)  # at the cost of the median step, as its seconds are
+    watts = total / max(length * sum(guiding), 1e-9)
+    joules = watts * median(guiding)  # at the cost of the median step, as its seconds are
     read_by_host = math.isnan(joules)
-    raised = {"loaded": _loaded(windows, threads), "throttled": slowed_down([], windows, clock_of(threads))}
+    loaded = processor.name == CPU and _loaded(windows, threads)
+    raised = {"loaded": loaded, "throttled": slowed_down([], windows, clock_of(threads))}
     return {
         "busy_seconds": median(busy),
         "wall_seconds": median(wall),
-        "steps": len(windows),
+        "steps": len(windows) * length,
         "joules": None if not counter_seconds or read_by_host else joules,
         "watts_idle": None if math.isnan(rest) else rest,
         "windows": [w._replace(joules=None).to_json() for w in windows] if read_by_host else None,
         "rest": rested if read_by_host else None,
         "flags": [flag for flag, applies in raised.items() if applies],
     }
+
+
+def _fitting_yardstick(runtime: Runtime, processor: Processor) -> Training:
+    """The yardstick, once it has trained a step: a card too full for it can measure nothing."""
+    try:
+        made = runtime.yardstick()
+        made.step()
+        processor.synchronize()
+    except Exception as problem:
+        too_full = getattr(processor, "too_full", None)
+        if too_full is None or as_worker_error(problem).type != "out_of_memory":
+            raise
+        raise too_full(first_line(problem)) from None
+    return made

@@ -12,10 +12,11 @@ from typing import Any, Dict, Optional, Tuple
 
 from ampere.core.errors import bad_request
 from ampere.core.protocol import OWN_THREADS_VARIABLE, PROTOCOL, THREAD_VARIABLES
-from ampere.meters import choose_meter, unusable_counters, use_meter, watts_of
+from ampere.meters import unusable_counters, use_meter
 from ampere.meters.system_state import governor, power_source
 from ampere.runtimes import installed
 
+from .accelerators import described
 from .memory import available_bytes
 
 MOST_THREADS = 4096
@@ -25,6 +26,7 @@ NEON = ("aarch64", "arm64", "armv7l", "armv8l")
 def hello(request: Dict[str, Any]) -> Dict[str, Any]:
     runtimes = installed()
     use_meter(_meter_name(request))
+    accelerator, meter = described(request)
     return {
         "protocol": PROTOCOL,
         "governor": governor(),
@@ -40,9 +42,10 @@ def hello(request: Dict[str, Any]) -> Dict[str, Any]:
         "vector_width": vector_width(),
         "torch": runtimes.get("torch"),
         "runtimes": runtimes,
-        "meter": choose_meter(watts_of(request)).describe(),
+        "meter": meter,
+        **accelerator,
         "unusable_counters": unusable_counters(),
-        "available_bytes": available_bytes(),
+        "available_bytes": (accelerator.get("accelerator") or {}).get("memory_bytes") or available_bytes(),
     }
 
 

@@ -6,6 +6,7 @@ from typing import Any, Callable, Collection, Dict, NamedTuple, Optional, Sequen
 from ampere.core import TrainingSetup
 from ampere.core.errors import WorkerError, bad_request
 from ampere.core.protocol import COMPILE_LIMIT_SECONDS, MOST_LINE_BYTES, QUICKEST_BEAT, SLOWEST_BEAT
+from ampere.core.setup import CPU, find_on
 from ampere.meters import watts_of
 
 PAIRINGS = ("step", "window", "plain")
@@ -103,6 +104,14 @@ def threads_of(record: Dict[str, Any]) -> int:
     return _count(record, "threads", 1)
 
 
+def on_of(record: Dict[str, Any]) -> str:
+    """Where a yardstick runs; `auto` only in a handshake, whose answer resolves it."""
+    try:
+        return TrainingSetup(on=str(record.get("on", CPU))).on
+    except ValueError as problem:
+        raise bad_request(str(problem)) from None
+
+
 def _workload(record: Dict[str, Any]) -> Dict[str, Any]:
     workload = record.get("workload")
     if not isinstance(workload, dict) or ("layers" in workload) == ("factory" in workload):
@@ -173,6 +182,10 @@ def check_allowed(request: BlockRequest, allowed: Optional[Collection[str]]) -> 
 
 
 def _check_hello(record: Request) -> None:
+    try:
+        find_on(str(record.get("on", CPU)))
+    except ValueError as problem:
+        raise bad_request(str(problem)) from None
     beat_seconds_of(record)
     watts_of(record)
 
@@ -180,6 +193,7 @@ def _check_hello(record: Request) -> None:
 def _check_yardstick(record: Request) -> None:
     seconds_of(record, "seconds", 1.0)
     threads_of(record)
+    on_of(record)
     watts_of(record)
     for field, default in (("count", True), ("power", False)):
         _choice(record, field, default)

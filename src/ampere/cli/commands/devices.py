@@ -101,6 +101,7 @@ def show(found: Mapping[str, Any]) -> None:
     print_facts(
         [
             *_machine(device),
+            *([("accelerator", device["accelerator"])] if "accelerator" in device else []),
             ("threads", f"{found['threads']}, as PyTorch uses where nobody says otherwise; --threads changes it"),
             *_meters(found["meters"], found["counters"]),
             ("simulated", ", ".join(found["simulated"])),

@@ -197,5 +197,6 @@ def _next(result: ProfilingResult, options: Namespace) -> list[str]:
         return ["ampere", "validate", *model, "--methods", "all"]
     place = ["--profile", str(result.path)] if options.out else []
     device = ["--device", options.device] if options.device != "local" else []
+    device += ["--on", options.on] if options.on else []
     setup = [word for name, value in arguments.given_setup(options).items() for word in (f"--{name}", str(value))]
     return ["ampere", "estimate", *model, *place, *device, *setup]

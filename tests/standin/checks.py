@@ -1,0 +1,204 @@
+"""Checks that run inside a process which has the stand-in accelerator; each returns what the tests compare.
+
+    python tests/standin/checks.py            all of them, as JSON
+    python tests/standin/checks.py windows    one; AMPERE_STANDIN_WINDOWS=200 sets how many windows it looks at
+
+A PyTorch backend stays registered until its process ends, so these are not run in the process of the tests.
+"""
+
+import gc
+import json
+import math
+import os
+import sys
+from contextlib import contextmanager
+from unittest import mock
+
+import torch
+from ampere_standin import CARD, StandinTensor
+
+from ampere.core import Layer, Network, TrainingSetup
+from ampere.core.errors import WorkerError
+from ampere.core.windows import plan_windows
+from ampere.runtimes import find_runtime, torch_runtime
+from ampere.runtimes.torch_accelerator import TorchAccelerator
+from ampere.runtimes.torch_runtime import TorchRuntime
+from ampere.worker.accelerators import ready
+from ampere.worker.block import block
+from ampere.worker.measuring import Target, measure
+
+ON = "standin:0"
+torch_runtime.IMAGES_PER_UNIT = 2  # the reference step need not fill this card
+WINDOWS = int(os.environ.get("AMPERE_STANDIN_WINDOWS", "20"))
+
+
+def perceptron(width=256, rows=64):
+    layers = [Layer("linear", {"lead": (rows,), "bias": True}, width, width, input_grad=i > 0) for i in range(3)]
+    return {"layers": Network(tuple(layers), rows).to_json()}
+
+
+def request(workload=None, **fields):
+    setup = TrainingSetup(on=ON, **fields.pop("setup", {})).to_json()
+    return {"workload": workload or perceptron(), "setup": setup, "iterations": 8, "warmup": 1, **fields}
+
+
+class Spy:
+    """A meter that looks whether the queue is empty whenever it is read."""
+
+    update_seconds, reading_unit = 1e-6, "J"
+
+    def __init__(self):
+        self.read = self.early = 0
+
+    def describe(self):
+        return {"name": "spy", "measured": False, "scope": "the queue"}
+
+    def start(self):
+        self._look()
+
+    def stop(self):
+        self._look()
+        return 1.0
+
+    def reading(self):
+        return 0.0
+
+    def _look(self):
+        self.read += 1
+        self.early += not CARD.empty
+
+
+def readings(count=WINDOWS):
+    """How many windows were measured, and how many readings of the meter came before the queue was empty."""
+    runtime = find_runtime("torch")
+    processor = ready(runtime, ON)
+    runtime.prepare(1)
+    training, spy = runtime.build(perceptron(), TrainingSetup(on=ON)), Spy()
+    training.step()
+    plan = plan_windows(4 * count, 1.0)._replace(yardsticks=1, settling=1)
+    measure(plan, Target(training.step), training.step, spy, math.inf, processor)
+    return {"read": spy.read, "early": spy.early}
+
+
+def not_waiting(self):
+    """A timer that reads the clock without waiting for the queue."""
+    return lambda: 1e-3
+
+
+def windows():
+    found = {"as_it_is": readings()}
+    with mock.patch.object(TorchAccelerator, "synchronize", lambda self: None):
+        found["without_waiting"] = readings(4)
+    CARD.wait()
+    with mock.patch.object(TorchAccelerator, "timer", not_waiting):
+        found["read_before_waiting"] = readings(4)
+    CARD.wait()
+    return found
+
+
+def placement():
+    """The devices of parameters, inputs, optimizer state and labels."""
+    runtime = TorchRuntime()
+    runtime.place(ON)
+    training = runtime.build(perceptron(), TrainingSetup(on=ON, optimizer="adam"))
+    training.step()
+    first = training.last_loss()
+    for _ in range(5):
+        training.step()
+    kinds = {str(weight.device) for weight in training.weights()}
+    return {"weights": sorted(kinds), "learns": training.last_loss() < first, "resolved": runtime.place("auto").name}
+
+
+def device_time():
+    """Busy seconds of a window over what the card itself did in it."""
+    runtime = find_runtime("torch")
+    processor = ready(runtime, ON)
+    training = runtime.build(perceptron(512), TrainingSetup(on=ON))
+    training.step()
+    processor.synchronize()
+    began, timer = CARD.until, processor.timer()
+    for _ in range(10):
+        training.step()
+    busy = timer()
+    return {"ratio": busy / max(CARD.busy(began, CARD.until), 1e-9)}
+
+
+@contextmanager
+def leaking():
+    """Keeps every training that is built, as a list somewhere would."""
+    kept, build = [], TorchRuntime.build
+
+    def keeping(self, workload, setup):
+        kept.append(build(self, workload, setup))
+        return kept[-1]
+
+    with mock.patch.object(TorchRuntime, "build", keeping):
+        yield
+
+
+def left_by(task):
+    """Bytes allocated and cached on the card after a block, beyond those before it."""
+    gc.collect()
+    torch.standin.empty_cache()
+    before = CARD.allocated
+    task()
+    return {"allocated": CARD.allocated - before, "cached": CARD.reserved - before}
+
+
+def memory():
+    block(request())  # what stays for good is there from now on
+    found = {"as_it_is": left_by(lambda: block(request()))}
+    with mock.patch.object(TorchAccelerator, "release", lambda self: None):
+        found["not_released"] = left_by(lambda: block(request()))
+    with leaking():
+        found["leaked"] = left_by(lambda: block(request()))
+    return found
+
+
+def refused(workload, **fields):
+    try:
+        block(request(workload, **fields))
+    except WorkerError as problem:
+        return problem.to_json()
+    return None
+
+
+def full():
+    """What comes of a variant that does not fit, and whether the next one trains."""
+    before = CARD.allocated
+    error = refused(perceptron(width=4000))
+    gc.collect()
+    return {"error": error, "left": CARD.allocated - before, "next": block(request())["flags"]}
+
+
+def forks():
+    """Blocks that ask for a process of their own, where nothing may be forked."""
+
+    def forbidden():
+        raise AssertionError("forked after the accelerator was used")
+
+    with mock.patch.object(os, "fork", forbidden):
+        answer = block(request(isolation="fork"))
+        runtime = find_runtime("torch")
+        return {"flags": answer["flags"], "windows": len(answer["target"]), "ready": runtime.ready_to_fork({}, 1)}
+
+
+def mixed():
+    """What an input that stays on the CPU comes to."""
+    try:
+        StandinTensor(torch.ones(3)) + torch.ones(3)
+    except RuntimeError as problem:
+        return str(problem)
+    return None
+
+
+CHECKS = (placement, windows, device_time, memory, full, forks, mixed)
+
+
+def main():
+    wanted = [check for check in CHECKS if not sys.argv[1:] or check.__name__ in sys.argv[1:]]
+    print(json.dumps({check.__name__: check() for check in wanted}))
+
+
+if __name__ == "__main__":
+    main()

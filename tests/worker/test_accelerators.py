@@ -1,0 +1,223 @@
+"""Training on an accelerator: placed, waited for, metered and released, on a stand-in that behaves like one."""
+
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from tests.standin.environment import HERE, standin_environment
+
+from ampere.core.errors import AcceleratorError, ProfileError, UsageError, WorkerError
+from ampere.devices import Device
+from ampere.devices.answer_fields import Unusable, check_fields
+from ampere.devices.device import fingerprint
+from ampere.runtimes import torch_accelerator as accelerators
+from ampere.runtimes.torch_accelerator import TorchAccelerator
+from ampere.storage.profile import check_device
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("standin")
+
+
+@pytest.fixture(scope="module")
+def checked(place):
+    """All checks of tests/standin/checks.py, in one process."""
+    command = [sys.executable, str(HERE / "checks.py")]
+    environment = standin_environment(place, bytes=2**27, lag=4.0)
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return json.loads(ran.stdout.splitlines()[-1])
+
+
+def test_weights_and_their_state_are_on_the_card(checked):
+    assert checked["placement"] == {"weights": ["standin:0"], "learns": True, "resolved": "standin:0"}
+
+
+def test_the_stand_in_refuses_tensors_of_two_devices(checked):
+    """Else the placement of inputs would not be tested."""
+    assert "two devices" in checked["mixed"]
+
+
+def test_the_meter_is_read_only_when_the_queue_is_empty(checked):
+    found = checked["windows"]["as_it_is"]
+    assert found["read"] >= 40
+    assert found["early"] == 0
+
+
+@pytest.mark.parametrize("fault", ["without_waiting", "read_before_waiting"])
+def test_a_missing_wait_is_noticed(checked, fault):
+    assert checked["windows"][fault]["early"] > 0
+
+
+def test_busy_seconds_are_the_cards_own(checked):
+    """Between two events the card also waits for the host, where operations are small."""
+    assert 0.95 < checked["device_time"]["ratio"] < 4.0
+
+
+def test_nothing_is_left_on_the_card_after_a_block(checked):
+    assert checked["memory"]["as_it_is"] == {"allocated": 0, "cached": 0}
+
+
+@pytest.mark.parametrize(("fault", "what"), [("not_released", "cached"), ("leaked", "allocated")])
+def test_what_is_left_is_noticed(checked, fault, what):
+    assert checked["memory"][fault][what] > 0
+
+
+def test_a_variant_that_does_not_fit_is_refused_and_the_next_one_trains(checked):
+    found = checked["full"]
+    assert found["error"]["type"] == "out_of_memory"
+    assert found["left"] == 0
+    assert "nonfinite_loss" not in found["next"]
+
+
+def test_nothing_is_forked_once_the_card_was_used(checked):
+    assert checked["forks"]["windows"] >= 1
+    assert "not_isolated" not in checked["forks"]["flags"]
+    assert checked["forks"]["ready"] is False
+
+
+# From the host.
+
+
+@pytest.fixture
+def card(place, monkeypatch):
+    """Lets workers of this test find the stand-in, with these settings."""
+
+    def bring(**settings):
+        for name, value in standin_environment(place, **settings).items():
+            monkeypatch.setenv(name, value)
+
+    return bring
+
+
+def test_a_device_is_described_and_trained_on_its_card(card):
+    card(nvml={"update_seconds": 0.02})
+    with Device("local", on="auto", meter="cpu-time") as device:
+        identity, setup = device.identity, device.setup(dtype="float32")
+        assert setup.on == "standin:0"
+        assert setup.threads == 1
+        assert identity["accelerator"] == "Stand-in card, 1 GiB, at most 250 W"
+        assert identity["accelerator_state"]["driver"] == "550.54.15"
+        assert device.meter.name == "device-time"
+        assert device.allocators == ("tuned",)
+        yardstick = device.worker().yardstick(0.1, setup.threads)
+        assert yardstick.busy_seconds > 0
+
+
+def test_only_the_card_that_trains_is_metered(card):
+    card(nvml={"update_seconds": 0.02})
+    with Device("local", on="standin") as device:
+        assert device.meter.name == "nvml"
+        assert device.meter.measured
+        assert device.meter.scope == "Stand-in card, the whole board"
+
+
+def test_an_index_that_is_not_visible_is_refused(card):
+    card()
+    with Device("local", on="standin:3") as device, pytest.raises(AcceleratorError, match="standin:0") as refused:
+        _ = device.described
+    assert "not visible" in str(refused.value)
+    assert refused.value.exit_code == 12
+
+
+# What cannot be used is refused in one line.
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="it is for machines without CUDA")
+def test_cuda_that_is_not_there_is_refused_with_what_is():
+    with pytest.raises(WorkerError, match="cuda cannot be used here") as refused:
+        accelerators.find_accelerator("cuda")
+    assert refused.value.type == "accelerator"
+    assert "pip install torch" in str(refused.value)
+
+
+def test_a_backend_that_pytorch_does_not_know_is_refused():
+    with pytest.raises(WorkerError, match="knows no warp"):
+        accelerators.find_accelerator("warp")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="it is for machines without CUDA")
+def test_a_driver_that_is_too_old_is_named(monkeypatch):
+    def too_old():
+        raise RuntimeError("The NVIDIA driver on your system is too old (found version 11040).\nPlease update it.")
+
+    monkeypatch.setattr(torch.cuda, "init", too_old)
+    with pytest.raises(WorkerError, match=r"driver on your system is too old \(found version 11040\)"):
+        accelerators.find_accelerator("cuda")
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("CUDA error: all CUDA-capable devices are busy or unavailable", "in use by another process"),
+        ("CUDA out of memory. Tried to allocate 2 MiB. This process has 14 GiB in use.", "too little memory"),
+        ("CUDA error: no kernel image is available for execution on the device", "does not work"),
+    ],
+)
+def test_a_card_that_does_not_answer_is_refused(monkeypatch, said, expected):
+    def fails(*sizes, **named):
+        raise RuntimeError(said)
+
+    monkeypatch.setattr(torch, "ones", fails)
+    module = SimpleNamespace(set_device=lambda index: None, mem_get_info=lambda index: (2**20, 2**30))
+    with pytest.raises(WorkerError, match=expected) as refused:
+        TorchAccelerator("cuda", 0, module).touch()
+    assert refused.value.type == "accelerator"
+    assert "\n" not in str(refused.value)
+
+
+def test_an_operation_that_mps_lacks_is_named_with_the_remedy():
+    said = "The operator 'aten::_foo' is not currently implemented for the MPS device. If you want this op to be added"
+    error = accelerators.as_accelerator_error(NotImplementedError(said), "mps")
+    assert error.type == "variant_failed"
+    assert "mps has no aten::_foo" in str(error)
+    assert "PYTORCH_ENABLE_MPS_FALLBACK=1" in str(error)
+
+
+@pytest.mark.parametrize("on", ["gpu!", "cuda:x", "cpu:1", "cuda:1:2"])
+def test_a_word_that_names_no_processor_is_refused(on):
+    with pytest.raises(UsageError, match="use cpu, cuda"):
+        Device("local", on=on)
+
+
+def test_simulated_devices_have_a_processor_of_their_own():
+    with pytest.raises(UsageError, match="leave out --on"):
+        Device("simulated:server", on="cuda")
+
+
+def test_another_card_or_power_limit_is_another_device():
+    machine = {"cpu": "c", "cores": 4, "system": "Linux", "machine": "x86_64"}
+    cards = [
+        None,
+        {"on": "cuda:0", "name": "A", "memory_bytes": 2**34, "power_limit_watts": 250},
+        {"on": "cuda:0", "name": "A", "memory_bytes": 2**34, "power_limit_watts": 200},
+        {"on": "cuda:0", "name": "B", "memory_bytes": 2**34, "power_limit_watts": 250},
+    ]
+    ids = [fingerprint({**machine, "accelerator": card})["id"] for card in cards]
+    assert len(set(ids)) == 4
+    assert ids[0] == fingerprint(machine)["id"]
+    newer = {**cards[1], "driver": "551"}
+    assert fingerprint({**machine, "accelerator": newer})["id"] == ids[1]
+    there, here = (SimpleNamespace(device=fingerprint({**machine, "accelerator": card})) for card in cards[1:3])
+    with pytest.raises(ProfileError, match="accelerator A, 16 GiB, at most 250 W, here A, 16 GiB, at most 200 W"):
+        check_device(there, here.device)
+
+
+GOOD = {"on": "cuda:0", "name": "A", "memory_bytes": 2**34, "events": True}
+HELLO = {"protocol": 3, "system": "Linux", "machine": "x86_64", "cpu": "c", "cores": 4, "runtimes": {"torch": "2"}}
+METER = {"name": "nvml", "measured": True, "scope": "a card"}
+
+
+BAD = [{**GOOD, "on": "cuda; rm"}, {**GOOD, "on": "auto"}, {"name": "A"}, {**GOOD, "memory_bytes": "much"}, [], "A"]
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_what_a_worker_says_of_its_accelerator_is_checked(said):
+    check_fields({"do": "hello"}, {**HELLO, "meter": METER, "accelerator": GOOD})
+    check_fields({"do": "hello"}, {**HELLO, "meter": METER, "accelerator": None})
+    with pytest.raises(Unusable, match="accelerator is"):
+        check_fields({"do": "hello"}, {**HELLO, "meter": METER, "accelerator": said})
