@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
+from ampere.baselines.answers import measured_for
 from ampere.core.units import joules_unit
 from ampere.reporting.plotting import FAINT, INK, MUTED, label_axes
 from ampere.reporting.words import method_name
 
 from .jobs import Record
-from .validation import measured_for
 
 
 class Look(NamedTuple):

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ampere.baselines.answers import IN_LOOPS
 from ampere.core import TrainingSetup
 from ampere.core.measurement import BUSY, WALL
 from ampere.devices import VariantDied, VariantFailed
@@ -39,7 +40,7 @@ from ampere.storage.files import read_document, write_document
 from ampere.storage.profile import Observation, Profile
 
 from .plan import OURS, Plan, Strategy, is_simulated
-from .validation import IN_LOOPS, InLoops, Pair, measure_twice, unseen
+from .validation import InLoops, Pair, measure_twice, unseen
 
 if TYPE_CHECKING:
     from .session import OpenDevice, Session
@@ -107,7 +108,7 @@ class ProfileJob:
             return self.samples * (SIMULATED_SAMPLE_SECONDS if is_simulated(self.device) else SAMPLE_SECONDS)
         if is_simulated(self.device):
             return SIMULATED_SECONDS
-        longest = OWN_END_SECONDS if self.method == IN_LOOPS or isinf(self.budget_seconds) else self.budget_seconds
+        longest = OWN_END_SECONDS if self.method == IN_LOOPS else self.budget_seconds
         return min(longest, self.budget_seconds) + FILE_SECONDS
 
     def do(self, session: Session, path: Path, report: Report) -> None:
