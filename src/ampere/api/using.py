@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from ampere.baselines.answers import IN_LOOPS
 from ampere.comparison import Comparison, Ranking, rank
 from ampere.comparison import compare as compare_networks
 from ampere.core import TrainingSetup, units
@@ -17,7 +18,7 @@ from ampere.core.errors import DeviceError, ModelError, UsageError
 from ampere.devices import Device, check_same_meter
 from ampere.estimation.estimate import Estimator, estimator_for, joules_in
 from ampere.estimation.memory import MemoryEstimate, runtime_bytes_in
-from ampere.evaluation.validation import IN_LOOPS, ROUNDS, InLoops, Validation, measure_twice, unseen
+from ampere.evaluation.validation import ROUNDS, InLoops, Validation, measure_twice, unseen
 from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
 from ampere.models.loading import refuse_flax, refuse_step

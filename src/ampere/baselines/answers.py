@@ -23,6 +23,7 @@ from ampere.storage.profile import Profile
 from .method import evidence_of
 
 BY_THE_CLOCK = "_wallclock"
+IN_LOOPS = "sequential"  # the strategy whose networks are trained in loops between yardsticks that settle
 TITLES = {
     "additive": "Ampere: layers added up, physics and Gaussian process",
     "sequential": "the paper's: layers by subtraction, one GP per kind",
@@ -71,6 +72,11 @@ def strategy_of(name: str) -> tuple[str, str]:
     plain = name.removesuffix(BY_THE_CLOCK)
     strategy = METHODS[plain].strategy if plain in METHODS else plain
     return strategy, "yardstick" if plain == name else "wallclock"
+
+
+def measured_for(method: str, paired: float, in_loops: float | None) -> float:
+    """What a method is held against: a network measured as the method's own profile was, where it was so measured."""
+    return paired if in_loops is None or strategy_of(method)[0] != IN_LOOPS else in_loops
 
 
 def answers(

@@ -7,6 +7,7 @@ from math import sqrt
 from statistics import mean, stdev
 from typing import Any
 
+from ampere.baselines.answers import measured_for
 from ampere.baselines.counts import flops
 from ampere.estimation.estimate import Z90
 from ampere.reporting.words import joules_origin
@@ -14,7 +15,7 @@ from ampere.reporting.words import joules_origin
 from .jobs import ProfileJob, TrialsJob, baselines_of, in_loops, trials_of
 from .plan import title_of
 from .session import Session
-from .validation import Validation, compare, cost_of, measured_for
+from .validation import Validation, compare, cost_of
 
 OURS = "additive"
 

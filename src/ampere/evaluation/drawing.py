@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
+from ampere.baselines.answers import measured_for
 from ampere.core.units import joules_unit
 from ampere.reporting.plotting import FAINT, INK, MUTED, label_axes
 from ampere.reporting.words import method_name
 
 from .jobs import Record
-from .validation import measured_for
 
 
 class Look(NamedTuple):
@@ -39,6 +39,7 @@ LOOKS = {
 }
 OTHER = Look(MUTED, "h")
 LEGEND_INCHES = 1.9  # of a name, at least
+DECADES = 300.0  # factor between the ends of an axis above which three marks a decade do not fit
 SPREAD = 0.5  # of the room between two families, over which a family's dots are spread
 BAND = 1.1  # estimates within a tenth of the measurement
 
@@ -142,9 +143,11 @@ def dots(axes: Any, columns: Mapping[str, Mapping[str, float]], y: str, title: s
 
 
 def round_ticks(axis: Any) -> None:
-    """Writes 1, 2, 5, 10, ... where a logarithmic axis would write powers of ten."""
+    """Writes 1, 2, 5, 10, ... where a logarithmic axis would write powers of ten; over many decades 1, 10, ..."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5), numticks=8))
+    low, high = axis.get_view_interval()
+    marks = (1, 2, 5) if high < DECADES * low else (1,)
+    axis.set_major_locator(LogLocator(base=10, subs=marks, numticks=8))
     axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(NullFormatter())

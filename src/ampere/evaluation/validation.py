@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ampere.baselines import METHODS
-from ampere.baselines.answers import answers, strategy_of, unavailable
+from ampere.baselines.answers import answers, measured_for, unavailable
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.estimate import Z90, Estimator
@@ -26,7 +26,6 @@ Rounds = tuple[Observation, ...]  # measurements of one network
 Pair = tuple[Rounds, Rounds]  # two independent measurements of one network
 
 ROUNDS = 4  # of each of the two independent measurements of a network
-IN_LOOPS = "sequential"  # the strategy whose networks are trained in loops between yardsticks that settle
 
 
 @dataclass(frozen=True)
@@ -41,16 +40,11 @@ class Row:
     in_loops: float | None = None  # measured as the paper's method measures, where that method takes part
 
     def actual_for(self, method: str) -> float:
-        """What a method is held against: training that was measured in the way that its profile was."""
         return measured_for(method, self.actual, self.in_loops)
 
     def to_json(self) -> dict[str, Any]:
         both = {} if self.in_loops is None else {"actual_in_loops": self.in_loops}
         return {"network": self.network, "actual": self.actual, **both, "repeat": self.repeat, **self.estimates}
-
-
-def measured_for(method: str, actual: float, in_loops: float | None) -> float:
-    return actual if in_loops is None or strategy_of(method)[0] != IN_LOOPS else in_loops
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from ampere.baselines.answers import title
+from ampere.baselines.answers import measured_for, title
 from ampere.core import Meter, units
 from ampere.core.errors import ProfileError
 from ampere.estimation.additive import Additive
@@ -37,6 +37,7 @@ class Row:
     network: str
     actual: float
     estimates: dict[str, float]
+    in_loops: float | None = None  # what the paper's method is held against
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def _row(row: dict[str, Any], mape: dict[str, float]) -> Row:
     actual = _figure(row["actual"], "a measurement")
     if not actual > 0:
         raise ValueError("a measurement is not positive")
-    return Row(str(row["network"]), actual, estimates)
+    in_loops = row.get("actual_in_loops")
+    return Row(str(row["network"]), actual, estimates, in_loops and _figure(in_loops, "a measurement in loops"))
 
 
 def _figure(value: Any, what: str) -> float:
@@ -177,9 +179,9 @@ def draw_validation(record: dict[str, Any], path: Path) -> None:
 def _of_method(validated: Validated, method: str, colour: str, shape: str) -> Series:
     spots = []
     for row in validated.rows:
-        estimated = row.estimates[method]
-        both = f"measured {units.joules(row.actual)}, {method_name(method)} {units.joules(estimated)}"
-        spots.append(Spot(row.actual, estimated, f"{row.network}: {both}"))
+        measured, estimated = measured_for(method, row.actual, row.in_loops), row.estimates[method]
+        both = f"measured {units.joules(measured)}, {method_name(method)} {units.joules(estimated)}"
+        spots.append(Spot(measured, estimated, f"{row.network}: {both}"))
     return Series(f"{method_name(method)}: {units.percent(validated.mape[method])} off", spots, colour, shape)
 
 

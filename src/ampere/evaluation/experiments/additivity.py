@@ -54,7 +54,7 @@ def stages_job(plan: Plan, device: str) -> BlocksJob:
     def build() -> list[Experiment]:
         return [alone(stack(1)[place], stage, "stage") for place, stage in stages()]
 
-    return BlocksJob(device, "stack-stages", build, len(stages()), plan.either(3, 8), 0.1)
+    return BlocksJob(device, "stack-stages", build, len(stages()), plan.either(3, 8), 0.04)
 
 
 def jobs(plan: Plan) -> list[BlocksJob]:

@@ -34,7 +34,7 @@ def fc_job(plan: Plan, device: str) -> BlocksJob:
     def build() -> list[Experiment]:
         return [of_layers([linear(c * PLACES, CLASSES, BATCH)], BATCH) for c in channels(plan)]
 
-    return BlocksJob(device, "fc-channels", build, len(channels(plan)), plan.either(3, 8), 0.12)
+    return BlocksJob(device, "fc-channels", build, len(channels(plan)), plan.either(3, 8), 0.055)
 
 
 def jobs(plan: Plan) -> list[BlocksJob]:

@@ -125,5 +125,6 @@ def _points(axes: Any, title: str, rows: Sequence[Record]) -> None:
         axes.fill_between(x, low, high, color=colour, alpha=0.15, lw=0)
         axes.plot(x, middle, style, ms=4, lw=1.4, color=colour, label=f"{value} (band: one standard deviation)")
     axes.set_ylim(bottom=0)
+    axes.locator_params(axis="x", integer=True)
     label_axes(axes, title, "profiled points", "mean error on test points [%]")
     axes.legend(loc="upper right")

@@ -59,7 +59,7 @@ BASICS = [
     Sort(depth, blocks, BASIC, RESNET["widths"][0], 0.007 * depth + 0.06)
     for depth, blocks in ((10, (1, 1, 1, 1)), (18, (2, 2, 2, 2)), (34, (3, 4, 6, 3)))
 ]
-BOTTLENECKS = [Sort(50, (3, 4, 6, 3), BOTTLENECK, FULL_WIDTH, 1.6)]
+BOTTLENECKS = [Sort(50, (3, 4, 6, 3), BOTTLENECK, FULL_WIDTH, 2.5)]
 
 
 def sorts(plan: Plan) -> list[Sort]:

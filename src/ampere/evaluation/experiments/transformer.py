@@ -43,6 +43,6 @@ def draw(figure: Any, records: Sequence[Record]) -> None:
             error = mean(abs(e / m - 1) for e, m in zip(estimated, measured, strict=True))
             look, label = look_of(method), f"{method_name(method)}: {100 * error:.1f} %"
             axes.scatter(measured, estimated, s=20, color=look.colour, marker=look.marker, lw=0, label=label, zorder=3)
-        axes.set(xlim=(0, top), ylim=(0, None))
+        axes.set(xlim=(0, top), ylim=(0, 1.3 * axes.get_ylim()[1]))  # room for the legend
         label_axes(axes, title, f"trained [{unit}]", f"estimated [{unit}]")
         axes.legend(loc="upper left", reverse=True)
