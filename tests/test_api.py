@@ -183,7 +183,9 @@ def test_batches_of_several_shapes_are_averaged(made):
     assert found == ampere.estimate("lenet5", [("10x1x28x28", 3), ("20x1x28x28", 1)], profile=made)
 
 
-WHOLE_STEP = OWN_CODE + """
+WHOLE_STEP = (
+    OWN_CODE
+    + """
 model, x = build()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
@@ -194,6 +196,7 @@ def train_step():
     optimizer.step()
     return loss
 """
+)
 
 
 def test_a_step_of_ones_own_is_estimated_and_measured(made, tmp_path):

@@ -188,7 +188,7 @@ def test_threads_change_nothing_on_an_accelerator():
 def test_busy_time_of_several_threads_is_noisy_and_wall_time_is_not():
     device, workload = SimulatedWorker("desktop"), {"layers": chain(3, 64, 96, 128).to_json()}
     blocks = [device.block(workload, TrainingSetup(threads=2)) for _ in range(60)]
-    wall, busy = ([relative_spread([m.ratio(clock) for m in blocks]) for clock in (WALL, BUSY)])
+    wall, busy = [relative_spread([m.ratio(clock) for m in blocks]) for clock in (WALL, BUSY)]
     assert wall < 0.02 < 0.05 < busy
     assert 1.5 < median(m.busy_seconds / m.wall_seconds for m in blocks) < 2.5
     one = device.block(workload)

@@ -1,5 +1,7 @@
 """`ampere evaluate threads`: how many threads cost the fewest joules."""
 
+from itertools import pairwise
+
 import pytest
 
 from ampere.cli.evaluation_tables import show
@@ -31,7 +33,7 @@ def test_joules_and_seconds_are_relative_to_one_thread(result):
     rows = result.records
     assert [row["threads"] for row in rows] == [1, 2, 4, 8]
     assert (rows[0]["relative_joules"], rows[0]["relative_seconds"]) == (1, 1)
-    assert all(later["relative_seconds"] < row["relative_seconds"] for row, later in zip(rows, rows[1:], strict=False))
+    assert all(later["relative_seconds"] < row["relative_seconds"] for row, later in pairwise(rows))
     (fewest,) = {row["fewest_joules_on"] for row in rows}
     assert fewest > 1
     assert min(rows, key=lambda row: row["joules"])["threads"] == fewest

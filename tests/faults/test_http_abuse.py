@@ -35,9 +35,7 @@ def served(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     profile_of("a").save(home / "profiles" / "a.json")
     words = [sys.executable, "-m", "ampere", "serve", "--port", "0", "--no-browser", "--json"]
-    process = subprocess.Popen(
-        words, env={**os.environ, "AMPERE_HOME": str(home)}, stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(words, env={**os.environ, "AMPERE_HOME": str(home)}, stdout=subprocess.PIPE, text=True)
     text = ""
     while "}" not in text:
         text += process.stdout.readline()

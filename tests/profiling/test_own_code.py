@@ -13,8 +13,8 @@ import pytest
 from ampere.core import TrainingSetup
 from ampere.devices import VariantFailed
 from ampere.models.loading import load_model
-from ampere.profiling.experiment import Experiment
 from ampere.profiling import plain_processes
+from ampere.profiling.experiment import Experiment
 from ampere.profiling.plain_processes import YARDSTICK_SECONDS, Effort, PlainProcess
 from ampere.profiling.sources import by_own_code, source_of
 from ampere.runtimes import plain_loop

@@ -116,7 +116,7 @@ def test_another_batch_is_of_the_function_or_of_its_inputs(model):
 def test_what_no_other_process_can_build_is_refused():
     torch = pytest.importorskip("torch")
     network = ampere.trace(torch.nn.Linear(3, 2), torch.randn(4, 3))
-    with pytest.raises(UsageError, match="file.py:function"):
+    with pytest.raises(UsageError, match=r"file\.py:function"):
         ampere.tune(network)
     with pytest.raises(UsageError, match="on this machine"):
         ampere.tune("lenet5", device="simulated:xavier")

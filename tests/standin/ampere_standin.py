@@ -18,6 +18,7 @@ import threading
 import time
 import types
 import weakref
+from typing import ClassVar
 
 import torch
 from torch.utils._pytree import tree_map
@@ -84,7 +85,7 @@ CARD = Card()
 class Storage:
     """The memory of one CPU storage, for as long as a tensor of the card uses it."""
 
-    known = weakref.WeakValueDictionary()  # by address
+    known: ClassVar = weakref.WeakValueDictionary()  # by address
 
     def __init__(self, count):
         CARD.allocate(count)

@@ -87,7 +87,7 @@ def not_waiting(self):
 
 def windows():
     found = {"as_it_is": readings()}
-    with mock.patch.object(TorchAccelerator, "synchronize", lambda self: None):
+    with mock.patch.object(TorchAccelerator, "synchronize", return_value=None):
         found["without_waiting"] = readings(4)
     CARD.wait()
     with mock.patch.object(TorchAccelerator, "timer", not_waiting):
@@ -148,7 +148,7 @@ def left_by(task):
 def memory():
     block(request())  # what stays for good is there from now on
     found = {"as_it_is": left_by(lambda: block(request()))}
-    with mock.patch.object(TorchAccelerator, "release", lambda self: None):
+    with mock.patch.object(TorchAccelerator, "release", return_value=None):
         found["not_released"] = left_by(lambda: block(request()))
     with leaking():
         found["leaked"] = left_by(lambda: block(request()))

@@ -51,7 +51,7 @@ def test_it_is_public():
 
 
 def test_the_client_has_the_servers_answers(client, answers):
-    assert [n["id"] for n in client.networks()][0] == "own"
+    assert next(n["id"] for n in client.networks()) == "own"
     assert [d["title"] for d in client.devices()] == ["Board a", "Board b"]
     assert len(client.profiles()) == 4
     assert client.runs() == []

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from ampere.core.errors import WorkerError
 from ampere.core.protocol import OWN_THREADS_VARIABLE, THREAD_VARIABLES
 from ampere.devices.environment import worker_environment

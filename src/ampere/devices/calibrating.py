@@ -1,6 +1,6 @@
 """Watts at rest and under load, read from this machine's battery.
 
-rest | load | rest | load      windows of equal length; under load each core multiplies matrices, in a process of its own
+rest | load | rest | load      windows of equal length; under load each core multiplies matrices, in its own process
 """
 
 from __future__ import annotations

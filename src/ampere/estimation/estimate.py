@@ -231,7 +231,7 @@ class Estimator:
     @cached_property
     def _own_watts_share(self) -> float:
         """The profile's own watts, relative to those of the estimates."""
-        return _watts(self.costs, self.profile, None) / self._watts
+        return watts_of(self.profile) / self._watts
 
     def on(self, profile: Profile) -> Estimator:
         """An estimator at the same watts with another profile of the same device."""

@@ -82,7 +82,7 @@ def calibrated(model: Additive, judged: Array) -> Additive:
         return model
     sorts = sorts_of(data, judged)
     for held_out in _folds(data, sorts):
-        rest = data.only(~held_out)
+        rest = data.only(np.logical_not(held_out))
         without = learn(rest, fresh) if len(data) <= REFIT_UP_TO else Additive(rest, model.hyper)
         scores[held_out] = _scores(without, data.only(held_out))
         if np.sum(judged & ~np.isnan(scores)) >= JUDGED_ON and not sorts:

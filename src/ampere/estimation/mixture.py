@@ -1,9 +1,9 @@
 """An average iteration, where batches differ in shape: each shape is estimated as a network of its own.
 
-    w_i  share of the iterations      J_i, s_i  joules and standard deviation of one of them
+w_i  share of the iterations      J_i, s_i  joules and standard deviation of one of them
 
-    joules  sum of w_i J_i
-    stddev  sum of w_i s_i: all come from one fit, so they are wrong together
+joules  sum of w_i J_i
+stddev  sum of w_i s_i: all come from one fit, so they are wrong together
 """
 
 from __future__ import annotations

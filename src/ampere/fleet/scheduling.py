@@ -192,7 +192,8 @@ def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[flo
         jobs,
         tuple(Span(problem.jobs[p.job].name, problem.devices[p.device].name, p.begin, p.end) for p in pieces),
         tuple(
-            Unscheduled(problem.jobs[j].name, why_not(problem, j, device)) for j in np.flatnonzero(device == NOWHERE)
+            Unscheduled(problem.jobs[j].name, why_not(problem, j, device))
+            for j in np.flatnonzero(device == NOWHERE).tolist()
         ),
         value,
         None if bound is None or not np.isfinite(bound) else min(bound, value),

@@ -120,7 +120,7 @@ def _soonest(problem: Problem, seconds: float) -> Assignment:
 def earliest_end(problem: Problem) -> float:
     """A time before which the last job cannot have been trained."""
     alone = [
-        min((_end_alone(problem, j, d) for d in np.flatnonzero(problem.possible[j])), default=0.0)
+        min((_end_alone(problem, j, d) for d in np.flatnonzero(problem.possible[j]).tolist()), default=0.0)
         for j in range(len(problem.jobs))
     ]
     return max(alone, default=0.0)
@@ -316,7 +316,7 @@ def _in_cheap_hours(problem: Problem, d: int, jobs: list[int]) -> tuple[list[Pie
                     placed.append(Piece(jobs[of[n]], d, begin, end))
                     seconds[n] -= end - begin
                     now = end
-    paid = np.bincount(of, share * costs, len(jobs))
+    paid: Array = np.bincount(of, share * costs, len(jobs)).astype(float)
     return _joined(placed), paid
 
 

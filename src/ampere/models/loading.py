@@ -97,8 +97,8 @@ def _built(
         made, step = _run(function, arguments)
     if step is not None:
         if example is not None or (batch is not None and not passes_batch):
-            given = "--input" if example is not None else "--batch"
-            raise UsageError(f"{name} does a whole training step with inputs of its own: leave out {given}")
+            refused = "--input" if example is not None else "--batch"
+            raise UsageError(f"{name} does a whole training step with inputs of its own: leave out {refused}")
         return LoadedModel(step.model, (), name, factory, arguments, None, _agreed(step.optimizers), True, step)
     model, inputs = _model_and_inputs(made, source, example)
     rebatched = batch is not None and not passes_batch

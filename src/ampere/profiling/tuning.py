@@ -21,9 +21,10 @@ from ampere.core import KINDS, Meter, Network, TrainingSetup
 from ampere.core.display import frame, html_table
 from ampere.core.measurement import windows_from_json
 from ampere.core.optimizers import OPTIMIZERS
+from ampere.core.protocol import THREAD_VARIABLES
 from ampere.core.units import joules, percent
 from ampere.devices import VariantFailed
-from ampere.devices.environment import THREADS, TUNED
+from ampere.devices.environment import TUNED
 
 from .experiment import Experiment, Workload
 from .plain_processes import Effort, PlainProcess
@@ -65,7 +66,7 @@ def changes_for(network: Network, setup: TrainingSetup, cores: int, allowed: Seq
         )
     ]
     for threads in sorted({1, cores} - {setup.threads}):
-        paste = (*(f"export {name}={threads}" for name in THREADS), f"torch.set_num_threads({threads})")
+        paste = (*(f"export {name}={threads}" for name in THREAD_VARIABLES), f"torch.set_num_threads({threads})")
         found.append(Change(f"threads {threads}", f"{threads} thread{'s' * (threads > 1)}", paste, threads=threads))
     if any(layer.kind.startswith("conv") and len(KINDS[layer.kind].shape_out(layer)) == 4 for layer in network.layers):
         lines = tuple(f"{what} = {what}.to(memory_format=torch.channels_last)" for what in ("model", "images"))

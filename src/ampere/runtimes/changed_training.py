@@ -1,6 +1,5 @@
 """A user's model trained with a change that may make it cheaper: memory format, optimizer, precision or compiler."""
 
-from dataclasses import replace
 from typing import Any, Callable, Dict
 
 import torch

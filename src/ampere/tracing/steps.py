@@ -1,7 +1,7 @@
 """A user's own training step becomes a Network: it is run once for real, with each of its operations seen.
 
-    step    forward  backward  clip  update  average of the weights      several models and losses, in any order
-    layers  ======== ========= ====          =====================      an update is known by the layers' parameters
+step    forward  backward  clip  update  average of the weights      several models and losses, in any order
+layers  ======== ========= ====          =====================      an update is known by the layers' parameters
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ class MemoryProcess:
 
     def _answer(self, line: str) -> Record:
         process = self._running()
-        assert process.stdin and process.stdout
+        assert process.stdin
+        assert process.stdout
         limit = Timer(MOST_SECONDS, process.kill)
         limit.start()
         try:
