@@ -74,9 +74,9 @@ def test_each_way_of_the_benchmark_is_a_step_or_a_model():
 
 @pytest.mark.parametrize("name", NO_ATTENTION)
 def test_all_products_are_counted(name, step_of, network_of):
-    mapping = {torch.ops.aten.convolution_backward: convolution_backward}
+    step, mapping = step_of(name), {torch.ops.aten.convolution_backward: convolution_backward}
     with FlopCounterMode(display=False, custom_mapping=mapping) as counter:
-        step_of(name)()
+        step()
     counted = sum(work(layer).flops for layer in network_of(name).layers)
     assert counted == pytest.approx(counter.get_total_flops(), rel=1e-3)
 
