@@ -157,9 +157,47 @@ def test_several_calls_are_one_step():
             optimizer.zero_grad()
 
     network = trace_step(run_once(lambda: step, {})[1], "step")
-    assert [layer.kind for layer in network.layers] == ["linear"] * 4
+    weights, *layers = network.layers
+    assert [layer.kind for layer in layers] == ["linear"] * 4
+    assert [op.values_in for op in weights.trailing] == 3 * [2 * 3, 2 * 12]  # each gradient but the first is added
     assert parameters(network) == 15
     assert "4 calls make one update" in network.notes[0]
+
+
+def test_a_teacher_in_inference_mode_is_seen_layer_by_layer():
+    teacher, student, x = ways._convolutional(8).eval(), nn.Linear(10, 10), ways._images()[0]
+    optimizer = torch.optim.SGD(student.parameters(), lr=0.1)
+
+    def step():
+        with torch.inference_mode():
+            features = teacher(x)
+        optimizer.zero_grad()
+        student(features.clone()).square().mean().backward()
+        optimizer.step()
+
+    network = trace_step(run_once(lambda: step, {})[1], "step")
+    kinds = [layer.kind for layer in network.layers]
+    assert kinds == ["conv", "norm_batch", "conv", "norm_batch", "conv", "linear", "linear"]
+    assert len(network.notes) == 1
+
+
+def test_a_scaler_of_the_loss_and_a_loss_that_is_a_module_are_no_strangers():
+    model, criterion, x = nn.Linear(4, 3), nn.CrossEntropyLoss(), torch.randn(6, 4)
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu")
+
+    def step():
+        optimizer.zero_grad()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            loss = criterion(model(x), torch.arange(6) % 3)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    made = run_once(lambda: step, {})[1]
+    network = trace_step(made, "step")
+    assert list(made.models) == ["model"]
+    assert [note.partition(" than")[0] for note in network.notes[1:]] == ["it computes in another precision"]
+    assert parameters(network) == 15
 
 
 def test_an_update_by_hand_is_counted_once():

@@ -110,7 +110,8 @@ class WholeStep:
         self.batch, self.updates = watch.batch or 1, watch.updates
         self.optimizers = list(watch.optimizers)
         inner = {id(m) for root in watch.models for m in root.modules() if m is not root}
-        self.models = self._named([m for m in watch.models if id(m) not in inner])
+        outer = [m for m in watch.models if id(m) not in inner]
+        self.models = self._named([m for m in outer if any(True for _ in m.parameters())])  # a loss is no model
         updated = [p for o in self.optimizers for group in o.param_groups for p in group["params"]]
         self.updated = list(dict.fromkeys(p for p in updated or watch.parameters if p.requires_grad))
 

@@ -175,7 +175,7 @@ class Layers:
 
 
 def grouped(operations: list[Operation]) -> list[Group]:
-    groups = [Group([])]
+    groups, weights = [Group([])], Group([], on_weights=True)
     covering = find_opaque(operations)
     by_call: dict[Call, Group] = {}
     for operation in operations:
@@ -188,14 +188,11 @@ def grouped(operations: list[Operation]) -> list[Group]:
         elif operation.draft is not None:
             groups.append(Group([operation]))
         elif operation.on_weights:
-            if not groups[-1].on_weights:
-                groups.append(Group([], on_weights=True))
-            groups[-1].trailing.append(operation)
+            weights.trailing.append(operation)
         else:
-            last = next(group for group in reversed(groups) if not group.on_weights)
-            last.trailing.append(operation)
+            groups[-1].trailing.append(operation)
     found = groups if groups[0].trailing else groups[1:]
-    return sorted(found, key=lambda group: not group.on_weights)  # first: a network that is built ends in its loss
+    return [weights, *found] if weights.trailing else found  # first: a network that is built ends in its loss
 
 
 def _trailing_op(operation: Operation) -> TrailingOp:

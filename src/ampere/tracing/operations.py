@@ -75,7 +75,7 @@ def _classify(func: Any) -> tuple[str, str]:
     if namespace != "aten":
         return (FREE if namespace in ("prim", "profiler") else UNKNOWN), f"{namespace}.{name}"
     plain = name[:-1] if name.endswith("_") and not name.endswith("__") else name
-    if plain.startswith("_foreach_"):  # one operation on many tensors, as clipping and averages of weights use
+    if plain.startswith(("_foreach_", "_amp_")):  # one operation on many tensors, as clipping and scalers of losses use
         return ("reduce" if plain == "_foreach_norm" else "elementwise"), plain
     if plain in _CLASSES:
         return _CLASSES[plain], plain

@@ -150,6 +150,7 @@ def _on_meta(value: Any) -> Any:
 
 _sequence_number = torch._C._autograd._get_sequence_nr
 _current_node = torch._C._current_autograd_node
+ACCUMULATE = "torch::autograd::AccumulateGrad"  # the node that gives a parameter its gradient
 _GATHERS = ("index", "gather", "index_select", "embedding", "take", "_unsafe_index")
 
 
@@ -181,6 +182,11 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if torch.is_inference_mode_enabled():  # where operations arrive before they are taken apart
+            with self:
+                out = func.decompose(*args, **(kwargs or {}))
+            if out is not NotImplemented:
+                return out
         with torch._C.DisableTorchFunction():
             out = run(func, args, kwargs or {})
             if not self.paused:
@@ -192,7 +198,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         group, name = op_class(func)
         # Gradients are on inside backward only where a checkpoint runs forward again.
         if node is not None and not torch.is_grad_enabled():
-            if group != FREE:
+            if group != FREE and self._whole_step and node.name() == ACCUMULATE:
+                self._accumulate(name, group, func, args, out)
+            elif group != FREE:
                 self._backward(node, func, args, out)
             return
         nodes, in_function = self._new_nodes()
@@ -278,6 +286,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         values = sum(t.numel() for t in tensors_in(args)) + sum(t.numel() for t in tensors_in(out))
         cost = self.cost_of_node.setdefault(node._sequence_nr(), Cost())
         cost.add(Cost(1, flops_of(func, args, out), values))
+
+    def _accumulate(self, name: str, group: str, func: Any, args: Sequence[Any], out: Any) -> None:
+        """A gradient is added to one that is there already, as each batch but the first of several does."""
+        operation = self._operation(name, group, func, args, tensors_in(args), tensors_in(out), out)
+        operation.call, operation.parameters, operation.on_weights = self.calls.root, [], True
+        self.operations.append(operation)
 
     @contextmanager
     def pause(self) -> Iterator[None]:

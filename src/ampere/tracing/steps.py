@@ -47,7 +47,8 @@ def trace_step(step: WholeStep, name: str = "") -> Network:
     built = tuple(layers.build(recorder.operations))
     if not any(layer.trainable for layer in built):
         raise ModelError(f"{name or 'the step'} trains no layer that can be seen: its models must be torch.nn.Modules")
-    return Network(built, step.batch, name, (_taken_for(step, name), *notes_of(recorder, layers.counted)))
+    notes = (_taken_for(step, name), *_precision(recorder), *notes_of(recorder, layers.counted))
+    return Network(built, step.batch, name, notes)
 
 
 def _taken_for(step: WholeStep, name: str) -> str:
@@ -58,6 +59,13 @@ def _taken_for(step: WholeStep, name: str) -> str:
     calls = f"; {step.calls} calls make one update, which is the iteration" if step.calls > 1 else ""
     models = ", ".join(step.models) or "its weights"
     return f"{name or 'it'} was taken for a whole training step of {models}, updated {how}, and run to trace it{calls}"
+
+
+def _precision(recorder: Recorder) -> tuple[str, ...]:
+    """That weights are converted in a step, as autocast does: layers are known by the precision of the weights."""
+    converted = any(o.name == "_to_copy" and o.parameters and not o.on_weights for o in recorder.operations)
+    said = "it computes in another precision than its weights have: layers alone do not show what that saves, a touch does"
+    return (said,) if converted else ()
 
 
 def _collecting(recorder: Recorder, reached: dict[int, bool]) -> Callable[[list[Tensor]], None]:

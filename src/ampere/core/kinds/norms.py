@@ -54,6 +54,7 @@ NORM_BATCH = Kind(
             "native_batch_norm",
             "_native_batch_norm_legit",
             "_native_batch_norm_legit_functional",
+            "_native_batch_norm_legit_no_training",
             "_batch_norm_with_update",
             "_batch_norm_no_update",
         ),
