@@ -102,7 +102,7 @@ def _models(options: argparse.Namespace) -> Iterator[str]:
 
 
 def factories(file: Path) -> list[str]:
-    """The public functions of a file that can be called without arguments,."""
+    """The public functions of a file that can be called without arguments."""
     functions = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef)]
     return [
         f.name
@@ -144,7 +144,7 @@ def label(model: str) -> str:
 def measure(models: list[str], records: Records, folder: Path, options: argparse.Namespace) -> None:
     methods = [method for method in options.methods.split(",") if method]
     device = options.device_profile or folder / "device.json"
-    if set(methods) - {"model"} and not device.exists():
+    if set(methods) - {"model"} and not (device.exists() and Profile.load(device).observations):
         ampere.profile(seconds=options.device_seconds, out=device, threads=options.threads)
     estimate = Methods(device, folder, options)
     with Device("local") as local:

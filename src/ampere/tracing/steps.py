@@ -47,7 +47,8 @@ def trace_step(step: WholeStep, name: str = "") -> Network:
     built = tuple(layers.build(recorder.operations))
     if not any(layer.trainable for layer in built):
         raise ModelError(f"{name or 'the step'} trains no layer that can be seen: its models must be torch.nn.Modules")
-    notes = (_taken_for(step, name), *_precision(recorder), *notes_of(recorder, layers.counted))
+    fixed = set(recorder.owned.names) - set(step.updated)  # as a teacher's are
+    notes = (_taken_for(step, name), *_precision(recorder), *notes_of(recorder, layers.counted | fixed))
     return Network(built, step.batch, name, notes)
 
 
