@@ -65,7 +65,9 @@ def _taken_for(step: WholeStep, name: str) -> str:
 def _precision(recorder: Recorder) -> tuple[str, ...]:
     """That weights are converted in a step, as autocast does: layers are known by the precision of the weights."""
     converted = any(o.name == "_to_copy" and o.parameters and not o.on_weights for o in recorder.operations)
-    said = "it computes in another precision than its weights have: layers alone do not show what that saves, a touch does"
+    said = (
+        "it computes in another precision than its weights have: layers alone do not show what that saves, a touch does"
+    )
     return (said,) if converted else ()
 
 
