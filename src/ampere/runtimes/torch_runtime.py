@@ -104,6 +104,7 @@ class TorchRuntime:
             if setup.dtype in AUTOCAST:  # its parts are not timed one by one: they would lack the casts between them
                 return precise_training(chain.trained, chain.loss, setup)
             return training(chain.trained, chain.loss, setup.optimizer, chain)
+        torch.set_flush_denormal(False)  # users' own code runs as it does without Ampere, slow numbers included
         if workload.get("step"):
             return build_step(workload)
         model, loss_of = build_from_factory(workload, dtype, device=self._device)
