@@ -17,6 +17,7 @@ import os
 import shutil
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -32,14 +33,13 @@ OFFLINE = ("after connection broken by", "Failed to establish a new connection",
 CHECKS = (
     ("formatting", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
-    ("types", ["mypy"]),
 )
+TYPES = ("types", ["mypy"])  # a minute of one core, beside the tests
 # One process more than there are cores: most of them wait for a worker or a command now and then.
 SEVERAL_AT_A_TIME = f"-n {min(os.cpu_count() or 1, 3) + 1} --dist loadfile --no-loadscope-reorder --durations=10"
-TESTS = (
-    ("tests", ["pytest", "-rs", "-m", "not alone", *SEVERAL_AT_A_TIME.split()]),
-    ("tests of time and power, one at a time", ["pytest", "-rs", "-m", "alone"]),
-)
+COLLECTING = ("collecting tests", ["pytest", "--collect-only", "-qq"])
+TESTS = ("tests", ["pytest", "-rs", "-m", "not alone", *SEVERAL_AT_A_TIME.split()])
+TESTS_ALONE = ("tests of time and power, one at a time", ["pytest", "-rs", "-m", "alone"])
 
 
 def main(arguments: list[str]) -> int:
@@ -178,15 +178,34 @@ def build_docs() -> int:
 
 def check(chosen_tests: list[str]) -> int:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes would compile the same files again
-    tests = (("tests", ["pytest", "-rs", *chosen_tests]),) if chosen_tests else TESTS
-    for what, command in (*CHECKS, *tests):
-        say(f"{what}: {' '.join(command)}")
-        code = run([str(PYTHON), "-m", *command], folder=ROOT)
-        if code:
-            say(f"{what} failed")
+    for what, command in CHECKS:
+        if code := step(what, command):
             return code
-    say("all checks passed")
-    return 0
+    with ThreadPoolExecutor() as beside:
+        types = beside.submit(step, *TYPES, quiet=True)
+        if chosen_tests:
+            code = step("tests", ["pytest", "-rs", *chosen_tests]) or types.result()
+        else:  # collected once before: else each of the processes that run tests would compile all files of tests
+            code = step(*COLLECTING, quiet=True) or step(*TESTS) or types.result() or step(*TESTS_ALONE)
+    if not code:
+        say("all checks passed")
+    return code
+
+
+def step(what: str, command: list[str], quiet: bool = False) -> int:
+    say(f"{what}: {' '.join(command)}")
+    code = (run_quietly if quiet else run)([str(PYTHON), "-m", *command], folder=ROOT)
+    if code:
+        say(f"{what} failed")
+    return code
+
+
+def run_quietly(command: list[str], folder: Path) -> int:
+    """Run a command beside others, and show what it printed if it fails."""
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        say(done.stdout)
+    return done.returncode
 
 
 def run(command: list[str], folder: Path | None = None) -> int:

@@ -140,31 +140,59 @@ def test_the_cpu_build_is_looked_for_where_pip_was_reported_nothing(monkeypatch,
     assert (module.cpu_wheels() or [None])[0] == expected
 
 
-def test_checks_stop_at_the_first_failure(start, monkeypatch):
-    ran = []
-    monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[2]) or int(command[2] == "mypy"))
+@pytest.fixture
+def ran(start, monkeypatch):
+    """Modules that were run, with their arguments; those whose words are in `ran.broken` fail."""
+
+    class Ran(list):
+        broken = ()
+
+        def __call__(self, command, folder=None):
+            self.append(command[2:])
+            return int(" ".join(command[2:]).startswith(tuple(self.broken)))
+
+    ran = Ran()
+    monkeypatch.setattr(start, "run", ran)
+    monkeypatch.setattr(start, "run_quietly", ran)
+    return ran
+
+
+def test_checks_stop_at_the_first_failure(start, ran):
+    ran.broken = ("ruff check",)
     assert start.main(["test"]) == 1
-    assert ran == ["ruff", "ruff", "mypy"]
+    assert [command[:2] for command in ran] == [["ruff", "format"], ["ruff", "check"]]
 
 
-def test_tests_that_were_chosen_replace_all_others(start, monkeypatch):
-    ran = []
-    monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[2:]) or 0)
+@pytest.mark.parametrize("broken", ["mypy", "pytest -rs -m not alone"])
+def test_types_are_checked_beside_the_tests_and_both_must_pass(start, ran, broken, capsys):
+    ran.broken = (broken,)
+    assert start.main(["test"]) == 1
+    assert ["mypy"] in ran
+    assert not [command for command in ran if command[3:4] == ["alone"]]
+    assert "all checks passed" not in capsys.readouterr().err
+
+
+def test_what_is_run_quietly_is_heard_when_it_fails(start, capfd):
+    assert start.run_quietly([sys.executable, "-c", "print('fine')"], start.ROOT) == 0
+    assert start.run_quietly([sys.executable, "-c", "print('broken'); raise SystemExit(3)"], start.ROOT) == 3
+    assert capfd.readouterr().err == "broken\n\n"
+
+
+def test_tests_that_were_chosen_replace_all_others(start, ran):
     assert start.main(["test", "tests/models", "-k", "loading"]) == 0
-    assert ran[3:] == [["pytest", "-rs", "tests/models", "-k", "loading"]]
+    assert [command for command in ran if command[0] == "pytest"] == [
+        ["pytest", "-rs", "tests/models", "-k", "loading"]
+    ]
     ran.clear()
     assert start.main(["test"]) == 0
-    assert [command[:4] for command in ran[3:]] == [["pytest", "-rs", "-m", mark] for mark in ("not alone", "alone")]
+    tests = [command[:4] for command in ran if command[:2] == ["pytest", "-rs"]]
+    assert tests == [["pytest", "-rs", "-m", mark] for mark in ("not alone", "alone")]
 
 
-def test_what_is_compiled_is_kept_for_the_next_process(start, monkeypatch):
-    kept = []
+def test_what_is_compiled_is_kept_for_the_next_process(start, ran, monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setattr(
-        start, "run", lambda command, folder=None: kept.append(os.environ.get("PYTHONDONTWRITEBYTECODE"))
-    )
     start.main(["test"])
-    assert set(kept) == {None}
+    assert "PYTHONDONTWRITEBYTECODE" not in os.environ
 
 
 def test_arguments_replace_the_first_estimate(start, monkeypatch):

@@ -48,6 +48,7 @@ def error_of(device):
     return caught.value
 
 
+@pytest.mark.measured
 @pytest.mark.parametrize("name", LIES)
 def test_every_lie_ends_in_one_clear_error_soon(name):
     began = time.monotonic()
