@@ -21,7 +21,7 @@ NAME = "nvml"
 LIBRARY = "pynvml"  # of the package nvidia-ml-py
 UPDATE_SECONDS = 0.1
 UPDATES_IN_WINDOW, SAMPLES_IN_WINDOW = 100, 60
-GOLDEN = 0.618  # of an update: no two windows begin at the same moment of it
+GOLDEN = 0.618  # of an update, later each time: so many windows are spread evenly over it
 JOULES_PER_MJ, WATTS_PER_MW = 1e-3, 1e-3
 
 _card = ""  # the UUID of the card that trains; "" where none does
@@ -45,7 +45,6 @@ class NvmlCounter:
 
     def __init__(self, library: Any, cards: List[Any], scope: str) -> None:
         self._library, self._cards, self._scope = library, cards, scope
-        self._phase = 0.0
         self._before = self._read()
 
     def describe(self) -> Dict[str, Any]:
@@ -53,8 +52,7 @@ class NvmlCounter:
         return {"name": NAME, "measured": True, "scope": self._scope, "window_seconds": seconds}
 
     def start(self) -> None:
-        self._phase = (self._phase + GOLDEN) % 1.0
-        time.sleep(self._phase * self.update_seconds)
+        time.sleep(GOLDEN * self.update_seconds)
         self._before = self._read()
 
     def stop(self) -> float:
