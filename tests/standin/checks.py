@@ -15,12 +15,15 @@ import time
 from contextlib import contextmanager
 from unittest import mock
 
+import pynvml
 import torch
-from ampere_standin import CARD, StandinTensor
+from ampere_standin import CARD, SETTINGS, StandinTensor
 
+from ampere import Budget
 from ampere.core import Layer, Network, TrainingSetup
 from ampere.core.errors import WorkerError
 from ampere.core.windows import Plan
+from ampere.meters import selection
 from ampere.runtimes import find_runtime, torch_runtime
 from ampere.runtimes.torch_accelerator import TorchAccelerator
 from ampere.runtimes.torch_runtime import TorchRuntime
@@ -198,7 +201,25 @@ def mixed():
     return None
 
 
-CHECKS = (placement, windows, device_time, memory, full, forks, mixed)
+def budget():
+    """What a budget reads of the card that this process trains on, and how often before the queue was empty."""
+    SETTINGS["nvml"] = {"update_seconds": 0.02}
+    selection._choice.cache_clear()
+    early, read = [], pynvml.nvmlDeviceGetTotalEnergyConsumption
+
+    def looking(card):
+        early.append(not CARD.empty)
+        return read(card)
+
+    followed = Budget(1e6, on="standin")
+    with mock.patch.object(pynvml, "nvmlDeviceGetTotalEnergyConsumption", looking), followed:
+        for _ in range(4):
+            CARD.queue(0.05)
+            followed.step()
+    return {"meter": followed.meter.scope, "joules": followed.spent, "read": len(early), "early": sum(early)}
+
+
+CHECKS = (placement, windows, device_time, memory, full, forks, mixed, budget)  # the last brings a meter
 
 
 def main():

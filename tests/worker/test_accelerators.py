@@ -85,6 +85,14 @@ def test_nothing_is_forked_once_the_card_was_used(checked):
     assert checked["forks"]["ready"] is False
 
 
+def test_a_budget_reads_the_card_that_trains_when_its_queue_is_empty(checked):
+    found = checked["budget"]
+    assert found["meter"] == "Stand-in card, the whole board"  # not the other card, of 1000 W
+    assert found["read"] >= 2
+    assert found["early"] == 0
+    assert found["joules"] > 0
+
+
 # From the host.
 
 
@@ -141,7 +149,7 @@ def test_cuda_that_is_not_there_is_refused_with_what_is():
 
 
 def test_a_backend_that_pytorch_does_not_know_is_refused():
-    with pytest.raises(WorkerError, match="knows no warp"):
+    with pytest.raises(WorkerError, match=r"knows no warp.*other names are cuda, mps, xpu"):
         accelerators.find_accelerator("warp")
 
 
