@@ -1,6 +1,6 @@
 """Accuracy on networks that were not profiled: every family, beside the rivals and the measurement's own repeatability.
 
-    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--seed 0] [--threads 1] [--methods all] [--out FILE]
+    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--seed 0] [--threads 1] [--on cpu] [--methods all]
 
 Each family gets profiles of its own, made from nothing within its time budget: ours, and with `--methods all` one for
 every other way to gather measurements, with as many seconds. Then unseen random networks of the family are really
@@ -13,6 +13,7 @@ import json
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
 
@@ -31,6 +32,7 @@ def main() -> None:
     parser.add_argument("--networks", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--on", default="cpu", help="the processor that trains, as `ampere estimate --on`")
     parser.add_argument("--methods", default=",".join(SHOWN))
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/accuracy.json"))
     options = parser.parse_args()
@@ -41,20 +43,27 @@ def main() -> None:
         for family in options.families:
             rows.append(one(family, Path(folder) / f"{family}.json", options, methods))
         if "lenet5" in options.families:  # whose networks differ little: what the noise of the test hides
-            rows.append(again("lenet5", Path(folder) / "lenet5.json", options.networks, options.seed + 2, rounds=12))
+            rows.append(again("lenet5", Path(folder) / "lenet5.json", options, 2, rounds=12))
         if "cnn5" in options.families:
-            rows.append(again("cnn5", Path(folder) / "cnn5.json", options.networks, options.seed + 1))
+            rows.append(again("cnn5", Path(folder) / "cnn5.json", options, 1))
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(json.dumps(rows, indent=1))
 
 
 def one(family: str, path: Path, options: argparse.Namespace, methods: tuple[str, ...]) -> dict[str, object]:
-    seed, threads = options.seed, options.threads
-    made = ampere.profile(family, seconds=SECONDS[family], out=path, seed=seed, threads=threads)
-    others = [rival(family, path, campaign, protocol, seed, threads) for campaign, protocol in needed(methods)]
+    asked = {"seed": options.seed, "threads": options.threads, "on": options.on}
+    made = ampere.profile(family, seconds=SECONDS[family], out=path, **asked)
+    others = [rival(family, path, campaign, protocol, asked) for campaign, protocol in needed(methods)]
     share = made.thinking_seconds / made.profile.profiling_seconds
-    networks = options.networks
-    result = ampere.validate(family, made.profile, others=others, methods=methods, networks=networks, seed=seed)
+    result = ampere.validate(
+        family,
+        made.profile,
+        others=others,
+        methods=methods,
+        networks=options.networks,
+        seed=options.seed,
+        on=options.on,
+    )
     return {**show(family, share, result), "seconds": {p.method + p.timing: p.profiling_seconds for p in others}}
 
 
@@ -64,15 +73,16 @@ def needed(methods: tuple[str, ...]) -> list[tuple[str, str]]:
     return [c for c in wanted if c not in (("additive", "yardstick"), ("networks", "yardstick"))]
 
 
-def rival(family: str, path: Path, campaign: str, protocol: str, seed: int, threads: int) -> Profile:
+def rival(family: str, path: Path, campaign: str, protocol: str, asked: dict[str, Any]) -> Profile:
     place, seconds = path.with_name(f"{family}-{campaign}-{protocol}.json"), SECONDS[family]
-    return ampere.profile(
-        family, seconds=seconds, out=place, method=campaign, timing=protocol, seed=seed, threads=threads
-    ).profile
+    return ampere.profile(family, seconds=seconds, out=place, method=campaign, timing=protocol, **asked).profile
 
 
-def again(family: str, path: Path, networks: int, seed: int, rounds: int = 4) -> dict[str, object]:
-    result = ampere.validate(family, ampere.Profile.load(path), networks=networks, seed=seed, rounds=rounds)
+def again(family: str, path: Path, options: argparse.Namespace, later: int, rounds: int = 4) -> dict[str, object]:
+    seed, networks = options.seed + later, options.networks
+    result = ampere.validate(
+        family, ampere.Profile.load(path), networks=networks, seed=seed, rounds=rounds, on=options.on
+    )
     return show(f"{family} later", 0.0, result)
 
 

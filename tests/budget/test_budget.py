@@ -4,13 +4,18 @@ import json
 import math
 import re
 import warnings
+from dataclasses import replace
 from random import Random
 
 import pytest
+import torch
 
-from ampere import Budget, Estimate, Meter
+from ampere import Budget, Estimate, Meter, TrainingSetup
+from ampere.budget.budget import _metered
+from ampere.budget.ranks import Ranks, _made
+from ampere.budget.readings import CardMeter
 from ampere.budget.spending import READINGS_APART, Counter, Forecast
-from ampere.core.errors import UsageError
+from ampere.core.errors import AcceleratorError, UsageError
 from ampere.meters import CpuTimeMeter
 
 pytestmark = pytest.mark.filterwarnings("ignore:the budget stops the job")
@@ -308,3 +313,25 @@ def test_modelled_joules_are_those_of_the_estimates_watts():
     estimate = Estimate("net", 1.0, 0.02, 1e-3, (), (), (), meter, "system")
     assert Budget(100, estimate=estimate, meter=CpuTimeMeter(7.0)).meter == meter
     assert Budget(100, estimate=estimate, meter=CpuTimeMeter(3.0), watts_per_core=3.0).meter.origin == ""
+
+
+@pytest.mark.parametrize(("cards", "readers"), [(("A", "B"), 2), (("A", "A"), 1)])
+def test_ranks_count_each_card_once(cards, readers):
+    from torch.distributed import HashStore
+
+    store, meters = HashStore(), [CardMeter(SimulatedBattery(), lambda: None, card) for card in cards]
+    ranks = []
+    for meter in meters:
+        _made.clear()  # as in a process of its own
+        ranks.append(Ranks(store, len(cards), 100.0, _metered(meter)))
+    assert sum(rank.reads for rank in ranks) == ranks[0].readers == readers
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="it is for machines without CUDA")
+def test_a_card_that_is_not_there_is_refused():
+    with pytest.raises(AcceleratorError, match="cuda cannot be used here"):
+        Budget(100, on="cuda")
+    on_a_card = replace(ONE_JOULE, setup=TrainingSetup(on="cuda:0"))
+    with pytest.raises(AcceleratorError, match="cuda cannot be used here"):
+        Budget(100, estimate=on_a_card)
+    assert Budget(100, estimate=on_a_card, meter=None).meter.name == "estimate"

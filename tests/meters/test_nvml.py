@@ -72,7 +72,7 @@ def test_a_power_limit_and_heat_are_in_the_reading(load):
 @pytest.mark.parametrize(("shift", "most"), [(nvml.GOLDEN, 0.03), (0.0, None)])
 def test_windows_shifted_in_phase_make_up_for_a_card_that_looks_a_quarter_of_the_time(load, monkeypatch, shift, most):
     """Without the shift all windows miss the same part of each step."""
-    monkeypatch.setattr(nvml, "GOLDEN", shift)
+    monkeypatch.setattr(nvml, "_shift", shift)
     meter, read = load.bring(seen=0.25), 0.0
     for _ in range(WINDOWS):
         meter.start()

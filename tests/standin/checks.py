@@ -1,7 +1,7 @@
 """Checks that run inside a process which has the stand-in accelerator; each returns what the tests compare.
 
     python tests/standin/checks.py            all of them, as JSON
-    python tests/standin/checks.py windows    one; AMPERE_STANDIN_WINDOWS=200 sets how many windows it looks at
+    python tests/standin/checks.py windows    one; AMPERE_STANDIN_WINDOWS=1000 sets how many windows it looks at
 
 A PyTorch backend stays registered until its process ends, so these are not run in the process of the tests.
 """
@@ -11,25 +11,29 @@ import json
 import math
 import os
 import sys
+import time
 from contextlib import contextmanager
 from unittest import mock
 
+import pynvml
 import torch
-from ampere_standin import CARD, StandinTensor
+from ampere_standin import CARD, SETTINGS, StandinTensor
 
+from ampere import Budget
 from ampere.core import Layer, Network, TrainingSetup
 from ampere.core.errors import WorkerError
-from ampere.core.windows import plan_windows
+from ampere.core.windows import Plan
+from ampere.meters import selection
 from ampere.runtimes import find_runtime, torch_runtime
 from ampere.runtimes.torch_accelerator import TorchAccelerator
 from ampere.runtimes.torch_runtime import TorchRuntime
 from ampere.worker.accelerators import ready
 from ampere.worker.block import block
-from ampere.worker.measuring import Target, measure
+from ampere.worker.measuring import Target, measure, window
 
 ON = "standin:0"
 torch_runtime.IMAGES_PER_UNIT = 2  # the reference step need not fill this card
-WINDOWS = int(os.environ.get("AMPERE_STANDIN_WINDOWS", "20"))
+WINDOWS = int(os.environ.get("AMPERE_STANDIN_WINDOWS", "200"))
 
 
 def perceptron(width=256, rows=64):
@@ -69,14 +73,17 @@ class Spy:
 
 
 def readings(count=WINDOWS):
-    """How many windows were measured, and how many readings of the meter came before the queue was empty."""
+    """How many times the meter was read at borders of windows, and how often before the queue was empty."""
     runtime = find_runtime("torch")
     processor = ready(runtime, ON)
     runtime.prepare(1)
-    training, spy = runtime.build(perceptron(), TrainingSetup(on=ON)), Spy()
-    training.step()
-    plan = plan_windows(4 * count, 1.0)._replace(yardsticks=1, settling=1)
-    measure(plan, Target(training.step), training.step, spy, math.inf, processor)
+    training, spy = runtime.build(perceptron(64, 16), TrainingSetup(on=ON)), Spy()
+
+    def step():
+        training.step()
+        CARD.queue(1e-3)  # longer than it takes to get to the next reading
+
+    measure(Plan((1,) * count, yardsticks=1, settling=0), Target(step), step, spy, math.inf, processor)
     return {"read": spy.read, "early": spy.early}
 
 
@@ -86,9 +93,16 @@ def not_waiting(self):
 
 
 def windows():
+    """What the meter saw, as it is and with a fault put in."""
     found = {"as_it_is": readings()}
+    processor = ready(find_runtime("torch"), ON)
     with mock.patch.object(TorchAccelerator, "synchronize", return_value=None):
-        found["without_waiting"] = readings(4)
+        try:
+            readings(4)
+        except RuntimeError as problem:  # as CUDA's events, which refuse to tell time before it is over
+            found["events_without_waiting"] = str(problem)
+        with mock.patch.object(processor, "_timed_by_events", False):
+            found["without_waiting"] = readings(4)
     CARD.wait()
     with mock.patch.object(TorchAccelerator, "timer", not_waiting):
         found["read_before_waiting"] = readings(4)
@@ -110,17 +124,11 @@ def placement():
 
 
 def device_time():
-    """Busy seconds of a window over what the card itself did in it."""
-    runtime = find_runtime("torch")
-    processor = ready(runtime, ON)
-    training = runtime.build(perceptron(512), TrainingSetup(on=ON))
-    training.step()
-    processor.synchronize()
-    began, timer = CARD.until, processor.timer()
-    for _ in range(10):
-        training.step()
-    busy = timer()
-    return {"ratio": busy / max(CARD.busy(began, CARD.until), 1e-9)}
+    """Seconds of one window: busy by its events, of the card's own work, and of the clock until all was done."""
+    processor = ready(find_runtime("torch"), ON)
+    began = max(time.perf_counter(), CARD.until)
+    measured = window(lambda: CARD.queue(0.02), 5, Spy(), processor)
+    return {"busy": measured.busy_seconds, "card": CARD.busy(began, CARD.until), "wall": measured.wall_seconds}
 
 
 @contextmanager
@@ -177,9 +185,10 @@ def forks():
     def forbidden():
         raise AssertionError("forked after the accelerator was used")
 
+    runtime = find_runtime("torch")
+    ready(runtime, ON)
     with mock.patch.object(os, "fork", forbidden):
         answer = block(request(isolation="fork"))
-        runtime = find_runtime("torch")
         return {"flags": answer["flags"], "windows": len(answer["target"]), "ready": runtime.ready_to_fork({}, 1)}
 
 
@@ -192,7 +201,25 @@ def mixed():
     return None
 
 
-CHECKS = (placement, windows, device_time, memory, full, forks, mixed)
+def budget():
+    """What a budget reads of the card that this process trains on, and how often before the queue was empty."""
+    SETTINGS["nvml"] = {"update_seconds": 0.02}
+    selection._choice.cache_clear()
+    early, read = [], pynvml.nvmlDeviceGetTotalEnergyConsumption
+
+    def looking(card):
+        early.append(not CARD.empty)
+        return read(card)
+
+    followed = Budget(1e6, on="standin")
+    with mock.patch.object(pynvml, "nvmlDeviceGetTotalEnergyConsumption", looking), followed:
+        for _ in range(4):
+            CARD.queue(0.05)
+            followed.step()
+    return {"meter": followed.meter.scope, "joules": followed.spent, "read": len(early), "early": sum(early)}
+
+
+CHECKS = (placement, windows, device_time, memory, full, forks, mixed, budget)  # the last brings a meter
 
 
 def main():

@@ -44,8 +44,7 @@ def test_the_stand_in_refuses_tensors_of_two_devices(checked):
 
 def test_the_meter_is_read_only_when_the_queue_is_empty(checked):
     found = checked["windows"]["as_it_is"]
-    assert found["read"] >= 40
-    assert found["early"] == 0
+    assert found == {"read": 2 * (200 + 201), "early": 0}  # of 200 windows and the yardsticks around them
 
 
 @pytest.mark.parametrize("fault", ["without_waiting", "read_before_waiting"])
@@ -53,9 +52,15 @@ def test_a_missing_wait_is_noticed(checked, fault):
     assert checked["windows"][fault]["early"] > 0
 
 
+def test_a_timer_that_does_not_wait_is_refused_by_events(checked):
+    assert "must be completed" in checked["windows"]["events_without_waiting"]
+
+
 def test_busy_seconds_are_the_cards_own(checked):
-    """Between two events the card also waits for the host, where operations are small."""
-    assert 0.95 < checked["device_time"]["ratio"] < 4.0
+    """Between two events the card may also wait for the host; the host's clock runs a little longer."""
+    found = checked["device_time"]
+    assert 0.0999 < found["card"] <= found["busy"] + 1e-6
+    assert found["busy"] <= found["wall"]
 
 
 def test_nothing_is_left_on_the_card_after_a_block(checked):
@@ -78,6 +83,14 @@ def test_nothing_is_forked_once_the_card_was_used(checked):
     assert checked["forks"]["windows"] >= 1
     assert "not_isolated" not in checked["forks"]["flags"]
     assert checked["forks"]["ready"] is False
+
+
+def test_a_budget_reads_the_card_that_trains_when_its_queue_is_empty(checked):
+    found = checked["budget"]
+    assert found["meter"] == "Stand-in card, the whole board"  # not the other card, of 1000 W
+    assert found["read"] >= 2
+    assert found["early"] == 0
+    assert found["joules"] > 0
 
 
 # From the host.
@@ -136,7 +149,7 @@ def test_cuda_that_is_not_there_is_refused_with_what_is():
 
 
 def test_a_backend_that_pytorch_does_not_know_is_refused():
-    with pytest.raises(WorkerError, match="knows no warp"):
+    with pytest.raises(WorkerError, match=r"knows no warp.*other names are cuda, mps, xpu"):
         accelerators.find_accelerator("warp")
 
 

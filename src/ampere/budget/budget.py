@@ -23,12 +23,21 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from ampere.core import Meter, Network, units
-from ampere.core.errors import AmpereError, MeterError, UsageError, WorkerError, first_line
+from ampere.core.errors import (
+    ACCELERATOR,
+    AcceleratorError,
+    AmpereError,
+    MeterError,
+    UsageError,
+    WorkerError,
+    first_line,
+)
+from ampere.core.setup import CPU
 from ampere.estimation.estimate import Estimate, joules_in
-from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter, unusable_counters, watts_in
+from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter, unusable_counters, use_card, watts_in
 
-from .ranks import Ranks, ranks_of_this_job
-from .readings import Reader
+from .ranks import Ranks, job_of_ranks, ranks_of_this_job, this_machine
+from .readings import CardMeter, Reader
 from .recording import Reading, RunRecorder
 from .spending import ESTIMATE_COUNTS, Counter, Forecast
 
@@ -44,7 +53,9 @@ class Budget:
     `battery` is the budget written with a unit, such as `15Wh`. `estimate` says what a step costs before the first one,
     and with `iterations` whether the whole job fits. `meter` is this machine's best, one of your own, or None: then
     every step counts as its estimate. Where joules are modelled, a busy core takes `watts_per_core`, by default as in
-    the estimate. `reserve` joules of the budget are kept for what comes after: a checkpoint, say.
+    the estimate. `on` is the processor that trains, such as "cuda", by default the estimate's: the best meter is then
+    that of the card which this process uses. `reserve` joules of the budget are kept for what comes after: a
+    checkpoint, say.
     With `record=True` what an iteration of `network` cost is stored in `profile`, a file, or else this device's own.
     The ranks of a distributed job share one budget: each makes it alike, and `steps_per_update` says how often each
     calls `step()` from one update of the weights to the next.
@@ -60,6 +71,7 @@ class Budget:
         reserve: float = 0.0,
         meter: Reader | Literal["best"] | None = "best",
         watts_per_core: float | None = None,
+        on: str | None = None,
         on_stop: Callable[[Budget], None] = lambda budget: None,
         record: bool = False,
         network: Network | None = None,
@@ -77,7 +89,10 @@ class Budget:
             raise UsageError("without a meter joules are counted by an estimate: give estimate=ampere.estimate(...)")
         estimated = watts_in(estimate.meter.scope) if estimate and watts_per_core is None else None
         watts = watts_per_core or estimated or DEFAULT_WATTS_PER_CORE
-        reader = _best_meter(watts) if meter == "best" else meter
+        on = on or _processor(estimate)
+        reader = meter if meter != "best" else _best_meter(watts) if on == CPU else _card_meter(on, watts)
+        if reader is None and estimate is None:
+            raise UsageError(f"no meter reads {on}: give estimate=ampere.estimate(...), by which steps are counted")
         prior = Forecast(estimate.joules, estimate.stddev**2, worth=ESTIMATE_COUNTS) if estimate else Forecast()
         self.meter = Meter(**reader.describe()) if reader else Meter("estimate", False, "steps x their estimate")
         if estimate and estimated and self.meter.scope == estimate.meter.scope:
@@ -85,7 +100,7 @@ class Budget:
         if record and reader is None:
             raise UsageError("record=True stores what a meter read: leave out meter=None")
         self._recorder = RunRecorder(network, profile, self.meter) if record else None
-        self._whole_machine = self.meter.measured and not getattr(reader, "per_rank", False)
+        self._metered = _metered(reader) if self.meter.measured else None
         self._counter = Counter(reader, prior, self._add_reading, self._meter_failed, watts)
         self.iterations, self.stopped, self._warned = iterations, False, False
         self.steps_per_update, self.meter_problem, self._met = steps_per_update, "", False
@@ -196,7 +211,7 @@ class Budget:
         if self._met:
             return
         try:
-            ranks = ranks_of_this_job(self.joules, self._whole_machine)
+            ranks = ranks_of_this_job(self.joules, self._metered)
         except Exception as problem:
             _warn(f"this rank follows its budget alone: the job has no store to share it by ({first_line(problem)})")
             ranks = None
@@ -324,6 +339,40 @@ def _best_meter(watts_per_core: float) -> Reader:
     for reason in unusable_counters():
         _warn(f"joules are modelled, not measured: {reason}")
     return meter
+
+
+def _processor(estimate: Estimate | None) -> str:
+    """What trains by the estimate; in a job of several ranks each has a card of its own."""
+    on = estimate.setup.on if estimate else CPU
+    return on.partition(":")[0] if job_of_ranks() else on
+
+
+def _card_meter(on: str, watts: float) -> Reader | None:
+    """The counter of the card that this process trains on; None, with a warning, where nothing counts its joules."""
+    from ampere.runtimes.torch_accelerator import find_accelerator
+
+    try:
+        card = find_accelerator(on, in_use=True)
+        if card is None:  # auto, and there is none
+            return _best_meter(watts)
+        use_card(card.uuid, shifted=False)
+        meter = choose_meter(watts)
+    except WorkerError as problem:
+        raise (AcceleratorError if problem.type == ACCELERATOR else MeterError)(str(problem)) from None
+    finally:
+        use_card(None)
+    if not meter.describe()["measured"]:
+        _warn(f"no meter reads {card.name}: each step counts as its estimate")
+        return None
+    return CardMeter(meter, card.synchronize, card.uuid or card.name)
+
+
+def _metered(reader: Reader | None) -> str | None:
+    """What a counter counts, if other ranks may read it too; None where it is this rank's alone."""
+    if getattr(reader, "per_rank", False):
+        return None
+    card = f" card {reader.card}" if isinstance(reader, CardMeter) else ""
+    return f"machine {this_machine()}{card}"
 
 
 def _allowed(joules: float | None, battery: str | None) -> float:

@@ -27,14 +27,14 @@ _made: Counter[float] = Counter()  # budgets of this process, by their joules: r
 class Ranks:
     """A budget that the ranks of a job share. Nothing here raises: where the store is `lost`, each rank is alone."""
 
-    def __init__(self, store: Any, size: int, budget: float, whole_machine: bool) -> None:
-        """`whole_machine`: the meter counts all ranks of a machine, so one reads it. Else each reads its own."""
+    def __init__(self, store: Any, size: int, budget: float, metered: str | None) -> None:
+        """`metered`: what the meter counts, such as the whole machine, which one rank reads. None: each has its own."""
         _made[budget] += 1
         self._store, self._name = store, f"ampere/{budget:g}/{_made[budget]}"
         self.size, self.lost = size, ""  # why the store does not answer
         self._end: int | None = None
         self._seen, self._unsent = 0, 0.0
-        self.reads = not whole_machine or self.first(f"machine {_this_machine()}")
+        self.reads = metered is None or self.first(metered)
         self._add("readers", int(self.reads))
 
     @property
@@ -81,19 +81,25 @@ class Ranks:
             return None
 
 
-def ranks_of_this_job(budget: float, whole_machine: bool) -> Ranks | None:
+def ranks_of_this_job(budget: float, metered: str | None) -> Ranks | None:
     """Those of torch.distributed, if the program has set it up; None in a job of one process."""
+    distributed = job_of_ranks()
+    if distributed is None:
+        return None
+    size = distributed.get_world_size()
+    store = distributed.distributed_c10d._get_default_store()  # every backend has one, but MPI
+    return Ranks(store, size, budget, metered)
+
+
+def job_of_ranks() -> Any:
+    """torch.distributed, if this process is one of several ranks; else None."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
-    size = distributed.get_world_size()
-    if size < 2:
-        return None
-    store = distributed.distributed_c10d._get_default_store()  # every backend has one, but MPI
-    return Ranks(store, size, budget, whole_machine)
+    return distributed if distributed.get_world_size() > 1 else None
 
 
-def _this_machine() -> str:
+def this_machine() -> str:
     with contextlib.suppress(OSError):
         return BOOT_ID.read_text().strip()
     import platform

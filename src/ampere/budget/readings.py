@@ -8,6 +8,7 @@ budget B           |---- 9 J + ? -----------------------|                       
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import RLock
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +25,23 @@ class Reader(Protocol):
     def start(self) -> None: ...
 
     def stop(self) -> float: ...
+
+
+class CardMeter:
+    """The meter of the card that a process trains on, read when all that was queued is done."""
+
+    def __init__(self, meter: Reader, synchronize: Callable[[], None], card: str) -> None:
+        self.card = card  # which a rank of the same job may train on as well
+        self._meter, self._synchronize = meter, synchronize
+        self.describe = meter.describe
+
+    def start(self) -> None:
+        self._synchronize()
+        self._meter.start()
+
+    def stop(self) -> float:
+        self._synchronize()
+        return self._meter.stop()
 
 
 class Read(NamedTuple):

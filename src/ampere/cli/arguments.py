@@ -279,8 +279,8 @@ def add_meter_choice(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--meter",
         metavar="NAME",
-        help="powercap, hwmon, battery, zeus, cpu-time, adb, log:FILE,time=COLUMN,power=COLUMN:mW or log:deferred "
-        "(default: AMPERE_METER, else a fast counter, else cpu-time)",
+        help="nvml, powercap, hwmon, battery, zeus, cpu-time, adb, log:FILE,time=COLUMN,power=COLUMN:mW or "
+        "log:deferred (default: AMPERE_METER, else a fast counter, else cpu-time)",
     )
 
 

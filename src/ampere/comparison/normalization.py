@@ -170,7 +170,7 @@ def _difference(profile: Profile, reference: Profile) -> str:
 
 
 def device_of(profile: Profile) -> str:
-    return str(profile.device.get("cpu", profile.device["id"]))
+    return profile.device_name
 
 
 def on_one_device(profiles: Sequence[Profile]) -> bool:

@@ -117,7 +117,7 @@ def _is_accelerator(value: Any) -> bool:
     if not by_name(either(NULL, text(), FINITE, TRUTH), 20).fits(value):
         return False
     try:
-        named = find_on(str(value.get("on"))) not in (AUTO, CPU)
+        named = find_on(str(value.get("on") or "")) not in (AUTO, CPU)
     except ValueError:
         return False
     numbers = (value.get(name) for name in ("memory_bytes", "power_limit_watts"))

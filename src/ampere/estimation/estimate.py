@@ -310,7 +310,7 @@ class Estimator:
             watts_idle=self.profile.watts_idle,
             setup=self.profile.setup,
             batch=network.batch,
-            device=str(self.profile.device.get("cpu", self.profile.device["id"])),
+            device=self.profile.device_name,
             process_spread=self._process_spreads.get(allocator),
             machine_spread=self._machine_spread,
         )

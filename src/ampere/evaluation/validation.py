@@ -228,7 +228,7 @@ def compare(
         )
         for i, (network, (first, second)) in enumerate(zip(networks, measured, strict=True))
     )
-    device = str(profile.device.get("cpu", profile.device["id"]))
+    device = profile.device_name
     kept = {method: seconds[method] for method in estimates}
     strategies = {known.method for known in (profile, *others)}
     missing = unavailable(slow=methods is not None)

@@ -21,16 +21,17 @@ NAME = "nvml"
 LIBRARY = "pynvml"  # of the package nvidia-ml-py
 UPDATE_SECONDS = 0.1
 UPDATES_IN_WINDOW, SAMPLES_IN_WINDOW = 100, 60
-GOLDEN = 0.618  # of an update: no two windows begin at the same moment of it
+GOLDEN = 0.618  # of an update, later each time: so many windows are spread evenly over it
 JOULES_PER_MJ, WATTS_PER_MW = 1e-3, 1e-3
 
 _card = ""  # the UUID of the card that trains; "" where none does
+_shift = GOLDEN
 
 
-def use_card(uuid: str) -> None:
-    """Read this card from now on, and no other."""
-    global _card
-    _card = uuid
+def use_card(uuid: str, shifted: bool = True) -> None:
+    """Read this card from now on, and no other; with windows `shifted`, or one after the other without a gap."""
+    global _card, _shift
+    _card, _shift = uuid, GOLDEN if shifted else 0.0
 
 
 def card() -> str:
@@ -44,8 +45,7 @@ class NvmlCounter:
     reading_unit = "J"
 
     def __init__(self, library: Any, cards: List[Any], scope: str) -> None:
-        self._library, self._cards, self._scope = library, cards, scope
-        self._phase = 0.0
+        self._library, self._cards, self._scope, self._shift = library, cards, scope, _shift
         self._before = self._read()
 
     def describe(self) -> Dict[str, Any]:
@@ -53,8 +53,7 @@ class NvmlCounter:
         return {"name": NAME, "measured": True, "scope": self._scope, "window_seconds": seconds}
 
     def start(self) -> None:
-        self._phase = (self._phase + GOLDEN) % 1.0
-        time.sleep(self._phase * self.update_seconds)
+        time.sleep(self._shift * self.update_seconds)
         self._before = self._read()
 
     def stop(self) -> float:

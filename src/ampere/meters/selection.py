@@ -67,11 +67,11 @@ def meter_asked_for() -> str:
     return _asked_for()
 
 
-def use_card(uuid: Optional[str]) -> None:
+def use_card(uuid: Optional[str], shifted: bool = True) -> None:
     """The accelerator that trains from now on, by its UUID ("" if it has none); None where the CPU does."""
     global _on_card
     _on_card = uuid is not None
-    nvml.use_card(uuid or "")
+    nvml.use_card(uuid or "", shifted)
 
 
 _on_card = False

@@ -163,7 +163,7 @@ class ProfilingResult:
             "meter": profile.meter.to_json(),
             "setup": profile.setup.to_json(),
             "threads": list(profile.threads),
-            "device": str(profile.device.get("cpu", profile.device["id"])),
+            "device": profile.device_name,
         }
 
     def to_frame(self) -> Any:

@@ -25,8 +25,7 @@ NOT_SHOWN = {
 
 
 def short_name(profile: Profile) -> str:
-    device = profile.device
-    return str(device.get("cpu") or device.get("name") or device["id"])
+    return profile.device_name
 
 
 def device_name(profile: Profile) -> str:

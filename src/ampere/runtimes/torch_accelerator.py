@@ -22,24 +22,29 @@ INSTALL = "pip install torch, with the --index-url that pytorch.org/get-started 
 BUSY_SIGNS = ("busy or unavailable", "exclusive", "in use")
 UNITS_WHERE_UNKNOWN = 16
 UNITS = ("multi_processor_count", "gpu_subslice_count", "max_compute_units")  # as cards of several makers say it
+USUAL_KINDS = ("cuda", "mps", "xpu")
 VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "xpu": "ZE_AFFINITY_MASK"}
 
 
-def find_accelerator(on: str) -> Optional["TorchAccelerator"]:
-    """The accelerator of that name; None where `auto` finds none. WorkerError where it cannot be used."""
+def find_accelerator(on: str, in_use: bool = False) -> Optional["TorchAccelerator"]:
+    """The accelerator of that name; None where `auto` finds none. WorkerError where it cannot be used.
+
+    `in_use`: by this process, which is left as it is. Then a name without a number is that of its current card.
+    """
     if on == AUTO:
         kind = _reported()
-        return find_accelerator(kind) if kind else None
+        return find_accelerator(kind, in_use) if kind else None
     kind, _, index = on.partition(":")
     module = _module_of(kind)
     if module is None or not _available(module):
-        raise refused(f"{kind} cannot be used here{_reason(kind, module)}: {_instead(kind)}")
+        raise refused(f"{kind} cannot be used here{_reason(kind, module)}: {_instead(kind, module)}")
     count = int(module.device_count()) if hasattr(module, "device_count") else 1
-    number = int(index or 0)
+    number = int(index or (module.current_device() if in_use and hasattr(module, "current_device") else 0))
     if number >= count:
         raise refused(f"{on} is not visible: {_seen(kind, count)}")
     found = TorchAccelerator(kind, number, module)
-    found.touch()
+    if not in_use:
+        found.touch()
     return found
 
 
@@ -186,8 +191,7 @@ def _reported() -> str:
     if accelerator is not None:
         found = accelerator.current_accelerator() if accelerator.is_available() else None
         return str(found.type) if found is not None else ""
-    kinds = ("cuda", "mps", "xpu")
-    return next((kind for kind in kinds if (module := _module_of(kind)) is not None and _available(module)), "")
+    return next((kind for kind in USUAL_KINDS if (module := _module_of(kind)) is not None and _available(module)), "")
 
 
 def _module_of(kind: str) -> Any:
@@ -214,10 +218,12 @@ def _reason(kind: str, module: Any) -> str:
     return ""
 
 
-def _instead(kind: str) -> str:
+def _instead(kind: str, module: Any) -> str:
     there = _reported()
     other = there and there != kind
     found = f"PyTorch reports {there}, so use --on {there}" if other else "PyTorch reports the CPU only"
+    if module is None:
+        return f"{found}; other names are {', '.join(USUAL_KINDS)}, where PyTorch is built for them"
     return f"{found}; or install a build of PyTorch for {kind} ({INSTALL})"
 
 

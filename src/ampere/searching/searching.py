@@ -102,10 +102,9 @@ def search(
         chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
         if memory_bytes is not None:
             chosen = fitting(chosen, at, memory_bytes)
-    device = estimators[0].profile.device
     found = Found(
         space=space,
-        device=str(device.get("cpu", device["id"])),
+        device=estimators[0].profile.device_name,
         meter=estimators[0].meter,
         budget_joules=allowed,
         confidence=confidence,

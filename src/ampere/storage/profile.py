@@ -231,6 +231,14 @@ class Profile:
             if any(source.sources for source in self.sources):
                 raise ValueError("a profile that it starts from starts from others")
 
+    @property
+    def device_name(self) -> str:
+        """The accelerator that trains, and the processor."""
+        device = self.device
+        processor = str(device.get("cpu") or device.get("name") or device["id"])
+        card = device.get("accelerator")
+        return f"{card}; {processor}" if card else processor
+
     def _check_others(self) -> None:
         every = [self.setup.threads, *(other.setup.threads for other in self.others)]
         check_count(len(every), MOST_THREAD_COUNTS, "numbers of threads")

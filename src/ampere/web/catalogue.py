@@ -206,7 +206,7 @@ def profile_record(path: Path, profile: Profile) -> dict[str, Any]:
         "id": path.stem,
         "path": str(path),
         "problem": problem_with(profile),
-        "device": str(profile.device.get("cpu", profile.device["id"])),
+        "device": profile.device_name,
         "device_id": profile.device["id"],
         "setup": profile.setup.to_json(),
         "method": profile.method,

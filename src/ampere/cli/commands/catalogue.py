@@ -120,7 +120,7 @@ def _summary(entry: Entry) -> dict[str, Any]:
     profile = entry.profile
     return {
         "name": entry.name,
-        "device": str(profile.device.get("cpu", profile.device["id"])),
+        "device": profile.device_name,
         "meter": profile.meter.name,
         "measured": profile.meter.measured,
         "setup": profile.setup.to_json(),

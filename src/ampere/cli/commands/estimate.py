@@ -133,7 +133,7 @@ def to_json(known: ProfiledEstimate, total: TrainingRun | None) -> dict[str, obj
         "measurements": len(profile.observations),
         "profiling_seconds": profile.profiling_seconds,
         "spaces": list(profile.spaces),
-        "device": str(profile.device.get("cpu", profile.device["id"])),
+        "device": profile.device_name,
     }
     unsupported = {"unsupported": list(known.unsupported)} if known.unsupported else {}
     return {**known.estimate.to_json(), **unsupported, "total": total and total.to_json(), "profile": origin}

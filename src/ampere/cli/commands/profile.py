@@ -180,7 +180,7 @@ def _likeness(result: ProfilingResult) -> str:
     model, sources = Estimator(result.profile).of_joules[0], result.profile.sources
     if not isinstance(model, Transferred):
         return "none is needed: the device has enough measurements of its own"
-    names = [str(source.device.get("cpu", source.device["id"])) for source in sources]
+    names = [source.device_name for source in sources]
     alike = [f"{name} {units.percent(p)}" for name, p in zip(names, model.likeness, strict=False)]
     return f"{', '.join(alike)}; its own measurements {units.percent(1 - sum(model.likeness[: len(names)]))}"
 
