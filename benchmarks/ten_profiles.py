@@ -3,9 +3,10 @@
     python benchmarks/ten_profiles.py                          ten profiles of the whole device, 120 s each: 20 minutes
     python benchmarks/ten_profiles.py --profiles 3 --seconds 15 --models cnn5 resnet --out /tmp/three.json
 
-A run that was stopped goes on with the profiles that its file does not have yet. Each profile is made from nothing, by a worker of its own. Printed are each model's joules over the profiles: their
+Each profile is made from nothing, by a worker of its own. Printed are each model's joules over the profiles: their
 mean, their standard deviation, and how often another profile's figure lies in the 90 % interval. The yardstick's
-reference of each profile is what all its joules scale with.
+reference of each profile is what all its joules scale with. A run that was stopped goes on with the profiles that its
+file does not have yet.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Sorting, the largest values, running sums and Fourier transforms are known by name and shapes, and are built again."""
+"""Sorting, largest values, running sums and Fourier transforms are known by name and shapes, and are built again."""
 
 import pytest
 

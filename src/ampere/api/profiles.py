@@ -416,8 +416,9 @@ def _in_words(p: ProfilingProgress) -> str:
 def _nothing_measured(made: ProfilingResult, seconds: float) -> AmpereError:
     if made.refused:
         return ModelError(f"nothing could be trained; the first of {len(made.refused)} was {made.refused[0]}")
+    more = max(30, 2 * seconds)
     return DeviceError(
-        f"{seconds:g} s were over before anything was measured: give more time, as in --seconds {max(30, 2 * seconds):g}"
+        f"{seconds:g} s were over before anything was measured: give more time, as in --seconds {more:g}"
     )
 
 
