@@ -1,4 +1,4 @@
-"""Sorting, largest values, running sums and Fourier transforms are known by name and shapes, and are built again."""
+"""Sorting, largest values and running sums are known by name and shapes, and are built again."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from ampere.runtimes.table import OURS  # noqa: E402
 from ampere.tracing.standins import stand_in  # noqa: E402
 from ampere.tracing.trace import trace  # noqa: E402
 
-KINDS = ("sort", "top_k", "scan", "fft")
+KINDS = ("sort", "top_k", "scan")
 BATCH, WIDTH = 6, 16
 
 
@@ -43,10 +43,6 @@ def test_each_is_known_by_its_shapes() -> None:
     assert between(lambda x: x - x.median(1, keepdim=True).values) == [("top_k", BATCH, WIDTH, 1, 1)]
     assert between(lambda x: x.cumsum(0)) == [("scan", 1, BATCH, BATCH, WIDTH)], "along the batch: values lie apart"
     assert between(lambda x: x.cummax(1).values) == [("scan", BATCH, WIDTH, WIDTH, 1)]
-    waves = between(lambda x: torch.fft.irfft(torch.fft.rfft(x), WIDTH))
-    assert waves == [("fft", BATCH, WIDTH, WIDTH + 2, 1), ("fft", BATCH, WIDTH + 2, WIDTH, 1)]
-    over_two = between(lambda x: torch.fft.fft2(x.view(-1, 4, 4)).real.reshape(-1, WIDTH))
-    assert over_two == [("fft", BATCH, 2 * WIDTH, 2 * WIDTH, 1)]
 
 
 def test_gradients_go_through_what_has_one() -> None:
@@ -66,7 +62,7 @@ def test_a_few_whole_numbers_are_bookkeeping() -> None:
 
 def test_longer_sequences_are_more_work() -> None:
     for kind in KINDS:
-        sizes = [Layer(kind, {"outer": 4, "inner": 1, "transform": "c2c"}, n, n) for n in (64, 128)]
+        sizes = [Layer(kind, {"outer": 4, "inner": 1}, n, n) for n in (64, 128)]
         short, long = (work(layer).values for layer in sizes)
         assert long > 2 * short if kind != "scan" else long == 2 * short
 
@@ -78,8 +74,6 @@ def test_longer_sequences_are_more_work() -> None:
         lambda x: x.sort(0).values,
         lambda x: x + x.topk(2).values.sum(1, keepdim=True),
         lambda x: x.cumsum(0),
-        lambda x: torch.fft.irfft(torch.fft.rfft(x), WIDTH),
-        lambda x: torch.fft.fft(x).real,
     ],
 )
 def test_a_described_one_trains(operation) -> None:  # type: ignore[no-untyped-def]

@@ -35,8 +35,6 @@ class Graph(nn.Module):
             x = x.cumsum(1)
         elif self.ordered == "largest":
             x = x + x.topk(max(1, x.shape[1] // 4), 1).values.mean(1, keepdim=True)
-        elif self.ordered == "waves":
-            x = torch.fft.irfft(torch.fft.rfft(x), x.shape[1])
         found: torch.Tensor = self.head(x)
         return found
 

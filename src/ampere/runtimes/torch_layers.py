@@ -153,23 +153,6 @@ class Along(nn.Module):
         return self.operation(values)
 
 
-def _fourier(layer: Layer) -> nn.Module:
-    """Complex values are pairs of real ones outside of it, which are the same memory."""
-    transform, after = layer.config["transform"], layer.channels_out
-
-    def transformed(values: Tensor) -> Tensor:
-        if transform == "r2c":  # half of it, or all: its halves mirror each other
-            half = after < 2 * values.shape[1]
-            found = torch.fft.rfft(values) if half else torch.fft.fft(values)
-            return torch.view_as_real(found).reshape(len(values), after)
-        pairs = torch.view_as_complex(values.reshape(len(values), -1, 2))
-        if transform == "c2r":
-            return torch.fft.irfft(pairs, after)
-        return torch.view_as_real(torch.fft.fft(pairs)).reshape(len(values), after)
-
-    return Along(transformed)
-
-
 class Matmul(nn.Module):
     def forward(self, left: Tensor, right: Tensor) -> Tensor:
         return torch.matmul(left, right)
@@ -209,7 +192,6 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
         "sort": lambda layer: Along(lambda values: values.sort(1).values),
         "top_k": lambda layer: Along(lambda values: values.topk(layer.channels_out, 1).values),
         "scan": lambda layer: Along(lambda values: values.cumsum(1)),
-        "fft": _fourier,
         "scale": Scale,
         "nonparametric": lambda layer: nn.Identity(),
     },

@@ -3,10 +3,9 @@
 sort   all values in their order                  aten sort
 top_k  the largest (or smallest) of them, or one  aten topk, kthvalue, median, mode
 scan   running sums, products and maxima          aten cumsum, cumprod, cummax, cummin, logcumsumexp
-fft    a Fourier transform                        aten _fft_r2c, _fft_c2r, _fft_c2c; config: transform
 
 config: outer, inner; an activation of outer x length x inner values, whose lengths are channels_in and channels_out.
-Values that lie inner apart are slower to reach than neighbours. A complex value counts as two.
+Values that lie inner apart are slower to reach than neighbours.
 """
 
 from math import log2
@@ -28,7 +27,7 @@ def _sizes(layer: Layer) -> Tuple[Any, Any]:
 
 
 def _levels(layer: Layer) -> float:
-    """How often each value of a sequence is visited to bring it into order, or to transform it."""
+    """How often each value of a sequence is visited to bring it into order."""
     return max(1.0, log2(max(2, layer.channels_in)))
 
 
@@ -45,12 +44,6 @@ def _scanned(layer: Layer, width: int) -> Work:
     read, written = _sizes(layer)
     back = int(layer.input_grad)
     return Work(launches=1 + 3 * back, values=(1 + 3 * back) * (read + written))
-
-
-def _transformed(layer: Layer, width: int) -> Work:
-    read, written = _sizes(layer)
-    passes = 1 + int(layer.input_grad)
-    return Work(launches=passes, values=passes * (read + written + read * _levels(layer) / 4))
 
 
 def _shape(layer: Layer, length: int) -> Tuple[int, ...]:
@@ -97,21 +90,6 @@ def _scan(args: Sequence[Any], result: Any, owned: Owned) -> Optional[Draft]:
     return _draft("scan", args[0], dim, _dimension(args[0], dim)[1], owned)
 
 
-def _fourier(transform: str) -> TorchRecogniser:
-    def recognise(args: Sequence[Any], result: Any, owned: Owned) -> Optional[Draft]:
-        """Over several dimensions a transform costs as much as over one that is as long as all of them."""
-        x, dims = args[0], [dim % args[0].dim() for dim in args[1]]
-        if owned(x) or not x.numel() or not dims:
-            return None
-        before, after = (2 if value.is_complex() else 1 for value in (x, result))
-        lengths = [int(product(tuple(value.shape[dim] for dim in dims))) for value in (x, result)]
-        outer = int(x.numel()) // lengths[0]
-        config = {"outer": outer, "inner": 1, "transform": transform}
-        return Draft("fft", config, before * lengths[0], after * lengths[1], (), (x,))
-
-    return recognise
-
-
 def _kind(
     name: str,
     words: str,
@@ -139,14 +117,9 @@ def _examples(kind: str, length: int) -> Tuple[Layer, ...]:
 
 
 SCANS = ("cumsum", "cumprod", "cummax", "cummin", "_cummax_helper", "_cummin_helper", "logcumsumexp", "_logcumsumexp")
-TRANSFORMS = {"r2c": (8, 10), "c2r": (10, 8), "c2c": (8, 8)}  # and the lengths of an example
-FFT_EXAMPLES = tuple(
-    Layer("fft", {"outer": 3, "inner": 1, "transform": name}, *lengths) for name, lengths in TRANSFORMS.items()
-)
 TOP = {"topk": _top, "kthvalue": _one_of(2), "median": _one_of(1), "mode": _one_of(1)}
 KINDS = (
     _kind("sort", "sorting", _ordered, _examples("sort", 7), {"sort": _sort}),
     _kind("top_k", "largest values", _ordered, _examples("top_k", 2), TOP),
     _kind("scan", "running sum", _scanned, _examples("scan", 7), dict.fromkeys(SCANS, _scan)),
-    _kind("fft", "Fourier transform", _transformed, FFT_EXAMPLES, {f"_fft_{t}": _fourier(t) for t in TRANSFORMS}),
 )
