@@ -186,8 +186,8 @@ class Methods:
         ways = {"device": self._device, "model": self._model, "touch": self._touch, "measure": self._measure}
         try:
             return ways[method](model)
-        except ampere.AmpereError as error:
-            return {"failed": str(error)}
+        except Exception as error:  # the others are still measured
+            return {"failed": f"{type(error).__name__}: {error}"}
 
     @cached_property
     def _known(self) -> Estimator:

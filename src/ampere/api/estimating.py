@@ -22,6 +22,7 @@ from ampere.storage.profile import Profile
 from .models import Model, ResolvedModel, VariedModel, WholeDevice, resolve
 from .options import AnyProfile, Options, Progress
 from .profiles import (
+    already_profiled,
     at_current_speed,
     ensure_profile,
     profile_like,
@@ -147,6 +148,7 @@ def profile(
     own_end: bool = False,
     iterations_per_measurement: int | None = None,
     target: float = 0.0,
+    once: bool = False,
     out: Path | str | None = None,
     like: Sequence[str | Path | Profile] = (),
     device: str | Device = LOCAL,
@@ -169,8 +171,9 @@ def profile(
 
     Without a model the whole device is profiled, for any model: networks of every sort, and large layers alone, for
     two minutes. A profile that is there is extended; a run that was stopped goes on where it was. `seconds` are the
-    device's own, simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. `out`
-    is the profile's file; by default it is the device's own. A live module is profiled from the layers of its trace.
+    device's own, simulated ones where it is simulated. `target` is an expected error to stop at, such as 0.03. With
+    `once` nothing is trained where the profile knows the model, or the device, already. `out` is the profile's file;
+    by default it is the device's own. A live module is profiled from the layers of its trace.
     With `own_end` the paper's method (`method="sequential"`) profiles until its own rule ends it.
     `iterations_per_measurement` are 500 in the paper; by default a measurement is as short as it can be. `like` are
     profiles of similar devices (files, devices, or names in the catalogue): estimates start from what these know, and
@@ -195,6 +198,8 @@ def profile(
         if model is None and seconds is None and not own_end:
             usual = profiling_seconds(opened, asked.setup_on(opened), asked)
             asked = replace(asked, seconds=max(DEVICE_SECONDS, usual))
+        if once and (known := already_profiled(opened, subject, asked, out)):
+            return known
         if like and method != "additive":
             raise UsageError(f"--method {method} cannot start from other devices: leave out --like, or --method")
         sources = [profile_like(name, asked.setup_on(opened)) for name in like]

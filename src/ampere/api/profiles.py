@@ -28,7 +28,7 @@ from ampere.estimation.normalization import costs_of, reference_of
 from ampere.estimation.own_code import with_own_code
 from ampere.profiling.attaching import deferred
 from ampere.profiling.meter_windows import steady_power
-from ampere.profiling.running import ProfilingResult, make_profile, usual_seconds
+from ampere.profiling.running import USUAL_SECONDS, ProfilingResult, make_profile, usual_seconds
 from ampere.profiling.strategies import find_strategy
 from ampere.profiling.strategies.strategy import Goal
 from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
@@ -45,6 +45,7 @@ from .options import SETUP, Options
 from .touching import check_touch, touched
 
 CERTAIN_ENOUGH = 0.10  # standard deviation over joules
+MORE_SECONDS = 10.0  # of profiling where something alike is known: this setup, or another one on the same device
 CURRENT_SPEED_SECONDS = 1.0
 FROM_CATALOGUE = "catalogue:"  # before the name of an entry, in the place of a profile's file
 USUAL_METHOD = ("additive", "yardstick")
@@ -137,7 +138,8 @@ def _ensure_on(device: Device, subject: ResolvedModel, options: Options, touch: 
     known = _estimated(profile, path, subject, watts, options.allocator)
     known = touched(known, device, subject, options, touch)
     if may_profile and (why := _why_more(known, subject.name)):
-        options.say(f"profiling for {profiling_seconds(device, setup, options):g} s more: {why}")
+        options = _in_seconds(device, setup, options, alike=True)
+        options.say(f"profiling for {options.seconds:g} s more: {why}")
         extended = run_profiling(device, subject, replace(options, watts_per_core=None)).profile
         known = _estimated(extended, path, subject, watts, options.allocator, known.touches)
     return known
@@ -279,8 +281,31 @@ def _first(
     if not may_profile:
         command = f"ampere profile MODEL{profile_options(setup, options)}"
         raise ProfileError(f"no profile of {which} yet: make one with `{command}`, or give --profile FILE")
-    options.say(f"no profile of {which} yet: making one in {profiling_seconds(device, setup, options):g} s, once")
-    return run_profiling(device, subject, replace(options, watts_per_core=None)).profile
+    same_file = path.exists() and Profile.load(path).observations  # on other numbers of threads, which it learns from
+    alike = None if same_file else _of_another_setup(device, setup)
+    options = _in_seconds(device, setup, options, alike=bool(same_file or alike))
+    options.say(f"no profile of {which} yet: making one in {options.seconds:g} s, once")
+    sources = [alike] if alike else []
+    return run_profiling(device, subject, replace(options, watts_per_core=None), sources=sources).profile
+
+
+def _in_seconds(device: Device, setup: TrainingSetup, options: Options, alike: bool) -> Options:
+    """The options with the seconds to profile: fewer than usual where something alike is known."""
+    usual = profiling_seconds(device, setup, options)
+    shorter = alike and options.seconds is None and usual == USUAL_SECONDS
+    return replace(options, seconds=MORE_SECONDS if shorter else usual)
+
+
+def _of_another_setup(device: Device, setup: TrainingSetup) -> Profile | None:
+    """The device's profile with another optimizer or precision, which estimates with this one start from."""
+    found = [s for s in stored_setups(device.identity) if (s.runtime, s.on) == (setup.runtime, setup.on)]
+    nearest = sorted(found, key=lambda s: (s.dtype != setup.dtype) + (s.optimizer != setup.optimizer))
+    for other in nearest:
+        path = default_path(device.identity, other)
+        profile = Profile.load(path) if path.exists() else None
+        if profile and (profile := profile.on_threads(setup.threads) or profile).observations:
+            return replace(profile, others=(), touches=())
+    return None
 
 
 def _missing(setup: TrainingSetup, stored: list[TrainingSetup], path: Path) -> str:
@@ -360,6 +385,17 @@ def run_profiling(
     return made
 
 
+def already_profiled(
+    device: Device, subject: ResolvedModel, options: Options, out: Path | str | None
+) -> ProfilingResult | None:
+    """What an earlier run made for the same subject, threads and setup; None where there was none."""
+    path = Path(out) if out else profile_path(device, options)
+    profile = Profile.load(path).on_threads(options.setup_on(device).threads) if path.exists() else None
+    if profile is None or not profile.observations or subject.name not in profile.spaces:
+        return None
+    return ProfilingResult(profile, path, None, 0.0, (), resumed=False)
+
+
 def profiling_seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
     """How long to profile: as long as the options say, or else as is usual there."""
     if options.own_end:
@@ -380,7 +416,10 @@ def _in_words(p: ProfilingProgress) -> str:
 def _nothing_measured(made: ProfilingResult, seconds: float) -> AmpereError:
     if made.refused:
         return ModelError(f"nothing could be trained; the first of {len(made.refused)} was {made.refused[0]}")
-    return DeviceError(f"{seconds:g} s were over before anything was measured: give more time, as in --seconds 30")
+    more = max(30, 2 * seconds)
+    return DeviceError(
+        f"{seconds:g} s were over before anything was measured: give more time, as in --seconds {more:g}"
+    )
 
 
 def _kept(path: Path) -> str:

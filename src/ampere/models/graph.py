@@ -33,6 +33,8 @@ class Graph(nn.Module):
             x = x.sort(1).values
         elif self.ordered == "sum":
             x = x.cumsum(1)
+        elif self.ordered == "largest":
+            x = x + x.topk(max(1, x.shape[1] // 4), 1).values.mean(1, keepdim=True)
         found: torch.Tensor = self.head(x)
         return found
 

@@ -224,7 +224,7 @@ def _draw_graph(rng: Random) -> Arguments:
         "hidden": log_uniform(rng, 8, 256),
         "layers": rng.randint(1, 3),
         "reduce": rng.choice(["index", "scatter"]),
-        "ordered": rng.choice(["none", "none", "sort", "sum"]),
+        "ordered": rng.choice(["none", "sort", "sum", "largest"]),
         "outputs": rng.choice([2, 10, 50]),
     }
 

@@ -80,12 +80,18 @@ class DeviceSource:
     targets = 2 * len(EVERY_SORT)  # that uncertainty is reduced for: each sort should be among them
     sampling = 0.02  # share of the budget for each sampling: these networks take longer to trace than those of a space
 
+    def __init__(self) -> None:
+        self._deck: list[str] = []  # sorts in their shares, so that few draws have each of them
+
     def original(self) -> Experiment:
         first = next(iter(EVERY_SORT.values()))
         return _named(first.name, _built(first, dict(first.default), "network"))
 
     def sample(self, rng: Random) -> Experiment:
-        [name] = rng.choices([*SHARES], [*SHARES.values()])
+        if not self._deck:
+            self._deck = [name for name, share in SHARES.items() for _ in range(share)]
+            rng.shuffle(self._deck)
+        name = self._deck.pop()
         purpose = "layer" if name == "lone" else "network"
         return _named(name, _built(EVERY_SORT[name], EVERY_SORT[name].sample(rng), purpose))
 

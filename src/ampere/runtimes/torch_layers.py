@@ -142,6 +142,17 @@ class Scatter(nn.Module):
         return zeros.scatter_add(0, index[:, None], rows) if rows.shape[1] == 1 else zeros.index_add(0, index, rows)
 
 
+class Along(nn.Module):
+    """An operation along the second dimension, where sequences have their values."""
+
+    def __init__(self, operation: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.operation = operation
+
+    def forward(self, values: Tensor) -> Tensor:
+        return self.operation(values)
+
+
 class Matmul(nn.Module):
     def forward(self, left: Tensor, right: Tensor) -> Tensor:
         return torch.matmul(left, right)
@@ -178,6 +189,9 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
         "embedding_bag": EmbeddingBag,
         "gather": lambda layer: Gather(),
         "scatter": Scatter,
+        "sort": lambda layer: Along(lambda values: values.sort(1).values),
+        "top_k": lambda layer: Along(lambda values: values.topk(layer.channels_out, 1).values),
+        "scan": lambda layer: Along(lambda values: values.cumsum(1)),
         "scale": Scale,
         "nonparametric": lambda layer: nn.Identity(),
     },

@@ -150,7 +150,10 @@ _STAND_INS: dict[Any, StandIn] = {
 
 def stand_in(func: Any, args: Sequence[Any]) -> Any:
     maker = _STAND_INS.get(func)
-    if maker is None or not _floating_meta(args[0]) or args[-1] is True:  # the softmax's half_to_float
+    changes_type = (
+        args[-1] is True and func is not aten.mean.dim
+    )  # the softmax's half_to_float; a mean keeps dimensions
+    if maker is None or not _floating_meta(args[0]) or changes_type:
         return None
     return maker(args)
 

@@ -34,6 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "it learns the device for any model, in 2 minutes. A profile that is already there is extended; a run that was "
         "stopped is continued.",
         "ampere profile                                 this device, for any model",
+        "ampere profile --once                          the same, unless that was done before",
         "ampere profile lenet5                          for LeNet-5 of any widths",
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
@@ -69,6 +70,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default=0.0,
         help="stop at this expected error, as 3%% or 0.03 (default: use all of the time)",
     )
+    parser.add_argument("--once", action="store_true", help="do nothing where such a profile is there already")
     parser.add_argument(
         "--out",
         metavar="FILE",
@@ -109,6 +111,7 @@ def run(options: Namespace) -> None:
             own_end=options.own_end,
             iterations_per_measurement=options.iterations_per_measurement,
             target=options.target,
+            once=options.once,
             out=options.out,
             like=options.like,
             device=device,
@@ -131,7 +134,7 @@ def show(result: ProfilingResult, options: Namespace) -> None:
     known = f"{len(result.profile.observations)} measurements"
     if result.expected_error is not None:
         known = f"expected error {units.percent(result.expected_error)}"
-    headline(f"{known} after {units.seconds(result.seconds)}")
+    headline(f"{known} after {units.seconds(result.seconds)}" if result.seconds else f"{known}, from before")
     print_facts(_facts(result, options))
 
 
@@ -158,10 +161,9 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
         yield "like", _likeness(result)
     if compiled := result.compile_seconds:
         yield "compiling", f"{units.seconds(compiled)} of that; it is in no figure of training"
-    yield (
-        "fitting",
-        f"{units.percent(result.thinking_seconds / result.seconds)} of the time went into choosing and fitting",
-    )
+    if result.seconds:
+        thinking = units.percent(result.thinking_seconds / result.seconds)
+        yield "fitting", f"{thinking} of the time went into choosing and fitting"
     if result.resumed:
         yield "resumed", "a run that was stopped; its measurements are used"
     for refusal in result.refused[:REFUSALS_SHOWN]:

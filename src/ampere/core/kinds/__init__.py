@@ -9,13 +9,13 @@ from typing import Dict, FrozenSet
 
 from ampere.core.layer import Layer
 
-from . import convolution, lookups, norms, other, products, recurrent
+from . import convolution, lookups, norms, other, products, recurrent, sequences
 from .kind import FIXED, FREE, OUTPUT, TIED, USUAL_WIDTH, VECTOR_WIDTHS, Draft, Kind, Operand, Work
 
 KINDS: Dict[str, Kind] = {
     kind.name: kind
-    for kinds in (convolution.KINDS, products.KINDS, recurrent.KINDS, norms.KINDS, lookups.KINDS, other.KINDS)
-    for kind in kinds
+    for file in (convolution, products, recurrent, norms, lookups, sequences, other)
+    for kind in file.KINDS
 }
 
 # Layers that share prices and a surface: a kind, or a part of one that runtimes take another path for.

@@ -1,0 +1,99 @@
+"""Sorting, largest values and running sums are known by name and shapes, and are built again."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import Tensor, nn  # noqa: E402
+
+from ampere.core import Layer, Network, TrainingSetup, work  # noqa: E402
+from ampere.runtimes import find_runtime  # noqa: E402
+from ampere.runtimes.table import OURS  # noqa: E402
+from ampere.tracing.standins import stand_in  # noqa: E402
+from ampere.tracing.trace import trace  # noqa: E402
+
+KINDS = ("sort", "top_k", "scan")
+BATCH, WIDTH = 6, 16
+
+
+class Between(nn.Module):
+    """Two linear layers with an operation between them."""
+
+    def __init__(self, operation, after: int = WIDTH) -> None:  # type: ignore[no-untyped-def]
+        super().__init__()
+        self.first, self.operation, self.second = nn.Linear(WIDTH, WIDTH), operation, nn.Linear(after, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found: Tensor = self.second(self.operation(self.first(x)))
+        return found
+
+
+def traced(operation, after: int = WIDTH) -> Network:  # type: ignore[no-untyped-def]
+    return trace(Between(operation, after), torch.randn(BATCH, WIDTH))
+
+
+def between(operation, after: int = WIDTH) -> list[tuple]:  # type: ignore[no-untyped-def, type-arg]
+    layers = [layer for layer in traced(operation, after).layers if layer.kind in KINDS]
+    return [(x.kind, x.config["outer"], x.channels_in, x.channels_out, x.config["inner"]) for x in layers]
+
+
+def test_each_is_known_by_its_shapes() -> None:
+    assert between(lambda x: x.sort(1).values) == [("sort", BATCH, WIDTH, WIDTH, 1)]
+    assert between(lambda x: x.topk(2).values, 2) == [("top_k", BATCH, WIDTH, 2, 1)]
+    assert between(lambda x: x - x.median(1, keepdim=True).values) == [("top_k", BATCH, WIDTH, 1, 1)]
+    assert between(lambda x: x.cumsum(0)) == [("scan", 1, BATCH, BATCH, WIDTH)], "along the batch: values lie apart"
+    assert between(lambda x: x.cummax(1).values) == [("scan", BATCH, WIDTH, WIDTH, 1)]
+
+
+def test_gradients_go_through_what_has_one() -> None:
+    def ranked(x: Tensor) -> Tensor:
+        return x + x.detach().argsort(1)
+
+    assert [x.input_grad for x in traced(ranked).layers if x.kind == "sort"] == [False]
+    assert [x.input_grad for x in traced(lambda x: x.sort(1).values).layers if x.kind == "sort"] == [True]
+
+
+def test_a_few_whole_numbers_are_bookkeeping() -> None:
+    def positions(x: Tensor) -> Tensor:
+        return x + (x > 0).long().cumsum(1)
+
+    assert between(positions) == []
+
+
+def test_longer_sequences_are_more_work() -> None:
+    for kind in KINDS:
+        sizes = [Layer(kind, {"outer": 4, "inner": 1}, n, n) for n in (64, 128)]
+        short, long = (work(layer).values for layer in sizes)
+        assert long > 2 * short if kind != "scan" else long == 2 * short
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x.sort(1).values,
+        lambda x: x.sort(0).values,
+        lambda x: x + x.topk(2).values.sum(1, keepdim=True),
+        lambda x: x.cumsum(0),
+    ],
+)
+def test_a_described_one_trains(operation) -> None:  # type: ignore[no-untyped-def]
+    network = traced(operation)
+    training = find_runtime("torch").build({"layers": network.to_json()}, TrainingSetup(optimizer="adam"))
+    training.step()
+    first = training.last_loss()
+    for _ in range(30):
+        training.step()
+    assert training.last_loss() < first
+
+
+def test_other_runtimes_refuse_them_by_name() -> None:
+    for runtime in ("jax", "mnn"):
+        assert OURS[runtime].lacks(Layer("sort", {"outer": 2, "inner": 1}, 4, 4)) == "no sort"
+
+
+def test_pooling_to_one_place_needs_no_compiler() -> None:
+    """The mean that it is has a stand-in: the reference code imports one, which takes longer than all the rest."""
+    images = torch.empty(2, 3, 4, 5, device="meta")
+    found = stand_in(torch.ops.aten.mean.dim, (images, [-1, -2], True))
+    assert found is not None
+    assert found.shape == images.mean((-1, -2), keepdim=True).shape
