@@ -29,7 +29,7 @@ def home(tmp_path, monkeypatch):
         ("AMD Ryzen 7 5800X3D 8-Core Processor", 105 / 8),
         ("AMD EPYC 7763 64-Core Processor", 4.38),
         ("Intel(R) Xeon(R) CPU E5-2686 v4 @ 2.30GHz", 8.06),
-        ("Intel(R) Xeon(R) Gold 6248R CPU @ 3.00GHz", 8.54),
+        ("Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", 7.5),
         ("Intel(R) Xeon(R) Platinum 8480+", 6.25),
         ("12th Gen Intel(R) Core(TM) i7-12700K", 10.42),
         ("AMD Ryzen 7 5700U with Radeon Graphics", 1.88),
