@@ -11,7 +11,7 @@ import ampere
 
 
 def main() -> None:
-    loaded = ampere.load_model("lenet5")  # or ampere.load_model("file.py:function")
+    loaded = ampere.load_model("cnn5")  # or ampere.load_model("file.py:function")
     pruned = ampere.prune(loaded, loaded.inputs, "50%", device="simulated:server", seconds=30)
     print(f"{pruned.share:.0%} of the joules are left")
     for layer in pruned.layers():
@@ -19,9 +19,10 @@ def main() -> None:
     for path in pruned.save("pruned.json"):
         print(f"wrote {path}")
 
-    model = ampere.load_pruned("pruned.json", ampere.load_model("lenet5").model)
+    model = ampere.load_pruned("pruned.json", ampere.load_model("cnn5").model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    images, labels = torch.randn(10, 1, 28, 28), torch.randint(10, (10,))
+    (images,) = loaded.inputs
+    labels = torch.randint(model(images).shape[1], (len(images),))
     for _ in range(3):  # it is trained like any other
         loss = nn.functional.cross_entropy(model(images), labels)
         optimizer.zero_grad()

@@ -112,11 +112,14 @@ def test_a_loader_says_its_batch_and_how_long_it_is(tmp_path):
     (tmp_path / "loaders.py").write_text(
         "import torch\n"
         "def listed(): return [(torch.zeros(4, 2), torch.zeros(4))] * 7\n"
-        "def once(): return iter([torch.zeros(4)] * 7)\n"
+        "def generated(): yield from listed()\n"
+        "ONCE = iter([torch.zeros(4)] * 7)\n"
+        "def once(): return ONCE\n"
     )
     task = {"batch": 4, "seconds": 0.05}
     found = data({**task, "loader": f"{tmp_path / 'loaders.py'}:listed"})
     assert (found["epoch_batches"], found["shape"], found["overlaps"]) == (7, [4, 2], False)
+    assert data({**task, "loader": f"{tmp_path / 'loaders.py'}:generated"})["epoch_batches"] == 7  # made anew
     with pytest.raises(ModelError, match=r"ended after .* cannot start again"):
         data({**task, "loader": f"{tmp_path / 'loaders.py'}:once"})
 

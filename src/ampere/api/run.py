@@ -232,8 +232,10 @@ def _in_steps(
         return {}
     setup = known.profile.setup
     if not (is_here and setup.runtime == "torch" and subject.own_code and not (subject.is_flax or subject.is_step)):
-        options.say(f"{' and '.join(wanted)} cannot be timed there: assumed from what is usual")
-        return {name: cost for name, cost in ASSUMED.items() if name in wanted}
+        assumed = {name: cost for name, cost in ASSUMED.items() if name in wanted}
+        if assumed:
+            options.say(f"{' and '.join(assumed)} cannot be timed there: assumed from what is usual")
+        return assumed
     options.say(f"timing {' and '.join(wanted)} ...")
     with options.opened_device() as device:
         workload = itself(device, setup.runtime, subject.source()).workload

@@ -136,8 +136,8 @@ def _grid(text: str) -> Grid:
     found = known.get(text.upper()) or known.get(text.casefold())
     if found is None:
         near = difflib.get_close_matches(text.casefold(), [name for name in known if name.islower()], n=1)
-        hint = f"did you mean {known[near[0]].region}?" if near else "write a code such as DE, US or WORLD"
-        raise UsageError(f"there is no grid {text!r}: {hint}, or grams as 400g/kWh")
+        hint = f"did you mean {known[near[0]].region}? Or give" if near else "write a code such as DE, US or WORLD, or"
+        raise UsageError(f"there is no grid {text!r}: {hint} grams as 400g/kWh")
     return found
 
 

@@ -33,15 +33,27 @@ def data(task: Task) -> dict[str, Any]:
         loader = function()
         if not hasattr(loader, "__iter__"):
             raise ModelError(f"{task['loader']} returned {type(loader).__name__}, which gives no batches")
-        return _timed(loader, task["seconds"])
+        return _timed(_Anew(function) if hasattr(loader, "__next__") else loader, task["seconds"])
+
+
+class _Anew:
+    """A loader that ends for good, as a generator does, is made again for each epoch."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Any:
+        return self._make()
 
 
 def _timed(loader: Any, seconds: float) -> dict[str, Any]:
-    with closing(_again_and_again(loader)) as batches:
+    with closing(_again_and_again(loader, [])) as batches:
         first = next(batches)
-    counted = _counted(lambda: _again_and_again(loader), seconds)
+    epochs: list[int] = []
+    counted = _counted(lambda: _again_and_again(loader, epochs), seconds)
+    length = _length(loader) or (epochs[0] if epochs else None)
     overlaps = getattr(loader, "num_workers", 0) > 0
-    return {**counted, "epoch_batches": _length(loader), "shape": _shape(first), "overlaps": overlaps}
+    return {**counted, "epoch_batches": length, "shape": _shape(first), "overlaps": overlaps}
 
 
 def _length(loader: Any) -> int | None:
@@ -204,18 +216,20 @@ def _as(value: Any, dtype: Any) -> Any:
     return value.to(dtype) if getattr(value, "is_floating_point", bool)() else value
 
 
-def _again_and_again(loader: Any) -> Batches:
-    """Epoch after epoch."""
-    given = 0
+def _again_and_again(loader: Any, epochs: list[int]) -> Batches:
+    """Epoch after epoch; the batches of each that ended are noted."""
     while True:
-        before = given
+        given = 0
         for batch in loader:
             given += 1
             yield batch
-        if not given:
+        if not epochs and not given:
             raise ModelError("the loader gives no batch at all: it must give one or more")
-        if given == before:
-            raise ModelError(f"the loader ended after {given:,} batches and cannot start again: return a DataLoader")
+        if not given:
+            raise ModelError(
+                f"the loader ended after {sum(epochs):,} batches and cannot start again: return a DataLoader"
+            )
+        epochs.append(given)
 
 
 def _counted(start: Callable[[], Batches], seconds: float) -> dict[str, float]:

@@ -14,7 +14,6 @@ storage: a view or an operation in place takes nothing. A storage ends when nobo
 
 from __future__ import annotations
 
-import inspect
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -24,7 +23,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.optim import Optimizer
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ampere.core.allocations import (
@@ -268,19 +266,6 @@ def _running_modules(model: nn.Module, ending: ExitStack) -> list[str]:
     return running
 
 
-@contextmanager
-def _without_compiler() -> Iterator[None]:
-    """Optimizers tell the compiler what to leave alone, for which they import it: more than a second, for nothing."""
-    usual = {name: getattr(Optimizer, name) for name in ("add_param_group", "zero_grad")}
-    try:
-        for name, function in usual.items():
-            setattr(Optimizer, name, inspect.unwrap(function))
-        yield
-    finally:
-        for name, function in usual.items():
-            setattr(Optimizer, name, function)
-
-
 def _follow(
     model: nn.Module,
     loss_of: Callable[[], Tensor],
@@ -298,17 +283,14 @@ def _follow(
         if parameter.requires_grad:
             hooked: Any = parameter
             hooked.register_post_accumulate_grad_hook(partial(_hold_gradient, follower))
-    with _without_compiler():
-        updating = OPTIMIZERS[optimizer].make("torch", trained)
-    update = inspect.unwrap(type(updating).step)  # as it runs without hooks, of which there are none
-    with follower, _without_compiler():
+    updating = OPTIMIZERS[optimizer].make("torch", trained)
+    with follower:
         for _ in range(STEPS):
             updating.zero_grad(set_to_none=True)
             loss = loss_of()
             follower.keep_for_backward()
             loss.backward()  # type: ignore[no-untyped-call]
-            with torch.no_grad():
-                update(updating)
+            updating.step()
             for state in updating.state.values():
                 for tensor in tensors_in(list(state.values())):
                     follower.hold(tensor, OPTIMIZER)
