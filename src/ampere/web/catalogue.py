@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -82,7 +83,7 @@ class Catalogue:
         self._given = {name: OpenNetwork(network) for name, network in (networks or {}).items()}
         self._families = families()
         self._uploads = Recent[str, OpenNetwork](MOST_UPLOADS)
-        self._estimators = Recent[tuple[str, int, int], Estimator](MOST_ESTIMATORS)
+        self._estimators = Recent[tuple[str, bool, int, int], Estimator](MOST_ESTIMATORS)
         self._summaries: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
         self._fitting, self._layers = Lock(), 0
 
@@ -146,20 +147,20 @@ class Catalogue:
             self._summaries[path.stem] = known = (state, record)
         return known[1]
 
-    def estimator(self, profile: str) -> Estimator:
-        """The fitted profile of this name."""
+    def estimator(self, profile: str, runs: bool = True) -> Estimator:
+        """The fitted profile of this name; without `runs` it has learnt nothing from recorded training runs."""
         path = self.folder / f"{profile}.json"
         stored = {p.stem for p in self.folder.glob("*.json")} if self.folder.is_dir() else set()
         if profile not in stored:  # and so never a path to another folder
             raise NotFound(f"there is no profile {profile!r:.80}: /api/v1/profiles lists those that are stored")
-        key = (profile, *_state(path))
+        key = (profile, runs, *_state(path))
         with self._fitting:
             found = self._estimators.get(key)
             if found is None:
                 loaded = Profile.load(path)
                 if problem := problem_with(loaded):
                     raise ProfileError(f"profile {profile:.80} {problem}: choose another, or profile again")
-                found = Estimator(loaded)
+                found = Estimator(loaded if runs else replace(loaded, runs=()))
                 self._estimators.put(key, found)
         return found
 

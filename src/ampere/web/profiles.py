@@ -142,9 +142,10 @@ def runs(catalogue: Catalogue) -> list[Record]:
     for profile in catalogue.profiles():
         if profile["problem"] is not None or not profile["runs"]:
             continue
-        estimator = catalogue.estimator(profile["id"])
-        for number, run in enumerate(estimator.profile.runs):
-            found.append({"profile": profile["id"], "number": number, **_run(run, estimator)})
+        recorded = catalogue.estimator(profile["id"]).profile.runs
+        before = catalogue.estimator(profile["id"], runs=False)  # a forecast knows nothing of the run itself
+        for number, run in enumerate(recorded):
+            found.append({"profile": profile["id"], "number": number, **_run(run, before)})
     return found
 
 
