@@ -19,7 +19,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 DESK, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 EXPLORER = "view=explorer&network=cnn5&w.0=24&w.6=96&w.8=160&iterations=18000&battery=15Wh&grid=400"
 READY = {
-    "explorer": "() => /\\d/.test(document.querySelector('.headline').innerText)",
+    "explorer": "() => /\\d/.test(document.querySelector('.headline')?.innerText)",
     "compare": "() => document.querySelector('#heat svg')",
     "pareto": "() => document.querySelector('#pareto svg')",
     "profile": "() => document.querySelector('#error svg')",

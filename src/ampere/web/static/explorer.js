@@ -3,7 +3,7 @@
 import { file, post, search } from "./api.js";
 import { field, origin, profileChoice, select, slider } from "./controls.js";
 import { Figure, axisY, el, line, picture, ramp, rect, save, svg, text, ticks, titled } from "./draw.js";
-import { bytes, grams, joules, joulesUnit, kwh, percent, seconds, signed, whole } from "./format.js";
+import { bytes, grams, joules, joulesUnit, kwh, money, percent, seconds, signed, whole } from "./format.js";
 import { question, withRun } from "./state.js";
 
 const Z90 = 1.6449;
@@ -89,7 +89,8 @@ class Explorer {
       el("fieldset", {}, el("legend", {}, "The whole run"),
         field("Iterations", "number", state.iterations, "10000", (given) => app.change({ iterations: given ? Number(given) : undefined })),
         field("Battery", "text", state.battery, "15Wh", (given) => app.change({ battery: given || undefined })),
-        field("Grid, g CO₂e a kWh", "number", state.grid, "400", (given) => app.change({ grid: given === "" ? undefined : Number(given) }))));
+        field("Grid: a country, or g CO₂e a kWh", "text", state.grid, "DE or 400g/kWh", (given) => app.change({ grid: given || undefined })),
+        field("Price of a kWh", "text", state.price, "0.30 EUR", (given) => app.change({ price: given || undefined }))));
   }
 
   upload() {
@@ -236,7 +237,9 @@ class Explorer {
     const { run } = answer;
     if (run) {
       cards.push(["The whole run", joules(run.joules), `${seconds(run.seconds)}; 90 %: ${run.joules_interval90.map(joules).join(" to ")}`]);
-      cards.push(["Energy", kwh(run.kwh), run.grams_co2e === null ? "" : `${grams(run.grams_co2e)} CO₂e`]);
+      const more = run.carbon.map((each) => `${grams(each.grams)} CO₂e (${each.region})`);
+      if (run.cost) more.unshift(money(run.cost));
+      cards.push(["Energy", kwh(run.kwh), more.join("; ")]);
       if (run.battery_share !== null) cards.push(["Of the battery", percent(run.battery_share), run.verdict]);
     }
     this.cards.replaceChildren(...cards.map(([name, large, small]) =>
