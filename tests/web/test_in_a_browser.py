@@ -183,6 +183,9 @@ def test_a_run_is_seen_while_it_goes_on(opened, folder):
                 page.wait_for_timeout(5)
             shown(page, "10.0\u00a0kJ spent in")
             shown(page, "5.00\u00a0kJ forecast for the whole job")
+            for _ in range(200):  # enough to be recorded
+                counter.steps += 1
+                budget.step()
         shown(page, "per iteration were spent")
         assert "is being trained" not in page.inner_text("main")
     finally:
