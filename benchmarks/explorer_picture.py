@@ -22,7 +22,7 @@ READY = {
     "explorer": "() => /\\d/.test(document.querySelector('.headline')?.innerText)",
     "compare": "() => document.querySelector('#heat svg')",
     "pareto": "() => document.querySelector('#pareto svg')",
-    "profile": "() => document.querySelector('#error svg')",
+    "profile": "() => document.querySelector('.cards dd')",
     "runs": "() => !document.querySelector('main').innerText.includes('Loading')",
 }
 

@@ -47,7 +47,9 @@ def test_a_what_if_is_the_estimate_of_the_changed_network(answers, estimator, ne
 
 
 def test_a_run_says_kilowatt_hours_carbon_and_battery(answers):
-    found = answers.what_if({**ASKED, "iterations": 1000, "battery": "15Wh", "grid": "400g/kWh", "price": "0.30EUR/kWh"})
+    found = answers.what_if(
+        {**ASKED, "iterations": 1000, "battery": "15Wh", "grid": "400g/kWh", "price": "0.30EUR/kWh"}
+    )
     run = found["run"]
     assert run["joules"] == pytest.approx(1000 * found["joules_per_iteration"])
     assert run["kwh"] == pytest.approx(run["joules"] / 3.6e6)

@@ -157,11 +157,12 @@ class Catalogue:
             found = self._estimators.get(key)
             if found is None:
                 loaded = Profile.load(path)
-                if threads is not None and (loaded := loaded.on_threads(threads)) is None:
+                part = loaded if threads is None else loaded.on_threads(threads)
+                if part is None:
                     raise _no_profile(profile)
-                if problem := problem_with(loaded):
+                if problem := problem_with(part):
                     raise ProfileError(f"profile {profile:.80} {problem}: choose another, or profile again")
-                found = Estimator(loaded if runs else replace(loaded, runs=()))
+                found = Estimator(part if runs else replace(part, runs=()))
                 self._estimators.put(key, found)
         return found
 

@@ -12,13 +12,13 @@ HEAD_SECONDS = 10.0  # also before the first one
 BODY_SECONDS = 30.0
 
 
-class Punctual(H11Protocol):
+class Punctual(H11Protocol):  # type: ignore[misc] # uvicorn is an extra
     """HTTP/1.1 with a deadline for each request. h11 limits the size of its headers."""
 
     _deadline: asyncio.TimerHandle | None = None
     _waits_for: Any = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._watch()
 

@@ -26,7 +26,14 @@ MOST_RUNNING = 20
 SILENT_SECONDS = 60.0
 NAMES = ("network", "profile")
 PROGRESS = (
-    *NAMES, "steps", "iterations", "joules_budget", "joules_per_step", "joules_spent", "joules_left", "joules_forecast",
+    *NAMES,
+    "steps",
+    "iterations",
+    "joules_budget",
+    "joules_per_step",
+    "joules_spent",
+    "joules_left",
+    "joules_forecast",
 )
 
 Record = dict[str, Any]

@@ -68,7 +68,9 @@ class Api:
             self._got("/api/v1/devices", lambda: {"devices": devices(self.catalogue)}),
             self._got("/api/v1/profiles", self._profiles),
             self._got("/api/v1/networks", lambda: {"networks": self.catalogue.networks()}),
-            self._got("/api/v1/runs", lambda: {"runs": runs(self.catalogue), "running": running(self.catalogue.folder)}),
+            self._got(
+                "/api/v1/runs", lambda: {"runs": runs(self.catalogue), "running": running(self.catalogue.folder)}
+            ),
             self._got("/api/v1/openapi.json", description),
             post("/api/v1/networks", self._upload),
             post("/api/v1/estimate", self.answers.estimate),
