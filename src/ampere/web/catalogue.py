@@ -19,7 +19,7 @@ from ampere.core.errors import AmpereError, ProfileError
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.features import clear_caches
 from ampere.estimation.fitting import BY_LAYER
-from ampere.models.spaces import FAMILIES as BUILT_IN
+from ampere.models.spaces import SPACES
 from ampere.storage.checks import check_network, checked
 from ampere.storage.files import write_whole
 from ampere.storage.places import home
@@ -197,7 +197,7 @@ def families() -> dict[str, OpenNetwork]:
 
 def network_record(name: str, known: OpenNetwork, origin: str) -> dict[str, Any]:
     network = known.network
-    title = BUILT_IN[name].title if origin == "family" else network.name or name
+    title = SPACES[name].title if origin == "family" else network.name or name
     return {
         "id": name,
         "title": title,
@@ -241,7 +241,7 @@ def write_families() -> None:
     """Traces the built-in models again, after a change of tracing or of a family; needs torch."""
     from ampere.devices.workloads import traced
 
-    networks = {name: traced(space.factory, space.default).renamed(name) for name, space in BUILT_IN.items()}
+    networks = {name: traced(space.factory, space.default).renamed(name) for name, space in SPACES.items()}
     records = {name: network.to_json() for name, network in networks.items()}
     write_whole(FAMILIES, json.dumps(records, separators=(",", ":")))
 
