@@ -1,6 +1,6 @@
 """The explorer as pictures: every view on a desk and on a phone, in light and dark, from the profiles in a folder.
 
-    python benchmarks/explorer_picture.py --home FOLDER [--out docs/images/explorer.png] [--all FOLDER]
+    python benchmarks/explorer_picture.py --home FOLDER [--out docs/images/explorer.png] [--profile ID] [--all FOLDER]
 
 `--out` is the one of the README; `--all` writes all of them there, to be looked at. Needs Chromium and playwright.
 """
@@ -19,10 +19,10 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 DESK, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 EXPLORER = "view=explorer&network=cnn5&w.0=24&w.6=96&w.8=160&iterations=18000&battery=15Wh&grid=400"
 READY = {
-    "explorer": "() => /\\d/.test(document.querySelector('.headline').innerText)",
+    "explorer": "() => /\\d/.test(document.querySelector('.headline')?.innerText)",
     "compare": "() => document.querySelector('#heat svg')",
     "pareto": "() => document.querySelector('#pareto svg')",
-    "profile": "() => document.querySelector('#error svg')",
+    "profile": "() => document.querySelector('.cards dd')",
     "runs": "() => !document.querySelector('main').innerText.includes('Loading')",
 }
 
@@ -31,6 +31,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--home", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("docs/images/explorer.png"))
+    parser.add_argument("--profile", default="", help="of the README's picture")
     parser.add_argument("--all", type=Path)
     options = parser.parse_args()
     words = [sys.executable, "-m", "ampere", "serve", "--port", "0", "--no-browser", "--json"]
@@ -44,7 +45,15 @@ def main():
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"] if root else [])
-            picture(browser, f"{address}#{EXPLORER}", "explorer", DESK, "light", options.out, full=False)
+            picture(
+                browser,
+                f"{address}#{EXPLORER}&profile={options.profile}",
+                "explorer",
+                DESK,
+                "light",
+                options.out,
+                full=False,
+            )
             for view in READY if options.all else ():
                 for size, viewport in (("desk", DESK), ("phone", PHONE)):
                     for scheme in ("light", "dark"):

@@ -9,7 +9,7 @@ from tests.recordings import record
 from tests.synthetic import chain, random_chains
 
 from ampere import Budget, Estimate, Estimator, Profile
-from ampere.budget.recording import Reading, summed_up
+from ampere.budget.recording import Reading, running_notes, summed_up
 from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
 from ampere.devices.simulated import SimulatedWorker
@@ -139,6 +139,19 @@ def short_run(path, steps, spoil=False):
             budget.step()
         if spoil:
             path.write_text("spoilt")
+
+
+def test_a_run_notes_how_far_it_is_until_it_ends(path):
+    meter = DriftingMeter()
+    with Budget(500, iterations=60, meter=meter, record=True, network=chain(3, 4), profile=path) as budget:
+        for _ in range(40):
+            meter.drained += 1
+            budget.step()
+        [note] = running_notes(path).glob("*.json")
+        found = json.loads(note.read_text())
+    assert (found["iterations"], found["joules_budget"]) == (60, 500)
+    assert 0 < found["joules_spent"] == found["steps"] <= 40
+    assert list(running_notes(path).iterdir()) == []
 
 
 def test_a_run_too_short_is_not_kept(path):

@@ -47,11 +47,14 @@ def test_a_what_if_is_the_estimate_of_the_changed_network(answers, estimator, ne
 
 
 def test_a_run_says_kilowatt_hours_carbon_and_battery(answers):
-    found = answers.what_if({**ASKED, "iterations": 1000, "battery": "15Wh", "grid_grams_per_kwh": 400})
+    found = answers.what_if(
+        {**ASKED, "iterations": 1000, "battery": "15Wh", "grid": "400g/kWh", "price": "0.30EUR/kWh"}
+    )
     run = found["run"]
     assert run["joules"] == pytest.approx(1000 * found["joules_per_iteration"])
     assert run["kwh"] == pytest.approx(run["joules"] / 3.6e6)
-    assert run["grams_co2e"] == pytest.approx(400 * run["kwh"])
+    assert run["carbon"][0]["grams"] == pytest.approx(400 * run["kwh"])
+    assert run["cost"]["money"] == pytest.approx(0.3 * run["kwh"])
     assert run["battery_share"] == pytest.approx(run["joules"] / 54_000)
 
 
@@ -135,7 +138,9 @@ def test_a_changed_network_can_be_taken_along(answers, network, tmp_path):
         ({**ASKED, "iterations": -1}, "iterations must be"),
         ({**ASKED, "iterations": 1, "battery": "15"}, "15Wh"),
         ({**ASKED, "iterations": 1, "battery": 15}, "a text with a unit"),
-        ({**ASKED, "iterations": 1, "grid_grams_per_kwh": "x"}, "grid_grams_per_kwh must be"),
+        ({**ASKED, "iterations": 1, "grid": "nowhere"}, "no grid 'nowhere'"),
+        ({**ASKED, "iterations": 1, "grid": "x" * 1000}, "grid must be a text"),
+        ({**ASKED, "iterations": 1, "price": "free"}, "not money"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_in_one_line(answers, asked, said):
@@ -197,6 +202,19 @@ def test_a_profile_of_whole_networks_only_says_so(folder, tmp_path):
     assert "layer by layer" in catalogue.profiles()[0]["problem"]
     with pytest.raises(ProfileError, match="layer by layer"):
         catalogue.estimator("k")
+
+
+def test_every_number_of_threads_is_a_profile(folder, tmp_path):
+    one = Profile.load(folder / "a-sgd.json")
+    four = replace(Profile.load(folder / "b-sgd.json"), device=one.device, setup=replace(one.setup, threads=4))
+    replace(one, others=(four,)).save(tmp_path / "p.json")
+    catalogue = Catalogue({}, tmp_path)
+    found = {record["id"]: record["setup"]["threads"] for record in catalogue.profiles()}
+    assert found == {"p": one.setup.threads, "p@4": 4}
+    assert catalogue.estimator("p@4").profile.setup.threads == 4
+    for unknown in ("p@3", "p@", "p@@4", "@4", "p@4@4"):
+        with pytest.raises(NotFound, match="no profile"):
+            catalogue.estimator(unknown)
 
 
 def test_a_profile_that_changed_is_read_again(folder, tmp_path):

@@ -19,7 +19,7 @@ def test_the_answers_are_those_of_the_functions(ask, answers):
     assert [p["id"] for p in ask("profiles").json["profiles"]] == ["a-adam", "a-sgd", "b-sgd", "broken"]
     assert "cnn5" in [n["id"] for n in ask("networks").json["networks"]]
     assert [d["title"] for d in ask("devices").json["devices"]] == ["Board a", "Board b"]
-    assert ask("runs").json == {"runs": []}
+    assert ask("runs").json == {"runs": [], "running": []}
     assert ask("compare", {"networks": ["cnn5", "lenet5"], "profiles": ["a-sgd"]}).json["models"] == ["cnn5", "lenet5"]
     assert ask("profile", {"profile": "b-sgd"}).json["device"] == "Board b"
     assert ask("batch", {**ASKED, "rows": [[1, 2, 3, 4]]}).json["widths"] == ["0", "3", "6", "8"]

@@ -5,10 +5,16 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 
 import pytest
+from tests.synthetic import chain
+from tests.web.serving import profile_of
 
+from ampere import Budget
+from ampere.core import Meter
+from ampere.storage.places import journal_path
 from ampere.web.client import Client
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -17,6 +23,7 @@ pytestmark = [
     pytest.mark.skipif(find_spec("playwright") is None, reason="no playwright: pip install 'ampere-energy[test]'"),
     pytest.mark.skipif(find_spec("uvicorn") is None, reason="no uvicorn: pip install 'ampere-energy[web]'"),
 ]
+SLOWEST = 120_000  # milliseconds, on a machine with much else to do
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
 
@@ -53,6 +60,7 @@ def opened(browser, address):
 
     def opened(state, viewport=DESK, **look):
         contexts.append(browser.new_context(viewport=viewport, **look))
+        contexts[-1].set_default_timeout(SLOWEST)
         page = contexts[-1].new_page()
         page.on("request", lambda request: outside.append(request.url))
         page.on("console", lambda message: said.append(message.text))
@@ -115,7 +123,7 @@ def test_a_link_shares_the_state(opened, address):
 
 
 def test_the_buttons_search(opened):
-    page = opened("view=explorer&network=cnn5&profile=a-sgd&w.0=3&w.3=64&w.6=20&w.8=200")
+    page = opened("view=explorer&network=lenet5&profile=a-sgd&w.0=1&w.3=16&w.7=20&w.9=80")
     headline(page)
     page.get_by_role("button", name="Widest at this budget").click()
     page.wait_for_function("() => document.getElementById('message').innerText.includes('of 300,001 networks')")
@@ -143,6 +151,46 @@ def test_a_point_of_the_front_opens_in_the_explorer(opened):
     page.get_by_label("Open a network of the front").select_option(index=2)
     headline(page)
     assert "w.0=" in page.url
+
+
+class Counter:
+    """A meter of one joule for each step."""
+
+    def __init__(self, meter):
+        self.about, self.steps = meter, 0
+
+    def describe(self):
+        return self.about.to_json()
+
+    def start(self):
+        self.steps = 0
+
+    def stop(self):
+        return float(self.steps)
+
+
+def test_a_run_is_seen_while_it_goes_on(opened, folder):
+    meter, path = Meter("counter of a board", False, simulated=True), folder / "job.json"
+    replace(profile_of("x"), meter=meter).save(path)
+    counter, page = Counter(meter), opened("view=runs")
+    try:
+        shown(page, "No run is recorded yet")
+        network = chain(3, 20, 20).renamed("job")
+        with Budget(10_000, iterations=5000, meter=counter, record=True, network=network, profile=path) as budget:
+            while "job is being trained" not in page.inner_text("main") and budget.steps_done < 5000:
+                counter.steps += 1
+                budget.step()
+                page.wait_for_timeout(5)
+            shown(page, "10.0\u00a0kJ spent in")
+            shown(page, "5.00\u00a0kJ forecast for the whole job")
+            for _ in range(200):  # enough to be recorded
+                counter.steps += 1
+                budget.step()
+        shown(page, "per iteration were spent")
+        assert "is being trained" not in page.inner_text("main")
+    finally:
+        path.unlink()
+        journal_path(path).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

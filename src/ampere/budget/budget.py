@@ -177,8 +177,10 @@ class Budget:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._counter.stop()
-        if self._recorder and kind is None:
-            self._record(self._recorder)
+        if self._recorder:
+            self._recorder.end_note()
+            if kind is None:
+                self._record(self._recorder)
 
     def _add_reading(self, joules: float, seconds: float, steps: int) -> None:
         if self._recorder:
@@ -246,7 +248,13 @@ class Budget:
         if self._counter.forecast.readings >= READINGS_TO_WARN:
             self._warn_if_it_does_not_fit()
         self._stop_if_full()
+        if self._recorder:
+            self._recorder.note(self._progress)
         return not self.stopped
+
+    def _progress(self) -> dict[str, Any]:
+        named = {name.rpartition("/")[2]: value for name, value in self.metrics().items()}
+        return {"steps": self.steps_done, "iterations": self.iterations, "joules_budget": self.joules, **named}
 
     def steps(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items of a loader, as long as there is room for a step with the next one."""

@@ -5,9 +5,12 @@ A run is not paired with a yardstick, so it also shows how the device has change
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +29,8 @@ PATIENCE_SECONDS = 60.0  # with another process that writes to the same profile
 KEPT = 4096  # readings, the newest
 LEAST_STEPS = 20  # fewer say more about starting than about training
 ROUNDS = 8  # that readings are summed up to
+NOTE_SECONDS = 1.0  # between two notes of how far a run is
+FORGOTTEN_SECONDS = 86_400.0  # a note of a process that was killed
 
 
 class Reading(NamedTuple):
@@ -62,6 +67,8 @@ class RunRecorder:
                 f"({meter.scope}): choose the same meter, or leave out record=True"
             )
         self.network, self.readings = network, deque[Reading](maxlen=KEPT)
+        self._note = running_notes(self.path) / f"{os.getpid()}.json"
+        self._noted = 0.0
 
     def _profile(self) -> Profile:
         profile = Profile.load(self.path)
@@ -73,6 +80,25 @@ class RunRecorder:
             )
         return found
 
+    def note(self, progress: Callable[[], Mapping[str, Any]]) -> None:
+        """Writes how far the run is, for `ampere serve`: now and then, and without waiting for the disk."""
+        if time.monotonic() - self._noted < NOTE_SECONDS:
+            return
+        self._noted = time.monotonic()
+        named = {"network": self.network.name, "profile": self.path.stem, "unix_time": time.time()}
+        with suppress(OSError):
+            self._note.parent.mkdir(exist_ok=True)
+            beside = self._note.with_suffix(".tmp")
+            beside.write_text(json.dumps({**named, **progress()}), encoding="utf-8")
+            beside.replace(self._note)
+
+    def end_note(self) -> None:
+        """The run is over; notes of processes that were killed go, too."""
+        for path in running_notes(self.path).glob("*.json"):
+            with suppress(OSError):
+                if path == self._note or time.time() - path.stat().st_mtime > FORGOTTEN_SECONDS:
+                    path.unlink()
+
     def keep(self, meter_problem: str = "") -> bool:
         """Stores the run; False where it was too short. Others that store theirs at the same time lose nothing."""
         rounds = summed_up([r._replace(joules=r.joules * self._watts_share) for r in self.readings])
@@ -82,6 +108,11 @@ class RunRecorder:
         seen = [Observation(self.network, measured, "run")]
         keep_apart(self.path, seen, PATIENCE_SECONDS, self._threads)
         return True
+
+
+def running_notes(profile: Path) -> Path:
+    """Where processes note how far their runs are, one file each, beside the profiles."""
+    return profile.parent / "running"
 
 
 def _usual_place() -> tuple[Path, int]:

@@ -21,6 +21,7 @@ from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.lookup_table import LookupTable, Template
 from ampere.estimation.memory import runtime_bytes_in
+from ampere.estimation.running_costs import Tariff, parse_grids, parse_price
 from ampere.estimation.training_run import Battery, training_run
 from ampere.storage.networks import save_network
 
@@ -36,7 +37,8 @@ MOST_POINTS = 300_000  # rows of all tables of a network, which take seconds to 
 MOST_LOOKED_UP = 100_000_000  # layers of all rows of a request
 MOST_TABLES = 4  # networks whose tables are kept
 CHUNK = 50_000  # candidates at once
-JOULES_PER_KWH = 3.6e6
+LONGEST_TEXT = 100
+RUN_TEXTS = {"battery": "15Wh", "idle": "3W", "grid": "DE or 400g/kWh", "price": "0.30EUR/kWh"}
 BINS = (96, 64)  # of a density: joules, capacity
 
 Record = dict[str, Any]
@@ -305,17 +307,15 @@ def run_record(estimate: Estimate, asked: Mapping[str, Any]) -> Record | None:
     if asked.get("iterations") is None:
         return None
     iterations = _count(asked, "iterations", 1, MOST_ITERATIONS)
-    battery, idle, grid = asked.get("battery"), asked.get("idle"), asked.get("grid_grams_per_kwh")
-    if battery is not None and not isinstance(battery, str):
-        raise UsageError("battery must be a text with a unit, such as 15Wh")
-    if idle is not None and not isinstance(idle, str):
-        raise UsageError("idle must be a text with a unit, such as 3W")
-    if grid is not None and not (_is_number(grid) and 0 <= grid <= 1e5):
-        raise UsageError(f"grid_grams_per_kwh must be a number from 0 to 100,000, not {grid!r:.40}")
-    full = Battery(parse_energy(battery), battery, parse_power(idle) if idle else None) if battery else None
-    run = training_run(estimate, iterations, full)
-    kwh = run.joules / JOULES_PER_KWH
-    return {**run.to_json(), "kwh": kwh, "grams_co2e": None if grid is None else kwh * grid}
+    texts = {key: asked.get(key) for key in RUN_TEXTS}
+    for key, text in texts.items():
+        if text is not None and (not isinstance(text, str) or len(text) > LONGEST_TEXT):
+            raise UsageError(f"{key} must be a text with a unit, such as {RUN_TEXTS[key]}")
+    battery, idle, grid, price = (texts[key] for key in ("battery", "idle", "grid", "price"))
+    full = Battery(parse_energy(battery), battery) if battery else None
+    tariff = Tariff(parse_price(price) if price else None, parse_grids(grid) if grid else ())
+    watts = parse_power(idle) if idle else None
+    return training_run(estimate, iterations, full, watts_idle=watts, tariff=tariff).to_json()
 
 
 def _whole_numbers(rows: list[Any]) -> Rows:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -82,8 +83,8 @@ class Catalogue:
         self._given = {name: OpenNetwork(network) for name, network in (networks or {}).items()}
         self._families = families()
         self._uploads = Recent[str, OpenNetwork](MOST_UPLOADS)
-        self._estimators = Recent[tuple[str, int, int], Estimator](MOST_ESTIMATORS)
-        self._summaries: dict[str, tuple[tuple[int, int], dict[str, Any]]] = {}
+        self._estimators = Recent[tuple[str, bool, int, int], Estimator](MOST_ESTIMATORS)
+        self._summaries: dict[str, tuple[tuple[int, int], list[dict[str, Any]]]] = {}
         self._fitting, self._layers = Lock(), 0
 
     # Networks.
@@ -131,37 +132,53 @@ class Catalogue:
     # Profiles.
 
     def profiles(self) -> list[dict[str, Any]]:
-        """What is stored, in one record each; a file that cannot be read says why."""
+        """What is stored: a record for each number of threads; a file that cannot be read says why."""
         paths = sorted(self.folder.glob("*.json")) if self.folder.is_dir() else []
-        return [self._summary(path) for path in paths]
+        return [record for path in paths for record in self._summary(path)]
 
-    def _summary(self, path: Path) -> dict[str, Any]:
+    def _summary(self, path: Path) -> list[dict[str, Any]]:
         state = _state(path)
         known = self._summaries.get(path.stem)
         if known is None or known[0] != state:
             try:
-                record = profile_record(path, Profile.load(path))
+                first, *others = Profile.load(path).parts
+                records = [profile_record(path.stem, path, first)]
+                records += [profile_record(f"{path.stem}@{part.setup.threads}", path, part) for part in others]
             except AmpereError as error:
-                record = {"id": path.stem, "path": str(path), "problem": str(error)}
-            self._summaries[path.stem] = known = (state, record)
+                records = [{"id": path.stem, "path": str(path), "problem": str(error)}]
+            self._summaries[path.stem] = known = (state, records)
         return known[1]
 
-    def estimator(self, profile: str) -> Estimator:
-        """The fitted profile of this name."""
-        path = self.folder / f"{profile}.json"
-        stored = {p.stem for p in self.folder.glob("*.json")} if self.folder.is_dir() else set()
-        if profile not in stored:  # and so never a path to another folder
-            raise NotFound(f"there is no profile {profile!r:.80}: /api/v1/profiles lists those that are stored")
-        key = (profile, *_state(path))
+    def estimator(self, profile: str, runs: bool = True) -> Estimator:
+        """The fitted profile of this name; without `runs` it has learnt nothing from recorded training runs."""
+        path, threads = self._place(profile)
+        key = (profile, runs, *_state(path))
         with self._fitting:
             found = self._estimators.get(key)
             if found is None:
                 loaded = Profile.load(path)
-                if problem := problem_with(loaded):
+                part = loaded if threads is None else loaded.on_threads(threads)
+                if part is None:
+                    raise _no_profile(profile)
+                if problem := problem_with(part):
                     raise ProfileError(f"profile {profile:.80} {problem}: choose another, or profile again")
-                found = Estimator(loaded)
+                found = Estimator(part if runs else replace(part, runs=()))
                 self._estimators.put(key, found)
         return found
+
+    def _place(self, profile: str) -> tuple[Path, int | None]:
+        """The file of a profile, and its number of threads where that is not the file's first: `name@4`."""
+        stored = {path.stem for path in self.folder.glob("*.json")} if self.folder.is_dir() else set()
+        stem, _, threads = profile.rpartition("@")
+        if profile in stored:  # and so never a path to another folder
+            return self.folder / f"{profile}.json", None
+        if stem in stored and threads.isdecimal() and len(threads) < 5:
+            return self.folder / f"{stem}.json", int(threads)
+        raise _no_profile(profile)
+
+
+def _no_profile(profile: str) -> NotFound:
+    return NotFound(f"there is no profile {profile!r:.80}: /api/v1/profiles lists those that are stored")
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -201,9 +218,9 @@ def problem_with(profile: Profile) -> str | None:
     return None
 
 
-def profile_record(path: Path, profile: Profile) -> dict[str, Any]:
+def profile_record(name: str, path: Path, profile: Profile) -> dict[str, Any]:
     return {
-        "id": path.stem,
+        "id": name,
         "path": str(path),
         "problem": problem_with(profile),
         "device": profile.device_name,

@@ -82,7 +82,14 @@ class OpenNetwork:
 
     def to_json(self) -> dict[str, Any]:
         widths = [
-            {"name": w.name, "value": w.value, "largest": w.largest, "layers": list(w.layers)} for w in self.widths
+            {
+                "name": w.name,
+                "kind": self.network.layers[w.layers[0]].kind,
+                "value": w.value,
+                "largest": w.largest,
+                "layers": list(w.layers),
+            }
+            for w in self.widths
         ]
         repeats = [{"name": r.name, "value": r.count, "largest": r.largest, "layers": r.layers} for r in self.repeats]
         batch = self.network.batch

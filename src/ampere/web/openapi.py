@@ -28,7 +28,8 @@ RUN: Record = {
     "iterations": {**COUNT, "maximum": MOST_ITERATIONS, "description": "of the whole run"},
     "battery": {**TEXT, "description": "what it holds, such as 15Wh"},
     "idle": {**TEXT, "description": "what the device draws anyway, such as 3W"},
-    "grid_grams_per_kwh": {**NUMBER, "minimum": 0, "maximum": 100_000},
+    "grid": {**TEXT, "description": "carbon of a kWh: a country's code such as DE, or grams such as 400g/kWh"},
+    "price": {**TEXT, "description": "money for a kWh, such as 0.30EUR/kWh"},
 }
 
 

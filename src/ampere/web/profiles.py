@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
+from ampere.budget.recording import running_notes
 from ampere.core import Layer, Network
 from ampere.core.kinds import group, resized, words
 from ampere.estimation.additive import Additive
@@ -12,12 +15,26 @@ from ampere.estimation.estimate import Estimator
 from ampere.estimation.normalization import NormalizedCost
 from ampere.estimation.variance import variance_shares
 from ampere.reporting.surfaces import Known, most_measured
+from ampere.storage import files
 from ampere.storage.profile import Observation
 
 from .catalogue import Catalogue, NotFound
 
 MOST_POINTS = 2_000  # observations or layers that are listed
 CELLS = 14  # of each side of a surface
+MOST_RUNNING = 20
+SILENT_SECONDS = 60.0
+NAMES = ("network", "profile")
+PROGRESS = (
+    *NAMES,
+    "steps",
+    "iterations",
+    "joules_budget",
+    "joules_per_step",
+    "joules_spent",
+    "joules_left",
+    "joules_forecast",
+)
 
 Record = dict[str, Any]
 
@@ -142,9 +159,26 @@ def runs(catalogue: Catalogue) -> list[Record]:
     for profile in catalogue.profiles():
         if profile["problem"] is not None or not profile["runs"]:
             continue
-        estimator = catalogue.estimator(profile["id"])
-        for number, run in enumerate(estimator.profile.runs):
-            found.append({"profile": profile["id"], "number": number, **_run(run, estimator)})
+        recorded = catalogue.estimator(profile["id"]).profile.runs
+        before = catalogue.estimator(profile["id"], runs=False)  # a forecast knows nothing of the run itself
+        for number, run in enumerate(recorded):
+            found.append({"profile": profile["id"], "number": number, **_run(run, before)})
+    return found
+
+
+def running(folder: Path) -> list[Record]:
+    """Training runs that go on now, as their budgets note it; one that is silent for long has ended."""
+    found = []
+    for path in sorted(running_notes(folder / "any.json").glob("*.json"))[:MOST_RUNNING]:
+        try:
+            record = files.loads(path.read_text(encoding="utf-8"))
+            age = time.time() - record["unix_time"]
+            progress = {key: record.get(key) for key in PROGRESS}
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            continue  # it ended just now, or is no note
+        numbers = [value for key, value in progress.items() if key not in NAMES and value is not None]
+        if age < SILENT_SECONDS and all(isinstance(each, (int, float)) for each in numbers):
+            found.append({"process": path.stem, **progress})
     return found
 
 

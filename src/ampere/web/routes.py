@@ -27,7 +27,7 @@ from .answers import Answers, columns_in
 from .guards import Allowed, App, Guard
 from .openapi import description
 from .problems import problem_body, problem_of, unexpected
-from .profiles import devices, profile_detail, runs
+from .profiles import devices, profile_detail, running, runs
 
 STATIC = Path(__file__).with_name("static")
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -68,7 +68,9 @@ class Api:
             self._got("/api/v1/devices", lambda: {"devices": devices(self.catalogue)}),
             self._got("/api/v1/profiles", self._profiles),
             self._got("/api/v1/networks", lambda: {"networks": self.catalogue.networks()}),
-            self._got("/api/v1/runs", lambda: {"runs": runs(self.catalogue)}),
+            self._got(
+                "/api/v1/runs", lambda: {"runs": runs(self.catalogue), "running": running(self.catalogue.folder)}
+            ),
             self._got("/api/v1/openapi.json", description),
             post("/api/v1/networks", self._upload),
             post("/api/v1/estimate", self.answers.estimate),
@@ -167,16 +169,20 @@ class Api:
         return StreamingResponse(stream(), media_type="text/event-stream")
 
     async def _events(self, request: Request) -> Response:
-        """Says when a stored profile changed: it was extended, or a run was recorded."""
+        """Says when a stored profile changed (it was extended, or a run was recorded), and how far runs are."""
 
         async def stream() -> AsyncIterator[bytes]:
             before: Any = None
+            were: list[Record] = []
             while not await request.is_disconnected():
                 now = await asyncio.to_thread(_states, self.catalogue.folder)
                 if now != before:
                     changed = sorted(name for name in now if before and before.get(name) != now[name])
                     yield event("hello" if before is None else "changed", as_json({"profiles": changed}))
                     before = now
+                if (going := await asyncio.to_thread(running, self.catalogue.folder)) != were:
+                    yield event("running", as_json({"running": going}))
+                    were = going
                 await asyncio.sleep(WATCH_SECONDS)
 
         return StreamingResponse(stream(), media_type="text/event-stream", headers={"cache-control": "no-store"})

@@ -109,12 +109,13 @@ def serve(
 
     from .answers import Answers
     from .catalogue import Catalogue
+    from .connections import Punctual
     from .routes import application
 
     answers = Answers(Catalogue(networks))
     config = uvicorn.Config(
         application(answers, allowed),
-        http="h11",  # it limits the headers of a request
+        http=Punctual,
         ws="none",
         log_level="error",
         proxy_headers=False,

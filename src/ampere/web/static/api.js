@@ -80,14 +80,15 @@ export async function search(asked, progress) {
   throw new Problem({ detail: "the server ended before it answered", remedy: "ask again" });
 }
 
-// Calls back when stored profiles change; asks again after a server that was away.
-export async function watch(changed) {
+// Calls back when stored profiles change, and with the runs that go on; asks again after a server that was away.
+export async function watch(changed, running) {
   let seconds = 1;
   for (;;) {
     try {
       const response = await answered(await fetch("/api/v1/events", { headers: headers() }));
       for await (const { kind, data } of events(response)) {
-        if (kind === "changed" || seconds > 1) changed(data);
+        if (kind === "running") running(data.running);
+        else if (kind === "changed" || seconds > 1) changed();
         seconds = 1;
       }
     } catch (problem) {

@@ -160,7 +160,7 @@ async function start() {
     event.preventDefault();
     place.focus();
   });
-  watch(async () => {
+  const changed = async () => {
     try {
       await app.load();
       app.say("stored profiles have changed: the figures are up to date");
@@ -168,7 +168,8 @@ async function start() {
     } catch (error) {
       app.problem(error);
     }
-  });
+  };
+  watch(changed, (running) => app.view?.running?.(running));
 }
 
 start();

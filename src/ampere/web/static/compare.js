@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { checks, profileTitle } from "./controls.js";
-import { Figure, axisX, decades, el, line, logarithmic, onRamp, picture, ramp, rect, text, titled } from "./draw.js";
+import { Figure, el, fitting, line, linear, onRamp, picture, ramp, rect, text, titled } from "./draw.js";
 import { joules, probability } from "./format.js";
 import { question } from "./state.js";
 
@@ -64,7 +64,7 @@ export function compare(app, place) {
       { key: "probability", name: "costs more than the cheapest", number: true, words: (value) => (value === null ? "" : probability(value)) },
     ];
     heat.show(heatMap(heat.width, found), `Joules per ${found.per}; lighter costs more, on a logarithmic scale.`, columns, found.rows);
-    bars.show(barChart(bars.width, found), `Joules per ${found.per} with 90 % intervals. The percentage is the probability that it costs more than the cheapest on that device.`, columns, found.rows);
+    bars.show(barChart(bars.width, found), `Joules per ${found.per} with 90 % intervals, on a scale from zero for each device. The percentage is the probability that it costs more than the cheapest on that device.`, columns, found.rows);
   }
 
   ask();
@@ -92,10 +92,6 @@ function one(answer, model) {
   return { per: "iteration", models: [model], devices: answer.ranking.map(({ name }) => name), rows, sentences };
 }
 
-function shorten(words, most) {
-  return words.length <= most ? words : `${words.slice(0, most - 1)}…`;
-}
-
 function heatMap(width, { models, devices, rows, per }) {
   const left = Math.min(220, 0.35 * width);
   const [top, tall] = [26, 40];
@@ -104,10 +100,10 @@ function heatMap(width, { models, devices, rows, per }) {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const share = (value) => (high > low ? Math.log(value / low) / Math.log(high / low) : 0.5);
   const drawn = picture(width, top + tall * devices.length + 8, "Joules of each model on each device", `${models.length} models on ${devices.length} devices, per ${per}`);
-  models.forEach((model, i) => drawn.append(text(left + (i + 0.5) * cell, 16, shorten(model, Math.floor(cell / 7)), { "text-anchor": "middle" })));
+  models.forEach((model, i) => drawn.append(text(left + (i + 0.5) * cell, 16, fitting(model, cell), { "text-anchor": "middle" })));
   devices.forEach((device, j) => {
     const y = top + j * tall;
-    drawn.append(titled(text(0, y + tall / 2 + 4, shorten(device, Math.floor(left / 7)), { fill: "var(--ink)" }), device));
+    drawn.append(titled(text(0, y + tall / 2 + 4, fitting(device, left), { fill: "var(--ink)" }), device));
     models.forEach((model, i) => {
       const found = rows.find((each) => each.device === device && each.model === model);
       if (!found) return;
@@ -120,31 +116,31 @@ function heatMap(width, { models, devices, rows, per }) {
   return drawn;
 }
 
+// Each device has a scale of its own, from zero: a phone and a server would not both be seen on one.
 function barChart(width, { models, devices, rows }) {
-  const left = Math.min(200, 0.32 * width);
-  const right = 120;
-  const [tall, head] = [22, 26];
-  const high = Math.max(...rows.map((each) => each.high));
-  const low = Math.min(...rows.map((each) => each.joules)) / 2;
-  const place = logarithmic([low, high], [left, width - right]);
-  const height = rows.length * tall + devices.length * head + 30;
-  const drawn = picture(width, height, "Bars with intervals", `${rows.length} estimates on a logarithmic scale`);
-  drawn.append(axisX(decades(low, high, Math.floor(width / 90)), place, height - 24, 4, joules));
+  const left = Math.min(180, 0.26 * width);
+  const right = Math.min(170, 0.45 * width);
+  const [tall, head] = [24, 34];
+  const height = rows.length * tall + devices.length * head;
+  const drawn = picture(width, height, "Bars with intervals", `${rows.length} estimates, on ${devices.length} devices`);
   let y = 0;
   for (const device of devices) {
-    drawn.append(text(0, y + 17, device, { fill: "var(--ink)", "font-weight": 600 }));
+    const own = rows.filter((found) => found.device === device);
+    const place = linear([0, Math.max(...own.map((each) => each.high))], [left, width - right]);
+    drawn.append(text(0, y + 22, fitting(device, width), { fill: "var(--ink)", "font-weight": 600 }));
     y += head;
-    for (const each of rows.filter((found) => found.device === device)) {
+    for (const each of own) {
       const colour = `var(${SERIES[models.indexOf(each.model) % SERIES.length]})`;
       const middle = y + tall / 2;
-      drawn.append(text(left - 8, middle + 4, shorten(each.model, Math.floor(left / 7)), { "text-anchor": "end" }));
+      drawn.append(text(left - 8, middle + 4, fitting(each.model, left - 8), { "text-anchor": "end" }));
       const bar = rect(left, y + 3, place(each.joules) - left, tall - 6, { fill: colour, rx: 2 });
       drawn.append(titled(bar, `${each.model} on ${device}: ${joules(each.joules)} (90 %: ${joules(each.low)} to ${joules(each.high)})`));
-      drawn.append(line(place(Math.max(low, each.low)), middle, place(each.high), middle, { stroke: "var(--ink)", "stroke-width": 1.5 }));
-      const beside = each.probability === null ? joules(each.joules) : `${joules(each.joules)}, ${probability(each.probability)}`;
-      drawn.append(text(place(each.high) + 6, middle + 4, beside));
+      drawn.append(line(place(each.low), middle, place(each.high), middle, { stroke: "var(--ink)", "stroke-width": 1.5 }));
+      const more = each.probability === null ? "" : `, ${probability(each.probability)}`;
+      drawn.append(text(place(each.high) + 6, middle + 4, `${joules(each.joules)}${more}`));
       y += tall;
     }
+    drawn.append(line(left, y - own.length * tall, left, y, { stroke: "var(--muted)" }));
   }
   return drawn;
 }

@@ -58,6 +58,7 @@ const FACETS = [
   { words: "Runtime", of: (profile) => profile.setup.runtime },
   { words: "Optimizer", of: (profile) => profile.setup.optimizer },
   { words: "Precision", of: (profile) => profile.setup.dtype },
+  { words: "Trained on", of: (profile) => profile.setup.on ?? "cpu" },
   { words: "Threads", of: (profile) => String(profile.setup.threads) },
   { words: "Method", of: (profile) => [profile.method, profile.timing].join(", ") },
 ];

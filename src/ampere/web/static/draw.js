@@ -15,8 +15,8 @@ function make(element, attributes, children) {
 export const el = (name, attributes = {}, ...children) => make(document.createElement(name), attributes, children);
 export const svg = (name, attributes = {}, ...children) => make(document.createElementNS(NS, name), attributes, children);
 
-// The ramp (cividis) reads the same for colour-blind readers, in light and dark.
-const RAMP = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+// Viridis without its darkest end: colour-blind readers see its order, and it is seen on light and dark ground.
+const RAMP = ["#46327e", "#3f4788", "#365c8d", "#2e6e8e", "#277f8e", "#21918c", "#1fa187", "#2db27d", "#4ac16d", "#73d056", "#a0da39", "#d0e11c", "#fde725"];
 
 export function ramp(share) {
   const place = Math.max(0, Math.min(1, share)) * (RAMP.length - 1);
@@ -27,7 +27,7 @@ export function ramp(share) {
   return `rgb(${each.join(",")})`;
 }
 
-export const onRamp = (share) => (share > 0.55 ? "#1b2027" : "#ffffff");
+export const onRamp = (share) => (share > 0.45 ? "#1b2027" : "#ffffff");
 
 export function linear([low, high], [from, to]) {
   const span = high - low || 1;
@@ -76,6 +76,12 @@ export function line(x1, y1, x2, y2, attributes = {}) {
 
 export function rect(x, y, width, height, attributes = {}) {
   return svg("rect", { x, y, width: Math.max(0, width), height: Math.max(0, height), ...attributes });
+}
+
+// As many letters of some words as fit.
+export function fitting(words, pixels, size = 12) {
+  const most = Math.max(3, Math.floor(pixels / (0.58 * size)));
+  return words.length <= most ? words : `${words.slice(0, most - 1)}…`;
 }
 
 export function titled(shape, words) {

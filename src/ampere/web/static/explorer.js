@@ -2,8 +2,8 @@
 
 import { file, post, search } from "./api.js";
 import { field, origin, profileChoice, select, slider } from "./controls.js";
-import { Figure, axisY, el, line, picture, ramp, rect, save, svg, text, ticks, titled } from "./draw.js";
-import { bytes, grams, joules, joulesUnit, kwh, percent, seconds, signed, whole } from "./format.js";
+import { Figure, axisY, el, fitting, line, picture, ramp, rect, save, svg, text, ticks, titled } from "./draw.js";
+import { bytes, grams, joules, joulesUnit, kwh, money, percent, seconds, signed, whole } from "./format.js";
 import { question, withRun } from "./state.js";
 
 const Z90 = 1.6449;
@@ -27,7 +27,7 @@ class Explorer {
     this.notes = el("div");
     this.strip = new Figure("layers", "Layers: their width, and their joules");
     this.command = el("code");
-    const results = el("section", { "aria-label": "What it costs" },
+    const results = el("section", { class: "results", "aria-label": "What it costs" },
       this.headline, this.under, this.cards, this.strip.element, this.notes,
       el("details", {}, el("summary", {}, "The same figures on the command line"),
         el("p", {}, this.command),
@@ -62,8 +62,8 @@ class Explorer {
       return row;
     };
     const map = (key, name) => (value, settled) => app.change({ [key]: { ...app.state[key], [name]: value } }, settled);
-    const widths = may.widths.map(({ name, value, largest, layers }) =>
-      slide(`widths ${name}`, `${name} · was ${value}${layers.length > 1 ? `, in ${layers.length} layers` : ""}`,
+    const widths = may.widths.map(({ name, kind, value, largest, layers }) =>
+      slide(`widths ${name}`, `${called({ name, kind })} · was ${value}${layers.length > 1 ? `, in ${layers.length} layers` : ""}`,
         state.widths[name] ?? value, largest, map("widths", name)));
     const repeats = may.repeats.map(({ name, value, largest }) =>
       slide(`repeats ${name}`, `blocks ${name} · was ${value}`, state.repeats[name] ?? value, largest, map("repeats", name)));
@@ -89,7 +89,8 @@ class Explorer {
       el("fieldset", {}, el("legend", {}, "The whole run"),
         field("Iterations", "number", state.iterations, "10000", (given) => app.change({ iterations: given ? Number(given) : undefined })),
         field("Battery", "text", state.battery, "15Wh", (given) => app.change({ battery: given || undefined })),
-        field("Grid, g CO₂e a kWh", "number", state.grid, "400", (given) => app.change({ grid: given === "" ? undefined : Number(given) }))));
+        field("Grid: a country, or g CO₂e a kWh", "text", state.grid, "DE or 400g/kWh", (given) => app.change({ grid: given || undefined })),
+        field("Price of a kWh", "text", state.price, "0.30 EUR", (given) => app.change({ price: given || undefined }))));
   }
 
   upload() {
@@ -217,7 +218,7 @@ class Explorer {
     const [low, high] = answer.joules_interval90;
     const change = answer.joules_per_iteration / original.joules_per_iteration - 1;
     this.headline.textContent = `${joules(answer.joules_per_iteration)} per iteration`;
-    const beside = Math.abs(change) < 1e-9 ? "as traced" : `${signed(change)} beside ${joules(original.joules_per_iteration)} as traced`;
+    const beside = Math.abs(change) < 1e-9 ? "as traced" : `${signed(change)} compared with ${joules(original.joules_per_iteration)} as traced`;
     this.under.replaceChildren(`90 %: ${joules(low)} to ${joules(high)}; ${beside} `, origin(answer.meter));
     this.drawCards();
     this.drawStrip();
@@ -236,7 +237,9 @@ class Explorer {
     const { run } = answer;
     if (run) {
       cards.push(["The whole run", joules(run.joules), `${seconds(run.seconds)}; 90 %: ${run.joules_interval90.map(joules).join(" to ")}`]);
-      cards.push(["Energy", kwh(run.kwh), run.grams_co2e === null ? "" : `${grams(run.grams_co2e)} CO₂e`]);
+      const more = run.carbon.map((each) => `${grams(each.grams)} CO₂e (${each.region})`);
+      if (run.cost) more.unshift(money(run.cost));
+      cards.push(["Energy", kwh(run.kwh), more.join("; ")]);
       if (run.battery_share !== null) cards.push(["Of the battery", percent(run.battery_share), run.verdict]);
     }
     this.cards.replaceChildren(...cards.map(([name, large, small]) =>
@@ -257,7 +260,7 @@ class Explorer {
     const widest = Math.max(...channels.map((each) => each[1]), ...original.shape.channels.map((each) => each[1]));
     const most = Math.max(...layers.map((each) => each.joules + Z90 * each.stddev), ...before.map((each) => each?.joules ?? 0), 1e-12);
     const largest = Math.max(...layers.map((each) => each.joules), 1e-12);
-    const height = (value) => Math.max(2, tall * Math.sqrt(value / widest));
+    const height = (value) => Math.max(3, (tall * value) / widest);
     const { factor, unit } = joulesUnit(most);
     const up = (value) => floor - ((floor - low) * value) / most;
     const words = `${layers.length} layers, from ${layers[0]?.name || "the first"} to ${layers[layers.length - 1]?.name || "the last"}`;
@@ -290,11 +293,11 @@ class Explorer {
         const middle = x + cell / 2;
         shapes.append(line(middle, up(layer.joules + Z90 * layer.stddev), middle, up(Math.max(0, layer.joules - Z90 * layer.stddev)), { stroke: "var(--ink)" }));
       }
-      if (cell > 44) shapes.append(text(x + cell / 2, floor + 18, short(layer.name || layer.kind, cell), { "text-anchor": "middle", "font-size": 11 }));
+      if (cell > 44) shapes.append(text(x + cell / 2, floor + 18, fitting(called(layer), cell, 11), { "text-anchor": "middle", "font-size": 11 }));
     });
     drawn.append(shapes, line(left, floor, width - right, floor, { stroke: "var(--muted)" }));
     const step = answer.layers.find(({ kind }) => kind === "step");
-    const caption = `Heights follow the square root of each layer's width; colours and bars its joules, with 90 % intervals. Dashed and orange: as traced.${step ? ` The rest of the step costs ${joules(step.joules)}.` : ""}`;
+    const caption = `Above, heights are the layers' widths to scale; below, bars are their joules with 90 % intervals, which colours follow. Dashed and orange: as traced.${step ? ` The rest of the step costs ${joules(step.joules)}.` : ""}`;
     const rows = layers.map((layer, i) => ({
       name: layer.name, kind: layer.kind, channels_in: channels[i][0], channels_out: channels[i][1], joules: layer.joules,
       stddev: layer.stddev, joules_as_traced: before[i]?.joules ?? null,
@@ -321,9 +324,10 @@ class Explorer {
     const { state, network, profile } = this.app;
     const changed = Object.keys(state.widths).length || Object.keys(state.repeats).length || state.batch;
     const model = network.origin === "family" && !changed ? state.network : "network.json";
-    const run = state.iterations ? ` --iterations ${state.iterations}${state.battery ? ` --battery ${state.battery}` : ""}` : "";
+    const flags = ["battery", "grid", "price"].filter((key) => state[key]).map((key) => ` --${key} ${quoted(state[key])}`);
+    const run = state.iterations ? ` --iterations ${state.iterations}${flags.join("")}` : "";
     const loop = state.allocator ? ` --allocator ${state.allocator}` : "";
-    return `ampere estimate ${model} --profile ${quoted(profile.path)} --allow-other-device${loop}${run}`;
+    return `ampere estimate ${model} --profile ${quoted(profile.path)} --threads ${profile.setup.threads} --allow-other-device${loop}${run}`;
   }
 }
 
@@ -335,9 +339,9 @@ function ghosts(layers, original) {
   return layers.map(({ name }) => named.get(name));
 }
 
-function short(words, pixels) {
-  const most = Math.max(3, Math.floor(pixels / 6.5));
-  return words.length <= most ? words : `…${words.slice(1 - most)}`;
+// A layer by its name, and by its kind where the name is only a number.
+function called({ name, kind }) {
+  return /^\d*$/.test(name) ? `${kind} ${name}`.trim() : name;
 }
 
 function quoted(path) {

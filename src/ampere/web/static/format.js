@@ -23,6 +23,7 @@ export const seconds = (value) => scaled(value, SECONDS);
 export const bytes = (value) => scaled(value, BYTES);
 export const grams = (value) => scaled(value, GRAMS);
 export const kwh = (value) => scaled(value, KWH);
+export const money = (cost) => `${cost.money >= 1 ? cost.money.toFixed(2) : three(cost.money)} ${cost.currency}`.trim();
 export const percent = (share) => `${three(100 * share)}\u00a0%`;
 export const whole = (value) => Math.round(value).toLocaleString("en");
 export const signed = (share) => `${share >= 0 ? "+" : "−"}${three(Math.abs(100 * share))}\u00a0%`;

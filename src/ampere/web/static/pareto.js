@@ -64,7 +64,7 @@ export function pareto(app, place) {
     under.textContent = `${whole(found.candidates)} networks, of which ${whole(front.length)} are on the front: no other one is wider and cheaper.`;
     const words = ({ widths }) => Object.values(widths).join(", ");
     const rows = front.map((each) => ({ joules: each.joules, capacity: each.capacity, widths: words(each) }));
-    figure.show(density(figure.width, found, open), "Darker areas hold more networks. The line is the front; choose a point to open it in the explorer. The cross is the network as traced. Capacity is the sum of log₂(1 + width) over the layers.", [
+    figure.show(density(figure.width, found, open), "Lighter areas hold more networks. The line is the front; choose a point to open it in the explorer. The cross is the network as traced. Capacity is the sum of log₂(1 + width) over the layers.", [
       { key: "joules", name: "energy per iteration", number: true, words: joules },
       { key: "capacity", name: "capacity", number: true, words: (value) => value.toFixed(2) },
       { key: "widths", name: "widths" },
@@ -100,13 +100,13 @@ function density(width, { density: grid, front, original }, open) {
     paths.set(shade, (paths.get(shade) ?? "") + cell);
   }));
   for (const [shade, d] of [...paths].sort((a, b) => a[0] - b[0])) {
-    drawn.append(svg("path", { d, fill: ramp(1 - shade / 9), "shape-rendering": "crispEdges", opacity: 0.85 }));
+    drawn.append(svg("path", { d, fill: ramp(shade / 9), "shape-rendering": "crispEdges" }));
   }
   const points = front.map((each) => `${placeX(each.joules).toFixed(1)} ${placeY(each.capacity).toFixed(1)}`);
-  drawn.append(svg("path", { d: `M${points.join("L")}`, fill: "none", stroke: "var(--two)", "stroke-width": 2 }));
+  drawn.append(svg("path", { d: `M${points.join("L")}`, fill: "none", stroke: "var(--ink)", "stroke-width": 2 }));
   const step = Math.max(1, Math.floor(front.length / 120));
   front.filter((_, i) => i % step === 0).forEach((each) => {
-    const dot = svg("circle", { class: "front", cx: placeX(each.joules), cy: placeY(each.capacity), r: 4, fill: "var(--two)", stroke: "var(--paper)", onclick: () => open(each) });
+    const dot = svg("circle", { class: "front", cx: placeX(each.joules), cy: placeY(each.capacity), r: 4.5, fill: "var(--two)", stroke: "var(--paper)", onclick: () => open(each) });
     drawn.append(titled(dot, `${joules(each.joules)}: ${Object.entries(each.widths).map(([name, value]) => `${name} ${value}`).join(", ")}`));
   });
   const [x, y] = [placeX(original.joules), placeY(original.capacity)];

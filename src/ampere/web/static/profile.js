@@ -1,7 +1,7 @@
 // A profile: what was measured when, how noisy it was, what it covers, and what more profiling could bring.
 
 import { post } from "./api.js";
-import { origin, profileChoice, select } from "./controls.js";
+import { origin, profileChoice, profileTitle, select } from "./controls.js";
 import { Figure, axisX, axisY, decades, el, line, linear, logarithmic, picture, ramp, rect, svg, text, ticks, titled } from "./draw.js";
 import { joules, percent, seconds, whole } from "./format.js";
 
@@ -49,7 +49,7 @@ export function profile(app, place) {
 
   function draw() {
     if (!found) return;
-    under.replaceChildren(`${found.device}, ${found.setup.runtime}, ${found.setup.optimizer}, ${found.setup.dtype}, ${found.setup.threads} thread(s) `, origin(found.meter));
+    under.replaceChildren(`${profileTitle(found)} `, origin(found.meter));
     const spreads = found.measured.map(({ spread }) => spread).filter((spread) => spread !== null).sort((a, b) => a - b);
     const flagged = found.observations.filter(({ flags }) => flags.length).length;
     const cards = [
@@ -74,7 +74,7 @@ export function profile(app, place) {
     const typical = [...rows].sort((a, b) => a.yardstick_seconds - b.yardstick_seconds)[Math.floor(rows.length / 2)].yardstick_seconds;
     const values = rows.map((each) => each.yardstick_seconds / typical);
     const drawn = scatter(figure.width, rows.map((each, i) => [each.number, values[i]]), { x: "measurement", y: "reference step, relative", words: (value) => value.toFixed(2), flagged: rows.map((each) => Boolean(each.flags)) });
-    figure.show(drawn, `Seconds of the reference step beside each measurement, relative to the typical ${seconds(typical)}. Where it rises the device was slower; orange points carry a flag.`, [
+    figure.show(drawn, `Seconds of the reference step around each measurement, relative to the typical ${seconds(typical)}. Where it rises the device was slower; orange points carry a flag.`, [
       { key: "number", name: "number", number: true }, { key: "purpose", name: "what" }, { key: "network", name: "network" },
       { key: "yardstick_seconds", name: "reference step", number: true, words: seconds }, { key: "flags", name: "flags" }, { key: "unix_time", name: "unix time", number: true },
     ], rows);

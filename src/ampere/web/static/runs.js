@@ -9,7 +9,8 @@ const Z90 = 1.6449;
 
 export function runs(app, place) {
   const list = el("section", { "aria-label": "Runs" }, el("p", {}, "Loading …"));
-  place.append(el("h2", {}, "Forecast and spent"), list);
+  const now = el("section", { "aria-label": "Running now" });
+  place.append(el("h2", {}, "Forecast and spent"), now, list);
   let figures = [];
   let closed = false;
 
@@ -17,6 +18,7 @@ export function runs(app, place) {
     try {
       const answer = await get("runs");
       if (closed) return;
+      running(answer.running);
       figures = answer.runs.map((run, i) => ({ run, figure: new Figure(`run-${i + 1}`, title(app, run)) })).reverse();
       list.replaceChildren(...(figures.length ? figures.map(({ figure }) => figure.element) : nothing()));
       draw();
@@ -29,8 +31,24 @@ export function runs(app, place) {
     for (const { run, figure } of figures) drawRun(run, figure);
   }
 
+  function running(jobs) {
+    now.replaceChildren(...jobs.map(job));
+  }
+
   ask();
-  return { draw, close: () => (closed = true) };
+  return { draw, running, close: () => (closed = true) };
+}
+
+// A job that runs now: what it spent of its budget, and what it will spend.
+function job({ network, steps, iterations, joules_budget: budget, joules_spent: spent, joules_forecast: forecast, joules_per_step: each }) {
+  const done = iterations ? `${whole(steps)} of ${whole(iterations)} iterations` : `${whole(steps)} iterations`;
+  const whole_job = forecast === null ? "" : `; ${joules(forecast)} forecast for the whole job`;
+  const title = network || "a network";
+  return el("div", { class: "job" },
+    el("h3", {}, `${title} is being trained`),
+    el("progress", { max: budget, value: spent, "aria-label": `Joules that ${title} spent of its budget` }),
+    el("p", { class: forecast > budget ? "warning" : "under" },
+      `${joules(spent)} of ${joules(budget)} spent in ${done}, ${joules(each)} in the last one${whole_job}`));
 }
 
 function nothing() {
@@ -71,7 +89,7 @@ function drawRun(run, figure) {
   }
   drawn.append(text(width - right, floor + 34, `${unit} per iteration`, { "text-anchor": "end" }));
   const mean = iterations ? total / iterations : null;
-  const beside = mean === null ? "No joules were read." : `${joules(mean)} per iteration were spent, ${signed(mean / run.estimated_joules - 1)} beside the forecast; ${joules(total)} in ${whole(iterations)} iterations.`;
+  const beside = mean === null ? "No joules were read." : `${joules(mean)} per iteration were spent, ${signed(mean / run.estimated_joules - 1)} compared with the forecast; ${joules(total)} in ${whole(iterations)} iterations.`;
   const flags = run.flags.length ? ` Flags: ${run.flags.join(", ")}.` : "";
   figure.show(drawn, `${beside}${flags} The line is the 90 % interval of the forecast.`, [
     { key: "window", name: "part", number: true }, { key: "iterations", name: "iterations", number: true },

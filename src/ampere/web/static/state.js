@@ -1,7 +1,8 @@
 // What the page shows, in its address: a link shares it, and the back button undoes.
 
-const NUMBERS = ["batch", "iterations", "grid", "candidates"];
-const TEXTS = ["view", "network", "profile", "allocator", "battery"];
+const NUMBERS = ["batch", "iterations"];
+const RUN = ["battery", "grid", "price"]; // of a whole run, as texts
+const TEXTS = ["view", "network", "profile", "allocator", ...RUN];
 const LISTS = ["networks", "profiles"];
 const MAPS = { w: "widths", r: "repeats" };
 
@@ -41,8 +42,8 @@ export function question(state) {
 
 export function withRun(asked, state) {
   const run = { ...asked };
-  if (state.iterations) run.iterations = state.iterations;
-  if (state.iterations && state.battery) run.battery = state.battery;
-  if (state.iterations && state.grid !== undefined) run.grid_grams_per_kwh = state.grid;
+  if (!state.iterations) return run;
+  run.iterations = state.iterations;
+  for (const key of RUN) if (state[key]) run[key] = state[key];
   return run;
 }
