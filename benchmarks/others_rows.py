@@ -132,7 +132,14 @@ def gpu_conv(row: dict[str, str]) -> Layer:
     config = {"batch": batch, "size_in": (side + added % 2,) * 2, "kernel": (k, k), "stride": (stride, stride)}
     config |= {"padding": (added // 2,) * 2, "dilation": (1, 1), "groups": 1, "bias": row["use_bias"] == "True"}
     channels = int(row["channels_out"])
-    return activated(row, Layer("conv", config, int(row["channels_in"]), channels), batch * channels * out**2)
+    layer = activated(row, Layer("conv", config, int(row["channels_in"]), channels), batch * channels * out**2)
+    return _copied_first(layer) if added % 2 else layer
+
+
+def _copied_first(layer: Layer) -> Layer:
+    """An image that has one zero more at one side than at the other is copied into a larger one first."""
+    values = float(layer.config["batch"] * layer.channels_in * layer.config["size_in"][0] ** 2)
+    return replace(layer, trailing=(*layer.trailing, TrailingOp("copy", values, values, backward=False)))
 
 
 def gpu_linear(row: dict[str, str]) -> Layer:

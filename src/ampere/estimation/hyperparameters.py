@@ -44,10 +44,11 @@ class Hyperparameters:
         return self.residual * self.spread.get(kind, 1.0)
 
     def lengths(self, kind: str, coordinates: int) -> Array:
-        """A kind's length scales. Stretches stored for another number of coordinates are outdated and ignored."""
+        """A kind's length scales. Coordinates that came after a stretch was stored have the usual ones."""
         usual = np.where(is_waste(kind, coordinates), self.waste_octaves, self.octaves)
-        factors = self.stretch.get(kind, ())
-        return usual * np.array(factors) if len(factors) == coordinates else usual
+        factors = self.stretch.get(kind, ())[:coordinates]
+        usual[: len(factors)] *= factors
+        return usual
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
