@@ -204,9 +204,8 @@ class Transferred:
         return 1 / (1 + odds), float(np.sqrt(own_square))
 
     def _without(self, held: Any) -> Additive:
-        """Without hyperparameters of `alone`: those few measurements have seen the held-out ones, and flatter it."""
-        known = self.alone.hyper if self.alone else Hyperparameters()
-        fresh = Hyperparameters(vector_width=known.vector_width, one_by_one=known.one_by_one)
+        """Without the hyperparameters of `alone`, which have seen the held-out measurements and flatter it."""
+        fresh = Hyperparameters(one_by_one=self.alone is not None and self.alone.hyper.one_by_one)
         return learn(self.data.only(~held), fresh, evaluations=0)
 
 
