@@ -1,13 +1,14 @@
 """Single layers that others measured, real joules on two CPUs and times on two GPUs: some rows teach the rest.
 
-    python benchmarks/others_rows.py [--devices broadwell-ep v100] [--kinds conv] [--rows 20 50] [--splits 5] [--table]
+    python benchmarks/others_rows.py [--devices broadwell-ep v100] [--kinds conv] [--optimizers sgd] [--rows 20 50]
+        [--splits 5] [--table]
 
 CPUs: rows of willowec/characterizing-pytorch-power (MIT; `<cpu>-<kind>.csv`): PyTorch layers with bias, without
 padding, mean squared error as the loss, SGD. A row's joules are forward, backward and update together. Rows whose
 counter wrapped (no positive energy) are left out. GPUs: rows of CDECatapult/ml-performance-prediction (Apache-2.0;
-`<kind>-<gpu>.csv`): TensorFlow layers with their loss and SGD, milliseconds of a step. Folders are taken from --data
-and --gpu-data, from $AMPERE_RAPL_DATA and $AMPERE_GPU_DATA, or from ../shared/data beside the clone. Results are
-written to --out part by part, beside what it already has; --table prints them for the documentation.
+`<kind>-<gpu>.csv`): TensorFlow layers with their loss, SGD or Adam, milliseconds of a step. Folders are taken from
+--data and --gpu-data, from $AMPERE_RAPL_DATA and $AMPERE_GPU_DATA, or from ../shared/data beside the clone. Results
+are written to --out part by part, beside what it already has; --table prints them for the documentation.
 
 Choices are made on Raptor Lake and K40. Broadwell and V100 are for reporting.
 """
@@ -19,6 +20,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,6 +39,7 @@ from ampere.estimation.learning import calibrated, learn
 CPUS, GPUS = ("raptorlake", "broadwell-ep"), ("k40", "v100")
 KINDS = ("conv", "linear")  # pooling is only used for whole networks: its description lacks the window's size
 ROWS = (20, 50, 100, 200)
+OPTIMIZERS = {"sgd": "1", "adam": "5"}
 TICK_MICROSECONDS, WINDOWS_A_ROW = 1000.0, 50  # of the counter; five batches, ten times, each read alone
 MISSING = "skipped: the rows are not there; name their folder with --data, --gpu-data or an environment variable"
 UNKNOWN_NOISE = 1e-6  # rows come without repeats: their noise is for the surrogate to find
@@ -51,6 +54,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--devices", nargs="+", choices=(*CPUS, *GPUS), default=(*CPUS, *GPUS))
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--optimizers", nargs="+", choices=[*OPTIMIZERS], default=[*OPTIMIZERS], help="of GPUs")
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/others_rows.json"))
     parser.add_argument("--table", action="store_true", help="only print the results of --out")
@@ -60,16 +64,19 @@ def main() -> None:
         print(table(record))
         return
     print_row("MAPE on the rest", ["rows", "ours", "covers", *RIVALS, "ahead by"])
-    for device in options.devices:
-        for kind in options.kinds:
-            data = rows_of(options, device, kind)
+    for device, kind in product(options.devices, options.kinds):
+        for optimizer in options.optimizers if device in GPUS else ("sgd",):
+            name = f"{device} {kind}" + (" adam" if optimizer == "adam" else "")
+            data = rows_of(options, device, kind, optimizer)
             if data is None:
-                print(f"{device} {kind}: {MISSING}")
+                print(f"{name}: {MISSING}")
                 continue
-            found = {str(rows): compare(f"{device} {kind}", rows, data, options.splits) for rows in options.rows}
-            record[f"{device} {kind}"] = {"splits": options.splits, "rows": found}
+            found = {str(rows): compare(name, rows, data, options.splits) for rows in options.rows}
+            record[name] = {"splits": options.splits, "rows": found}
             if device in CPUS:
-                record[f"{device} {kind}"]["counter_error"] = counter_error(options.data, device, kind)
+                record[name]["counter_error"] = counter_error(options.data, device, kind)
+            else:
+                record[name]["left_with_all_rows"] = left_with_all_rows(data)
             options.out.write_text(json.dumps(record, indent=1))
 
 
@@ -81,12 +88,12 @@ def _folder(variable: str, name: str) -> Path:
     return Path(os.environ.get(variable, Path(__file__).resolve().parents[2] / "shared" / "data" / name))
 
 
-def rows_of(options: argparse.Namespace, device: str, kind: str) -> Data | None:
+def rows_of(options: argparse.Namespace, device: str, kind: str, optimizer: str = "sgd") -> Data | None:
     """All rows of a layer kind on a device, or None where there is no file."""
     if device in CPUS:
         return load(options.data, device, kind) if (options.data / f"{device}-{kind}.csv").is_file() else None
     path = options.gpu_data / f"{GPU_NAMES[kind]}-{device}.csv"
-    return gpu_rows(path, kind) if path.is_file() else None
+    return gpu_rows(path, kind, optimizer) if path.is_file() else None
 
 
 def conv(row: dict[str, str]) -> Layer:
@@ -116,10 +123,10 @@ def pool(row: dict[str, str]) -> Layer:
     return Layer("nonparametric", {"batch": batch}, channels, channels, (pooled,), trainable=False, input_grad=False)
 
 
-def gpu_rows(path: Path, kind: str) -> Data:
-    """Rows trained with SGD, in seconds."""
+def gpu_rows(path: Path, kind: str, optimizer: str = "sgd") -> Data:
+    """Rows trained with an optimizer, in seconds."""
     with open(path) as file:
-        rows = [row for row in csv.DictReader(file) if row["optimizer"] == SGD]
+        rows = [row for row in csv.DictReader(file) if row["optimizer"] == OPTIMIZERS[optimizer]]
     networks = tuple(Network((GPU_LAYERS[kind](row),), int(row["batchsize"])) for row in rows)
     seconds = np.array([float(row["timeUsed_median"]) for row in rows]) * 1e-3
     return Data(networks, seconds, np.full(len(rows), UNKNOWN_NOISE), np.zeros(len(rows)))
@@ -132,7 +139,14 @@ def gpu_conv(row: dict[str, str]) -> Layer:
     config = {"batch": batch, "size_in": (side + added % 2,) * 2, "kernel": (k, k), "stride": (stride, stride)}
     config |= {"padding": (added // 2,) * 2, "dilation": (1, 1), "groups": 1, "bias": row["use_bias"] == "True"}
     channels = int(row["channels_out"])
-    return activated(row, Layer("conv", config, int(row["channels_in"]), channels), batch * channels * out**2)
+    layer = activated(row, Layer("conv", config, int(row["channels_in"]), channels), batch * channels * out**2)
+    return _copied_first(layer) if added % 2 else layer
+
+
+def _copied_first(layer: Layer) -> Layer:
+    """An image that has one zero more at one side than at the other is copied into a larger one first."""
+    values = float(layer.config["batch"] * layer.channels_in * layer.config["size_in"][0] ** 2)
+    return replace(layer, trailing=(*layer.trailing, TrailingOp("copy", values, values, backward=False)))
 
 
 def gpu_linear(row: dict[str, str]) -> Layer:
@@ -148,7 +162,7 @@ def activated(row: dict[str, str], layer: Layer, values: int) -> Layer:
     return replace(layer, trailing=(TrailingOp("elementwise", float(values), float(values)), *layer.trailing))
 
 
-SGD, SAME = "1", "1"
+SAME = "1"
 GPU_NAMES = {"conv": "conv", "linear": "dense"}
 GPU_LAYERS: dict[str, Callable[[dict[str, str]], Layer]] = {"conv": gpu_conv, "linear": gpu_linear}
 LAYERS: dict[str, Callable[[dict[str, str]], Layer]] = {"conv": conv, "linear": linear, "pool": pool}
@@ -177,6 +191,13 @@ def counter_error(folder: Path, cpu: str, kind: str) -> float:
     ticks = np.array([[float(row["for_time"]), float(row["back_time"])] for row in rows]) / TICK_MICROSECONDS
     variance = np.sum(ticks % 1 * (1 - ticks % 1), axis=1) / WINDOWS_A_ROW
     return float(np.mean(np.sqrt(2 * variance / np.pi) / ticks.sum(axis=1)))
+
+
+def left_with_all_rows(data: Data) -> float:
+    """Mean relative error where every other row teaches: what the rows themselves leave to learn nothing from."""
+    model = learn(data)
+    errors = model.leave_one_out()[0] / data.costs
+    return float(np.mean(np.abs(np.expm1(-errors))))
 
 
 def split(data: Data, rows: int, seed: int) -> tuple[Data, Data]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.synthetic import chain, conv
+from tests.synthetic import chain, conv, linear
 
 from ampere.core import Network, work
 from ampere.estimation.additive import Additive, Data
@@ -20,6 +20,15 @@ def lone_layers(seed: int, count: int) -> Data:
     efficiency = (sizes[:, 0] / (sizes[:, 0] + 40)) * (sizes[:, 1] / (sizes[:, 1] + 10))
     costs = (1e-5 + flops / 1e11 / efficiency) ** 1.4 * np.exp(0.03 * rng.standard_normal(count))
     return Data(networks, costs, np.full(count, 1e-6), np.zeros(count))
+
+
+def tiled_layers(seed: int, count: int) -> Data:
+    """Linear layers of a device that computes 32 rows at once, whether they are there or not."""
+    rng = np.random.default_rng(seed)
+    sizes = np.column_stack([rng.integers(64, 2048, (count, 2)), rng.integers(1, 128, count)]).tolist()
+    networks = tuple(Network((linear(*size),), size[2]) for size in sizes)
+    costs = np.array([2e-4 + 3e-11 * a * b * 32 * -(-rows // 32) for a, b, rows in sizes])
+    return Data(networks, costs * np.exp(0.02 * rng.standard_normal(count)), np.full(count, 1e-6), np.zeros(count))
 
 
 @pytest.fixture(scope="module", name="model")
@@ -52,3 +61,10 @@ def test_layers_sum_to_the_total_and_so_do_the_shares_of_its_variance(model: Add
     assert answer.step_seconds + np.dot(counts, answer.layer_seconds) == pytest.approx(answer.seconds)
     assert sum(shares.layers.values()) + shares.whole + shares.step + shares.measuring == pytest.approx(1)
     assert model.hyper.calibration * np.sqrt(shares.variance) == pytest.approx(answer.stddev)
+
+
+def test_one_row_more_than_a_tile_costs_another_tile() -> None:
+    model = learn(tiled_layers(0, 100))
+    full, beyond = (model.answer(Network((linear(1024, 1024, rows),), rows)).seconds for rows in (64, 65))
+    assert beyond / full == pytest.approx(1.5, rel=0.12)
+    assert error(model, tiled_layers(1, 100)) < 0.06

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from tests.synthetic import measured, random_chains
 
 from ampere.estimation.additive import Additive
@@ -46,3 +47,9 @@ def test_hyperparameters_survive_a_file_and_older_files_are_read() -> None:
 def test_stretches_for_another_number_of_coordinates_are_not_used() -> None:
     foreign = Hyperparameters(stretch={"linear": (9.0, 9.0)})
     assert np.array_equal(foreign.lengths("linear", 6), Hyperparameters().lengths("linear", 6))
+
+
+def test_stretches_of_linear_layers_from_before_row_tiles_are_kept() -> None:
+    earlier = Hyperparameters(stretch={"linear": (1.0, 2.0, 1.0, 1.0, 0.5, 1.0)})
+    usual, kept = Hyperparameters().lengths("linear", 8), earlier.lengths("linear", 8)
+    assert kept / usual == pytest.approx([1.0, 2.0, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0])

@@ -51,12 +51,6 @@ COLUMNS: tuple[str, ...] = (
 )
 COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 
-# Coordinates that measure how far the channels are from a multiple of the vector width.
-WASTE = {
-    **dict.fromkeys(("conv", "conv_direct", "conv_grouped", "conv_transposed", "linear"), (2, 3)),
-    **dict.fromkeys(("lstm", "gru", "rnn"), (2, 3)),
-}
-
 
 def _prior(column: str) -> float:
     fixed = {"step": 1e-4, "tail.launches": 5e-6, "update.parameters": 1e-9, "update.tensors": 8e-6}

@@ -232,7 +232,7 @@ def sources_of(profile: Profile) -> tuple[Profile, ...]:
 def _from_sources(profile: Profile, alone: Surrogate, sources: Sequence[Surrogate]) -> Surrogate:
     if not sources or not isinstance(alone, Additive):
         return alone
-    return Transferred(sources, alone.data, alone, search=False)
+    return Transferred(sources, alone.data, alone)
 
 
 def _by_layer(profile: Profile) -> Callable[[Data, dict[str, object]], Surrogate]:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from ampere.core.kinds import USUAL_WIDTH, VECTOR_WIDTHS
+from ampere.core.kinds.products import ROW_TILES
 
 from .features import ONE_BY_ONE, PRIOR_PRICES, Array, is_waste
 
 LEAST, LARGEST, MOST = 1e-6, 1e4, 10_000  # what may be read; the search stays far within
+BEFORE_ROW_TILES = 6  # coordinates of linear layers in profiles from before accelerators
 NOT_NUMBERS = ("one_by_one", "spread", "stretch")
 
 
@@ -44,10 +46,16 @@ class Hyperparameters:
         return self.residual * self.spread.get(kind, 1.0)
 
     def lengths(self, kind: str, coordinates: int) -> Array:
-        """A kind's length scales. Stretches stored for another number of coordinates are outdated and ignored."""
+        """A kind's length scales."""
         usual = np.where(is_waste(kind, coordinates), self.waste_octaves, self.octaves)
+        return usual * np.array(self.stretches(kind, coordinates))
+
+    def stretches(self, kind: str, coordinates: int) -> tuple[float, ...]:
+        """A kind's factors on the scale along each coordinate; ones for another number of coordinates are not used."""
         factors = self.stretch.get(kind, ())
-        return usual * np.array(factors) if len(factors) == coordinates else usual
+        if kind == "linear" and len(factors) == BEFORE_ROW_TILES:
+            factors = (*factors, *(1.0 for _ in ROW_TILES))
+        return factors if len(factors) == coordinates else (1.0,) * coordinates
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

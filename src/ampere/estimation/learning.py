@@ -25,6 +25,7 @@ ISOLATED_SEARCHED_ON = 300  # of isolated layers, which are one position each
 ISOLATED_EVALUATIONS = 150  # at least, of a search among isolated layers: they have no repeats that tell their noise
 ISOLATED_FREEDOM = 1.4  # factor on the width of the prior of hyperparameters among isolated layers
 JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated on
+ISOLATED_REFIT_UP_TO = 120
 REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters too: few measurements are overfitted
 FEWEST_SORTS, FEWEST_OF_A_SORT = 4, 3  # of networks, from which on folds are sorts
 CALIBRATED_FROM = 16  # measurements, below which intervals are not calibrated
@@ -81,9 +82,10 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     if np.sum(judged) < CALIBRATED_FROM:
         return model
     sorts = sorts_of(data, judged)
+    refit = len(data) <= (ISOLATED_REFIT_UP_TO if data.isolated else REFIT_UP_TO)
     for held_out in _folds(data, sorts):
         rest = data.only(np.logical_not(held_out))
-        without = learn(rest, fresh) if len(data) <= REFIT_UP_TO else Additive(rest, model.hyper)
+        without = learn(rest, fresh) if refit else Additive(rest, model.hyper)
         scores[held_out] = _scores(without, data.only(held_out))
         if np.sum(judged & ~np.isnan(scores)) >= JUDGED_ON and not sorts:
             break

@@ -182,8 +182,7 @@ class _Layout:
         """The vector of these hyperparameters."""
         values = [getattr(hyper, name) for name in LEARNT]
         for kind, count in self._kinds.items():
-            stretch = hyper.stretch.get(kind, ())
-            values += [hyper.spread.get(kind, 1.0), *(stretch if len(stretch) == count else np.ones(count))]
+            values += [hyper.spread.get(kind, 1.0), *hyper.stretches(kind, count)]
         return np.log(np.array(values, dtype=float))
 
     def unpack(self, logs: Array, start: Hyperparameters) -> Hyperparameters:

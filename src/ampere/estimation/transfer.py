@@ -4,10 +4,12 @@
     f_s(net)    log of what the source says that a network costs        w_l  a layer's share of that
     y           log of what was measured here
 
-    y(net) = f_s(net) + speed + size(log2 f_s) + sum_l w_l layer_l + noise
-    speed ~ N(0, SPEED^2), size ~ GP(0, a^2 Matern52), layer ~ GP(0, b^2 Matern52) for each layer kind
+    v_g(net)    the share of overheads, arithmetic and memory in that
 
-Nothing is chosen: estimates are averages over the sources and over a grid of a, b and the noise, weighted by how
+    y(net) = f_s(net) + speed + sum_g v_g part_g + size(log2 f_s) + sum_l w_l layer_l + noise
+    speed ~ N(0, SPEED^2), part_g ~ N(0, c^2), size ~ GP(0, a^2 Matern52), layer ~ GP(0, b^2 Matern52) for each kind
+
+Nothing is chosen: estimates are averages over the sources and over a grid of a, b, c and the noise, weighted by how
 probable each makes what was measured here. A source that is alike gets the weight; where none is, a and b are large,
 and so are intervals. The surrogate that learns from this device's measurements alone takes part with the weight that
 its estimates of held-out measurements earn, so that sources that mislead cost little.
@@ -27,20 +29,23 @@ from ampere.core.kinds import USUAL_WIDTH, group
 
 from .additive import Additive, Answer, Data
 from .design_matrix import scale
-from .features import Array, layer_position
+from .features import Array, layer_position, network_features
 from .gaussian_process import kernel
 from .hyperparameters import Hyperparameters
 from .learning import learn
+from .prices import SPEED_GROUPS
 
 SPEED = 1.5  # log of the factor between two devices, before anything is measured
 SIZE_OCTAVES = 4.0  # along which the factor changes with size
-SIZES = (0.05, 0.2, 0.5)  # a
+SIZES = (0.05, 0.3)  # a
+PARTS = (0.15, 0.8)  # c
 LAYERS = (0.05, 0.15, 0.4, 0.9)  # b
 NOISES = (0.03, 0.1, 0.25)
 OWN = 0.15  # share of a layer's variance that it shares with no other
 PHYSICS_PRIOR = 0.3  # relative prior weight of physics that knows no device, against one source
 ALONE_FROM = 3  # measurements, from which the surrogate of this device alone takes part
-FOLDS = 5
+FOLDS = 10
+AVERAGED_UP_TO = 4  # measurements, from which on the smaller error counts for more than its inverse square
 LEAST_ERROR, LARGEST_ERROR = 0.02, 1.5  # of a held-out measurement, as a log
 
 
@@ -58,33 +63,28 @@ class _Said:
     variances: Array  # of the logs, as the source knows them
     layers: tuple[tuple[Layer, ...], ...]
     shares: tuple[Array, ...]
+    parts: Array  # [networks, 3] shares of overheads, arithmetic and memory
 
 
 @dataclass(frozen=True)
 class _Component:
-    """One source with one choice of a, b and noise."""
+    """One source with one choice of a, b, c and noise."""
 
     source: int
     size: float
+    part: float
     layer: float
     noise: float
 
 
-GRID = tuple(product(SIZES, LAYERS, NOISES))
+GRID = tuple(product(SIZES, PARTS, LAYERS, NOISES))
 
 
 class Transferred:
     """The surrogate of a device that has few measurements of its own and other devices' surrogates."""
 
-    def __init__(
-        self, sources: Sequence[Source], data: Data, alone: Additive | None = None, search: bool = True
-    ) -> None:
-        """`alone` has learnt from `data`; it is learnt here where it is not given.
-
-        With `search` hyperparameters are searched for without each fold of held-out measurements, which takes seconds;
-        else they are those of `alone`.
-        """
-        self._search = search
+    def __init__(self, sources: Sequence[Source], data: Data, alone: Additive | None = None) -> None:
+        """`alone` has learnt from `data`; it is learnt here where it is not given."""
         self.sources = (*sources, Additive(data.only(np.zeros(len(data), dtype=bool)), Hyperparameters()))
         self.data = data
         self._said = [said(source, data.networks, data.system) for source in self.sources]
@@ -148,28 +148,31 @@ class Transferred:
             there = said(source, networks, system)
             cross = _Kernels.of(there, self._said[index])
             own = _Kernels.diagonal(there)
+            parts = np.sum(there.parts**2, axis=1)
             for component, weight in mine:
                 if weight < 1e-5:
                     continue
-                mean, variance = self._conditioned(component, there, cross, own, seen)
+                mean, variance = self._conditioned(component, there, cross, own, parts, seen)
                 total += weight * mean
                 square += weight * (variance + mean**2)
         return total, np.maximum(square - total**2, 1e-8)
 
-    def _conditioned(self, c: _Component, there: _Said, cross: _Kernels, own: Array, seen: Any) -> tuple[Array, Array]:
+    def _conditioned(
+        self, c: _Component, there: _Said, cross: _Kernels, own: Array, parts: Array, seen: Any
+    ) -> tuple[Array, Array]:
         residual = (self._logs - self._said[c.source].logs)[seen]
-        prior = SPEED**2 + c.size**2 + c.layer**2 * own + there.variances + c.noise**2
+        prior = SPEED**2 + c.size**2 + c.part**2 * parts + c.layer**2 * own + there.variances + c.noise**2
         if len(residual) == 0:
             return there.logs, prior
         inverse = np.linalg.inv(self._covariance(c)[seen][:, seen])
-        reach = (SPEED**2 + c.size**2 * cross.size + c.layer**2 * cross.layer)[:, seen]
+        reach = cross.weighed(c)[:, seen]
         mean = there.logs + reach @ (inverse @ residual)
         return mean, np.maximum(prior - np.einsum("ij,jk,ik->i", reach, inverse, reach), c.noise**2)
 
     def _covariance(self, c: _Component) -> Array:
         kernels, heard = self._kernels[c.source], self._said[c.source]
         noise = np.diag(c.noise**2 + self.data.noise + heard.variances)
-        return np.asarray(SPEED**2 + c.size**2 * kernels.size + c.layer**2 * kernels.layer + noise)
+        return np.asarray(kernels.weighed(c) + noise)
 
     def _evidence(self, c: _Component, seen: Any) -> float:
         """Log probability of what was measured here."""
@@ -182,7 +185,8 @@ class Transferred:
     def _weight_of_alone(self, prior: Array) -> tuple[float, float]:
         """The weight of the surrogate of this device alone, and its error on held-out measurements, as a log.
 
-        Two estimates that err independently are best averaged by the inverse squares of their errors.
+        Two estimates that err independently are best averaged by the inverse squares of their errors. With many
+        measurements the worse one is ruled out: a source that misleads must not cost what its share of the mean does.
         """
         count = len(self.data)
         folds = np.arange(count) % min(FOLDS, count)
@@ -196,13 +200,13 @@ class Transferred:
             own, _ = _of_additive(self._without(held), networks, self.data.system[held])
             ours[held], alones[held] = self._logs[held] - mean, self._logs[held] - own
         square, own_square = (_mean_square(errors) for errors in (ours, alones))
-        return square / (square + own_square), float(np.sqrt(own_square))
+        odds = (own_square / square) ** max(1.0, count / AVERAGED_UP_TO)
+        return 1 / (1 + odds), float(np.sqrt(own_square))
 
     def _without(self, held: Any) -> Additive:
-        rest = self.data.only(~held)
-        if self._search or self.alone is None:
-            return learn(rest)
-        return learn(rest, self.alone.hyper, evaluations=0)
+        """Without the hyperparameters of `alone`, which have seen the held-out measurements and flatter it."""
+        fresh = Hyperparameters(one_by_one=self.alone is not None and self.alone.hyper.one_by_one)
+        return learn(self.data.only(~held), fresh, evaluations=0)
 
 
 def _mean_square(errors: Array) -> float:
@@ -237,15 +241,29 @@ def said(source: Source, networks: Sequence[Network], system: Array) -> _Said:
     variances = (
         np.minimum(known, 1.0) ** 2 if isinstance(source, Additive) and len(source.data) else np.zeros(len(known))
     )
-    return _Said(np.log(np.maximum(seconds, 1e-300)), variances, tuple(a.layers for a in answers), tuple(shares))
+    logs, layers = np.log(np.maximum(seconds, 1e-300)), tuple(a.layers for a in answers)
+    return _Said(logs, variances, layers, tuple(shares), _parts(source, networks))
+
+
+def _parts(source: Source, networks: Sequence[Network]) -> Array:
+    if not isinstance(source, Additive):
+        return np.zeros((len(networks), SPEED_GROUPS.shape[1]))
+    rows = [network_features(n, source.hyper.vector_width).row * source.prices for n in networks]
+    costs = np.array(rows).reshape(len(networks), len(source.prices)) @ SPEED_GROUPS
+    return np.asarray(costs / np.maximum(costs.sum(axis=1, keepdims=True), 1e-300))
 
 
 @dataclass(frozen=True)
 class _Kernels:
-    """Unit covariances between networks: of the factor's change with size, and of their layers' deviations."""
+    """Unit covariances between networks: of the factor's change with size, of parts, of their layers' deviations."""
 
     size: Array
+    part: Array
     layer: Array
+
+    def weighed(self, c: _Component) -> Array:
+        """The covariance of a component, without noise."""
+        return np.asarray(SPEED**2 + c.size**2 * self.size + c.part**2 * self.part + c.layer**2 * self.layer)
 
     @classmethod
     def of(cls, a: _Said, b: _Said) -> _Kernels:
@@ -255,13 +273,14 @@ class _Kernels:
         for kind in mine.keys() & theirs.keys():
             (positions, weights), (others, their_weights) = mine[kind], theirs[kind]
             total += weights @ kernel(positions, others, OWN) @ their_weights.T
-        return cls(kernel(x, y), total)
+        return cls(kernel(x, y), a.parts @ b.parts.T, total)
 
     @staticmethod
     def diagonal(a: _Said) -> Array:
         total = np.zeros(len(a.logs))
         for index, (layers, shares) in enumerate(zip(a.layers, a.shares, strict=True)):
-            one = _Said(a.logs[index : index + 1], a.variances[index : index + 1], (layers,), (shares,))
+            this = slice(index, index + 1)
+            one = _Said(a.logs[this], a.variances[this], (layers,), (shares,), a.parts[this])
             for positions, weights in _by_kind(one).values():
                 total[index] += float((weights @ kernel(positions, positions, OWN) @ weights.T)[0, 0])
         return total

@@ -15,6 +15,8 @@ from .kind import FIXED, Draft, Kind, Operand, Shape, Work, beyond_vectors, one_
 
 Owned = Callable[[Any], bool]
 
+ROW_TILES = (8, 32)  # rows that kernels of accelerators compute at once: costs step at multiples of them
+
 
 def _linear_work(layer: Layer, width: int) -> Work:
     c: Any = layer.config
@@ -36,7 +38,9 @@ def _linear_work(layer: Layer, width: int) -> Work:
 def _linear_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     cin, cout = layer.channels_in, layer.channels_out
     lead: Any = layer.config["lead"]
-    return (cin, cout, padded(cin, width) / cin, padded(cout, width) / cout, product(lead), passes(layer))
+    rows = product(lead)
+    tiles = [padded(rows, tile) / rows for tile in ROW_TILES]
+    return (cin, cout, padded(cin, width) / cin, padded(cout, width) / cout, rows, passes(layer), *tiles)
 
 
 def _matrix_product(a: Any, b: Any, owned: Owned, bias: bool = False) -> Draft:
@@ -91,7 +95,7 @@ LINEAR = Kind(
     (Layer("linear", {"lead": (3, 5), "bias": True}, 8, 4),),
     torch={"mm": _plain_product, "bmm": _plain_product, "addmm": _added_product, "baddbmm": _added_product},
     jax={"dot_general": _product_from_jax},
-    waste=(2, 3),
+    waste=(2, 3, 6, 7),
     products=1,
 )
 
