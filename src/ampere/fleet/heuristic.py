@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ GROUP_PAIRS = 300  # jobs times devices that are solved again at a time
 GROUP_SECONDS = 1.0
 GOOD_ENOUGH = 1e-3  # relative gap at which nothing more is tried
 COMPLETION_STEPS = 6
+AT_A_TIME = 32  # devices whose hours are looked at together
 FRUITLESS = 30  # groups, and three for each device, after which nothing more is tried
 
 
@@ -33,33 +35,54 @@ class Room:
     def __init__(self, problem: Problem, slots: Slots) -> None:
         latest_first = np.broadcast_to(-np.arange(len(slots.edges) - 1), slots.rates.shape)
         self.problem, self.slots, self.batteries = problem, slots, problem.batteries.copy()
-        self._order = np.lexsort((latest_first, slots.rates), axis=-1)  # each device's own order of slots
-        self._left = np.take_along_axis(slots.free, self._order, -1)
-        self._rates = np.take_along_axis(slots.rates, self._order, -1)
+        self._priced, self._order = slots.priced, np.lexsort((latest_first, slots.rates), axis=-1)
+        self._left = slots.free.copy()  # [devices, slots]
+        self._until = np.zeros((len(slots.edges), len(slots.free)))  # [edges, devices]: seconds left before an edge
+        self._until[1:] = np.cumsum(slots.free, axis=1).T
 
-    def costs(self, job: int) -> Array:
-        """What the job would cost on each device now; infinite where it has no room."""
-        usable = np.where(self._within(job), self._left, 0.0)
-        reserved, joules = self.problem.reserved[job], self.problem.joules[job]
-        if self.slots.priced:
-            taken = np.minimum(np.cumsum(usable, axis=1), reserved[:, None])
-            shares = np.diff(taken, axis=1, prepend=0.0)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                costs = joules * np.sum(shares * self._rates, axis=1) / reserved
-        else:
-            costs = joules * self._rates[:, 0]
-        room = usable.sum(axis=1) * (1 + 1e-9) >= reserved
-        return np.where(room & (self.problem.drawn[job] <= self.batteries) & self.problem.possible[job], costs, np.inf)
+    def fits(self, job: int) -> NDArray[np.bool_]:
+        """Which devices have room for the job now."""
+        problem, first, end = self.problem, self.slots.first[job], self.slots.end[job]
+        seconds = (self._until[end] - self._until[first]) * (1 + 1e-9) >= problem.reserved[job]
+        return np.asarray((end > first) & seconds & (problem.drawn[job] <= self.batteries) & problem.possible[job])
+
+    def cheapest(self, job: int, wished: Array, least: Array) -> int:
+        """The device where the job costs least now, with what `wished` adds to the `least` it costs in free hours."""
+        able = np.flatnonzero(self.fits(job))
+        if len(able) == 0:
+            return NOWHERE
+        if not self._priced:
+            return int(able[np.argmin(wished[able])])
+        able = able[np.argsort(wished[able], kind="stable")]
+        found, lowest = NOWHERE, np.inf
+        for begin in range(0, len(able), AT_A_TIME):
+            some = able[begin : begin + AT_A_TIME]
+            if wished[some[0]] >= lowest:  # hours that are left cost no less than free ones
+                break
+            costs = self._cost(job, some) + wished[some] - least[some]
+            if np.min(costs) < lowest:
+                found, lowest = int(some[np.argmin(costs)]), float(np.min(costs))
+        return found
 
     def take(self, job: int, device: int) -> None:
         """Gives a job its seconds and joules on a device."""
         self.batteries[device] -= self.problem.drawn[job, device]
-        usable = np.where(self._within(job)[device], self._left[device], 0.0)
-        taken = np.minimum(np.cumsum(usable), float(self.problem.reserved[job, device]))
-        self._left[device] -= np.diff(taken, prepend=0.0)
+        self._left[device] -= self._shares(job, np.array([device]))[0]
+        self._until[1:, device] = np.cumsum(self._left[device])
 
-    def _within(self, job: int) -> NDArray[np.bool_]:
-        return (self._order >= self.slots.first[job]) & (self._order < self.slots.end[job])
+    def _cost(self, job: int, devices: NDArray[np.intp]) -> Array:
+        paid = np.sum(self._shares(job, devices) * self.slots.rates[devices], axis=1)
+        return np.asarray(self.problem.joules[job, devices] * paid / np.maximum(self.problem.reserved[job, devices], 1e-300))
+
+    def _shares(self, job: int, devices: NDArray[np.intp]) -> Array:
+        """Seconds of each slot that the job would take, [devices, slots]."""
+        order = self._order[devices]
+        within = (order >= self.slots.first[job]) & (order < self.slots.end[job])
+        usable = np.where(within, np.take_along_axis(self._left[devices], order, -1), 0.0)
+        taken = np.minimum(np.cumsum(usable, axis=1), self.problem.reserved[job, devices][:, None])
+        shares = np.empty_like(taken)
+        np.put_along_axis(shares, order, np.diff(taken, axis=1, prepend=0.0), -1)
+        return shares
 
 
 @dataclass(frozen=True)
@@ -76,14 +99,12 @@ def approximate(problem: Problem, seconds: float = 45.0, seed: int = 0) -> Assig
     began = time.monotonic()
     if problem.objective == "completion":
         return _soonest(problem, seconds, seed)
-    slots = Slots.of(problem, MOST_SLOTS)
     fitting = [int(j) for j in np.flatnonzero(np.any(problem.possible, axis=1))]
     device = np.full(len(problem.jobs), NOWHERE)
     if not fitting:
         return Assignment(device, 0.0, True, time.monotonic() - began)
-    some = problem if len(fitting) == len(problem.jobs) else problem.only(fitting, range(len(problem.devices)))
-    if some is not problem:
-        slots = Slots.of(some, MOST_SLOTS)
+    some = problem.only(fitting, range(len(problem.devices)))
+    slots = Slots.of(some, MOST_SLOTS)
     costs = _least_costs(some, slots)
     rough = _placed(some, slots, costs, None)
     prices = _prices(some, slots, costs, _total(costs, rough), 0.4 * seconds)
@@ -116,13 +137,18 @@ def _least_costs(problem: Problem, slots: Slots) -> Array:
 def _prices(problem: Problem, slots: Slots, least: Array, reached: float, seconds: float) -> Prices:
     """Subgradient ascent of the dual. Seconds count until the end of a slot: capacity[e] is what is free until then."""
     began = time.monotonic()
-    costs = np.where(problem.possible, least, np.inf).astype(np.float32)
-    reserved = np.where(problem.possible, problem.reserved, 0).astype(np.float32)
-    drawn = np.where(problem.possible, problem.drawn, 0).astype(np.float32)
     capacity = np.cumsum(slots.free, axis=1).T  # [slots, devices]
     # A deadline inside a slot counts as the slot's end: a bound must not ask for more than the problem does.
     due = np.searchsorted(slots.edges[1:], np.minimum(problem.deadlines, slots.edges[-1]) - 1e-6)
     due = np.minimum(due, len(capacity) - 1)
+    in_order = np.argsort(due, kind="stable")  # jobs that are due together lie together, and have one row of prices
+    due, possible = due[in_order], problem.possible[in_order]
+    starts = np.flatnonzero(np.diff(due, prepend=-1))
+    together = [(int(due[a]), slice(int(a), int(b))) for a, b in pairwise([*starts, len(due)])]
+    costs = np.where(possible, least[in_order], np.inf).astype(np.float32)
+    reserved = np.where(possible, problem.reserved[in_order], 0).astype(np.float32)
+    drawn = np.where(possible, problem.drawn[in_order], 0).astype(np.float32)
+    adjusted, term = np.empty_like(costs), np.empty_like(costs)
     limited = np.isfinite(problem.batteries)
     batteries = np.where(limited, problem.batteries, 1.0)
     count, rows = len(problem.devices), np.arange(len(problem.jobs))
@@ -132,7 +158,11 @@ def _prices(problem: Problem, slots: Slots, least: Array, reached: float, second
         if time.monotonic() - began > seconds:
             break
         second = np.cumsum(nu[::-1], axis=0)[::-1]
-        adjusted = costs + reserved * second[due].astype(np.float32) + drawn * mu.astype(np.float32)
+        for end, some in together:
+            np.multiply(reserved[some], second[end].astype(np.float32), out=adjusted[some])
+        np.multiply(drawn, mu.astype(np.float32), out=term)
+        adjusted += term
+        adjusted += costs
         chosen = np.argmin(adjusted, axis=1)
         worth = float(np.sum(nu * capacity)) + float(np.sum(mu * batteries * limited))
         bound = float(np.sum(adjusted[rows, chosen], dtype=np.float64)) * (1 - 1e-6) - worth
@@ -169,11 +199,9 @@ def _placed(problem: Problem, slots: Slots, least: Array, prices: Prices | None)
     wished = np.where(problem.possible, least + extra, np.inf)
     device = np.full(len(problem.jobs), NOWHERE)
     for j in np.argsort(-_regrets(wished), kind="stable"):
-        costs = room.costs(int(j)) + extra[j]
-        where = int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))
-        if np.isfinite(costs[where]):
-            room.take(int(j), where)
-            device[j] = where
+        device[j] = room.cheapest(int(j), wished[j], least[j])
+        if device[j] != NOWHERE:
+            room.take(int(j), int(device[j]))
     return device
 
 

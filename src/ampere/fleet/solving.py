@@ -79,7 +79,8 @@ def best(problem: Problem, seconds: float = 30.0) -> Assignment:
         most = _solve(problem, seconds, all_jobs=False, count_only=True)
         count = 0 if most is None else int(np.sum(most.device != NOWHERE))
         if most is None or count == 0:
-            return Assignment(np.full(len(problem.jobs), NOWHERE), 0.0, False, time.monotonic() - began)
+            nothing = np.full(len(problem.jobs), NOWHERE)
+            return Assignment(nothing, 0.0, most is None or most.proved, time.monotonic() - began)
         left = max(1.0, seconds - (time.monotonic() - began))
         found = _solve(problem, left, all_jobs=False, least_count=count)
         if found is None or np.all(found.device == NOWHERE):
