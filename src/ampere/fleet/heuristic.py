@@ -1,7 +1,8 @@
 """Assignments of very many jobs, with a bound on how much better the best one could be.
 
-1. Prices for a device's seconds and battery, by subgradient steps on the Lagrangian dual: with prices, each job chooses
-   its device by itself. What that costs, less what the resources are worth, is a bound for every assignment.
+1. Prices for a device's seconds and battery, by the volume algorithm (Barahona and Anbil) on the Lagrangian dual: with
+   prices, each job chooses its device by itself. What that costs, less what the resources are worth, is a bound for
+   every assignment. Prices follow the mean of the last choices, since one choice alone swings from device to device.
 2. Jobs are placed one by one, those first that lose most by their second choice, each where its cost and the prices of
    what it takes are least and where there is room.
 3. Jobs that found no room, and small groups of devices with all their jobs, are solved again exactly (solving.py).
@@ -19,8 +20,10 @@ from numpy.typing import NDArray
 from .problem import MOST_SLOTS, Array, Problem, Slots
 from .solving import NOWHERE, Assignment, best, completion, earliest_end, timeline
 
-STEPS = 80  # of the dual at most
+STEPS = 600  # of the dual at most
 STEP_SIZE = 1.0  # of the first dual step, in units of Polyak's
+NEWEST = 0.05  # weight of the newest choice of devices in the mean that prices follow
+PATIENCE = 2  # steps without a better bound before they become smaller
 GROUP_PAIRS = 300  # jobs times devices that are solved again at a time
 GROUP_SECONDS = 1.0
 GOOD_ENOUGH = 1e-3  # relative gap at which nothing more is tried
@@ -72,7 +75,9 @@ class Room:
 
     def _cost(self, job: int, devices: NDArray[np.intp]) -> Array:
         paid = np.sum(self._shares(job, devices) * self.slots.rates[devices], axis=1)
-        return np.asarray(self.problem.joules[job, devices] * paid / np.maximum(self.problem.reserved[job, devices], 1e-300))
+        return np.asarray(
+            self.problem.joules[job, devices] * paid / np.maximum(self.problem.reserved[job, devices], 1e-300)
+        )
 
     def _shares(self, job: int, devices: NDArray[np.intp]) -> Array:
         """Seconds of each slot that the job would take, [devices, slots]."""
@@ -107,7 +112,7 @@ def approximate(problem: Problem, seconds: float = 45.0, seed: int = 0) -> Assig
     slots = Slots.of(some, MOST_SLOTS)
     costs = _least_costs(some, slots)
     rough = _placed(some, slots, costs, None)
-    prices = _prices(some, slots, costs, _total(costs, rough), 0.4 * seconds)
+    prices = _prices(some, slots, costs, _total(costs, rough), 0.6 * seconds)
     found = rough
     if prices.bound > 0:
         guided = _placed(some, slots, costs, prices)
@@ -135,7 +140,7 @@ def _least_costs(problem: Problem, slots: Slots) -> Array:
 
 
 def _prices(problem: Problem, slots: Slots, least: Array, reached: float, seconds: float) -> Prices:
-    """Subgradient ascent of the dual. Seconds count until the end of a slot: capacity[e] is what is free until then."""
+    """Prices with a high bound. Seconds count until the end of a slot: capacity[e] is what is free until then."""
     began = time.monotonic()
     capacity = np.cumsum(slots.free, axis=1).T  # [slots, devices]
     # A deadline inside a slot counts as the slot's end: a bound must not ask for more than the problem does.
@@ -153,8 +158,10 @@ def _prices(problem: Problem, slots: Slots, least: Array, reached: float, second
     batteries = np.where(limited, problem.batteries, 1.0)
     count, rows = len(problem.devices), np.arange(len(problem.jobs))
     nu, mu = np.zeros_like(capacity), np.zeros(count)
-    best_found, step, worse = Prices(np.zeros_like(capacity), mu, -np.inf), STEP_SIZE, 0
-    for _ in range(STEPS):
+    found = Prices(nu, mu, -np.inf)
+    best_nu, mean_over, mean_used = nu, np.zeros_like(capacity), np.zeros(count)
+    step, worse = STEP_SIZE, 0
+    for n in range(STEPS):
         if time.monotonic() - began > seconds:
             break
         second = np.cumsum(nu[::-1], axis=0)[::-1]
@@ -166,27 +173,32 @@ def _prices(problem: Problem, slots: Slots, least: Array, reached: float, second
         chosen = np.argmin(adjusted, axis=1)
         worth = float(np.sum(nu * capacity)) + float(np.sum(mu * batteries * limited))
         bound = float(np.sum(adjusted[rows, chosen], dtype=np.float64)) * (1 - 1e-6) - worth
-        if bound > best_found.bound:
-            best_found, worse = Prices(second, mu.copy(), bound), 0
-        else:
-            worse += 1
-            if worse >= 4:
-                step, worse = step / 2, 0
         load = np.zeros_like(capacity)
         np.add.at(load, (due, chosen), reserved[rows, chosen])
         over = np.cumsum(load, axis=0) / np.maximum(capacity, 1e-9) - 1
         used = np.bincount(chosen, drawn[rows, chosen], count) / np.maximum(batteries, 1e-9) - 1
         used = np.where(limited, used, 0.0)
-        # Only rows that bind, or are priced, move.
-        over = np.where((over > 0) | (nu > 0), over, 0.0)
-        used = np.where((used > 0) | (mu > 0), used, 0.0)
-        norm = float(np.sum(over**2) + np.sum(used**2))
-        if norm == 0.0 or reached - bound <= GOOD_ENOUGH * reached:
+        weight = max(NEWEST, 1 / (n + 1))
+        mean_over, mean_used = mean_over + weight * (over - mean_over), mean_used + weight * (used - mean_used)
+        if bound > found.bound:
+            agrees = float(np.sum(over * mean_over) + np.sum(used * mean_used)) >= 0
+            found, best_nu, worse, step = Prices(second, mu, bound), nu, 0, step * (1.1 if agrees else 1.0)
+        else:
+            worse += 1
+            if worse >= PATIENCE:
+                step, worse = step * 0.66, 0
+        if reached - found.bound <= GOOD_ENOUGH * reached:
             break
-        length = step * max(reached * 1.02 - bound, 1e-6 * reached) / norm
-        nu = np.maximum(0.0, nu + length * over / np.maximum(capacity, 1e-9))
-        mu = np.maximum(0.0, mu + length * used / np.maximum(batteries, 1e-9))
-    return best_found
+        # Only rows that bind, or are priced, move.
+        move_nu = np.where((mean_over > 0) | (best_nu > 0), mean_over, 0.0)
+        move_mu = np.where((mean_used > 0) | (found.joules > 0), mean_used, 0.0)
+        norm = float(np.sum(move_nu**2) + np.sum(move_mu**2))
+        if norm == 0.0:
+            break
+        length = step * max(min(reached, 1.05 * found.bound) - found.bound, 1e-4 * reached) / norm
+        nu = np.maximum(0.0, best_nu + length * move_nu / np.maximum(capacity, 1e-9))
+        mu = np.maximum(0.0, found.joules + length * move_mu / np.maximum(batteries, 1e-9))
+    return found
 
 
 def _placed(problem: Problem, slots: Slots, least: Array, prices: Prices | None) -> NDArray[np.int64]:
@@ -244,7 +256,8 @@ def _group(
     problem: Problem, device: NDArray[np.int64], missing: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[list[int], list[int]]:
     """A few devices that could exchange jobs, or hold a job that runs nowhere; and their jobs."""
-    job = int(rng.choice(missing)) if len(missing) else int(rng.integers(len(problem.jobs)))
+    around = missing if len(missing) and rng.random() < 0.5 else np.arange(len(problem.jobs))
+    job = int(rng.choice(around))
     able = np.flatnonzero(problem.possible[job])
     costs = problem.joules[job, able] * rng.uniform(0.8, 1.25, len(able))
     group = [int(device[job])] if device[job] != NOWHERE else []
@@ -262,6 +275,8 @@ def _group(
         jobs += [int(j) for j in mine if j != job]
     first = group[0]
     jobs += [int(j) for j in np.flatnonzero(device == first) if int(j) not in jobs]
+    others = [j for j in rng.permutation(missing).tolist() if j != job]  # one of them may run instead of another
+    jobs += others[: max(0, GROUP_PAIRS // len(group) - len(jobs))]
     return group, jobs
 
 

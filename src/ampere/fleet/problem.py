@@ -61,6 +61,8 @@ class JobLimits:
     memory_bytes: float = 0.0
     only_on: frozenset[str] = frozenset()  # names of the devices that have its data; empty: all
     flops: float = 0.0  # of the whole job, for the baseline that is guided by them
+    after: tuple[str, ...] = ()  # jobs that it follows: `release` and `deadline` are its part of their time
+    not_before: float = 0.0  # it does not begin earlier, whenever those end
 
 
 @dataclass(frozen=True)
