@@ -28,7 +28,7 @@ GROUP_PAIRS = 300  # jobs times devices that are solved again at a time
 GROUP_SECONDS = 1.0
 GOOD_ENOUGH = 1e-3  # relative gap at which nothing more is tried
 COMPLETION_STEPS = 6
-AT_A_TIME = 32  # devices whose hours are looked at together
+AT_A_TIME = 32  # devices whose hours, or jobs whose choices, are looked at together
 FRUITLESS = 30  # groups, and three for each device, after which nothing more is tried
 
 
@@ -148,12 +148,14 @@ def _prices(problem: Problem, slots: Slots, least: Array, reached: float, second
     due = np.minimum(due, len(capacity) - 1)
     in_order = np.argsort(due, kind="stable")  # jobs that are due together lie together, and have one row of prices
     due, possible = due[in_order], problem.possible[in_order]
-    starts = np.flatnonzero(np.diff(due, prepend=-1))
-    together = [(int(due[a]), slice(int(a), int(b))) for a, b in pairwise([*starts, len(due)])]
+    starts = [*np.flatnonzero(np.diff(due, prepend=-1)).tolist(), len(due)]
+    together = [
+        slice(n, min(n + AT_A_TIME, end)) for begin, end in pairwise(starts) for n in range(begin, end, AT_A_TIME)
+    ]
     costs = np.where(possible, least[in_order], np.inf).astype(np.float32)
     reserved = np.where(possible, problem.reserved[in_order], 0).astype(np.float32)
     drawn = np.where(possible, problem.drawn[in_order], 0).astype(np.float32)
-    adjusted, term = np.empty_like(costs), np.empty_like(costs)
+    chosen, least_adjusted = np.zeros(len(due), dtype=np.intp), np.zeros(len(due))
     limited = np.isfinite(problem.batteries)
     batteries = np.where(limited, problem.batteries, 1.0)
     count, rows = len(problem.devices), np.arange(len(problem.jobs))
@@ -165,14 +167,15 @@ def _prices(problem: Problem, slots: Slots, least: Array, reached: float, second
         if time.monotonic() - began > seconds:
             break
         second = np.cumsum(nu[::-1], axis=0)[::-1]
-        for end, some in together:
-            np.multiply(reserved[some], second[end].astype(np.float32), out=adjusted[some])
-        np.multiply(drawn, mu.astype(np.float32), out=term)
-        adjusted += term
-        adjusted += costs
-        chosen = np.argmin(adjusted, axis=1)
+        short_second, short_mu = second.astype(np.float32), mu.astype(np.float32)
+        for some in together:  # small enough for a processor's cache
+            adjusted = reserved[some] * short_second[due[some.start]]
+            adjusted += drawn[some] * short_mu
+            adjusted += costs[some]
+            chosen[some] = np.argmin(adjusted, axis=1)
+            least_adjusted[some] = np.min(adjusted, axis=1)
         worth = float(np.sum(nu * capacity)) + float(np.sum(mu * batteries * limited))
-        bound = float(np.sum(adjusted[rows, chosen], dtype=np.float64)) * (1 - 1e-6) - worth
+        bound = float(np.sum(least_adjusted)) * (1 - 1e-6) - worth
         load = np.zeros_like(capacity)
         np.add.at(load, (due, chosen), reserved[rows, chosen])
         over = np.cumsum(load, axis=0) / np.maximum(capacity, 1e-9) - 1

@@ -23,7 +23,6 @@ from .rules import RULES, by_rule
 from .solving import NOWHERE, Assignment, Piece, best, completion, timeline
 
 EXACT_PAIRS = 2_000  # jobs times devices
-MARGIN = 1e-3  # seconds between a job and the one that follows it: more than rounding
 EXACT_PIECES = 40_000  # jobs times devices times slots, where it matters when a job runs
 
 
@@ -213,7 +212,7 @@ def _timed(problem: Problem, device: NDArray[np.int64]) -> tuple[list[Piece], Ar
             ends[piece.job] = max(ends[piece.job], piece.end)
         jobs = list(problem.jobs)
         for j in followers:
-            ended = {number[name]: float(ends[number[name]]) + MARGIN for name in jobs[j].after if name in number}
+            ended = {number[name]: float(ends[number[name]]) for name in jobs[j].after if name in number}
             begins = max([jobs[j].not_before, *ended.values()])
             jobs[j] = replace(jobs[j], release=min(jobs[j].release, begins))
             for other, end in ended.items():  # what begins earlier must not move these later
