@@ -24,7 +24,6 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ampere import __version__
 from ampere.core.errors import AmpereError, BusyError, DeviceError, RuntimeMissingError, first_line
 
 from .files import FleetDevice
@@ -38,6 +37,7 @@ POLL_SECONDS = 2.0  # between two looks at which dask workers are there
 LOST_SECONDS = 60.0  # that a dask worker may be away while its device has work to do
 CONNECTING_SECONDS = 10.0
 HERE = "this machine"
+VERSION = "ampere:__version__"
 LOOPBACK_ONLY = "127.0.0.1:0"  # dask always serves a page about its state, by default to everybody
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -224,11 +224,12 @@ def fronted(client: Client) -> dict[str, str]:
 
 def _other_versions(client: Client, workers: Collection[str]) -> dict[str, str]:
     """What is wrong with the Ampere of each worker that has another one or none, by address."""
-    found = client.run(resolve_name, "ampere:__version__", workers=[*workers], on_error="return") if workers else {}
+    here = resolve_name(VERSION)
+    found = client.run(resolve_name, VERSION, workers=[*workers], on_error="return") if workers else {}
     return {
-        address: f"has {f'Ampere {said}' if isinstance(said, str) else 'no Ampere'}: install {__version__} there"
+        address: f"has {f'Ampere {said}' if isinstance(said, str) else 'no Ampere'}: install {here} there"
         for address, said in found.items()
-        if said != __version__
+        if said != here
     }
 
 
