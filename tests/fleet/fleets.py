@@ -1,9 +1,12 @@
 """Random fleets and jobs, as numbers: some batteries, some hours, some deadlines."""
 
+import os
+import time
 from dataclasses import replace
 
 import numpy as np
 
+from ampere.core.errors import DeviceError
 from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem
 
 HOUR, DAY = 3600.0, 86400.0
@@ -46,3 +49,14 @@ def one_device(*seconds: float, device: DeviceLimits | None = None, **limits) ->
     jobs = tuple(JobLimits(f"job {n}", **{k: v[n] for k, v in limits.items()}) for n in range(len(seconds)))
     costs = np.array(seconds)[:, None]
     return Problem(jobs, (device or DeviceLimits("device"),), costs.copy(), 0 * costs, costs.copy())
+
+
+def answers(action, device, arguments):
+    """What a task does with a device, by its name. It is here because dask workers import it."""
+    if device.name.startswith("slow"):
+        time.sleep(2)
+    if device.name.startswith("gone"):
+        raise DeviceError(f"{device.address} does not answer: switch it on")
+    if device.name.startswith("bug"):
+        raise ZeroDivisionError("oh")
+    return {"name": device.name, "process": os.getpid()}

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.fleet.fleets import answers
 
 from ampere.core.errors import BusyError, DeviceError, ProfileError
 from ampere.fleet import running
@@ -20,17 +21,6 @@ dask = pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distrib
 
 def task(name: str = "a", address: str = "simulated:tx2", **more) -> Task:
     return Task(FleetDevice(name, address), "check", {}, **more)
-
-
-def answers(action, device, arguments):
-    """What a task does in these tests: by the name of the device."""
-    if device.name.startswith("slow"):
-        time.sleep(2)
-    if device.name.startswith("gone"):
-        raise DeviceError(f"{device.address} does not answer: switch it on")
-    if device.name.startswith("bug"):
-        raise ZeroDivisionError("oh")
-    return {"name": device.name, "process": os.getpid()}
 
 
 @pytest.mark.parametrize(

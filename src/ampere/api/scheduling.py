@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -73,7 +73,10 @@ def schedule(
     problem = _problem(left, networks, fleet, estimators, objective, confidence, begin)
     if reports is not None:
         problem = with_reports(problem, reported(Path(reports)))
-    return FleetPlan(plan(problem, seconds, seed=seed), begin, tuple(problems))
+    found = plan(problem, seconds, seed=seed)
+    due = {job.name: job.deadline if job.deadline < FOREVER else None for job in left}  # not its part of a chain's time
+    found = replace(found, jobs=tuple(replace(job, deadline=due[job.job]) for job in found.jobs))
+    return FleetPlan(found, begin, tuple(problems))
 
 
 def _read(given: Path | str | Sequence[T], read: Callable[[Path], Read[T]]) -> tuple[list[T], list[str]]:
@@ -153,7 +156,10 @@ def _problem(
     spanned = split_chains(jobs, least, _horizon(jobs, seconds))
     memory = {id(model): _memory(model) for model in models.values()}
     return Problem(
-        tuple(_job_limits(job, models[job.name], fleet, memory) for job in spanned),
+        tuple(
+            replace(_job_limits(job, models[job.name], fleet, memory), not_before=own.release)
+            for job, own in zip(spanned, jobs, strict=True)
+        ),
         limits, joules, stddev, seconds, objective, confidence, notes,
     )  # fmt: skip
 
@@ -241,4 +247,4 @@ def _job_limits(job: Job, model: ResolvedModel, fleet: Sequence[FleetDevice], me
         there = frozenset(having or job.only_on)  # where nobody has it, the plan says so
     flops = TRAINING_FACTOR * sum(work(layer).flops for layer in model.network.layers) * iterations(job, model.network)
     needed = memory[id(model)] if job.memory_bytes is None else job.memory_bytes
-    return JobLimits(job.name, job.deadline, job.release, needed, there, flops)
+    return JobLimits(job.name, job.deadline, job.release, needed, there, flops, job.after)

@@ -1,7 +1,8 @@
 """Assignments of very many jobs, with a bound on how much better the best one could be.
 
-1. Prices for a device's seconds and battery, by subgradient steps on the Lagrangian dual: with prices, each job chooses
-   its device by itself. What that costs, less what the resources are worth, is a bound for every assignment.
+1. Prices for a device's seconds and battery, by the volume algorithm (Barahona and Anbil) on the Lagrangian dual: with
+   prices, each job chooses its device by itself. What that costs, less what the resources are worth, is a bound for
+   every assignment. Prices follow the mean of the last choices, since one choice alone swings from device to device.
 2. Jobs are placed one by one, those first that lose most by their second choice, each where its cost and the prices of
    what it takes are least and where there is room.
 3. Jobs that found no room, and small groups of devices with all their jobs, are solved again exactly (solving.py).
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +20,15 @@ from numpy.typing import NDArray
 from .problem import MOST_SLOTS, Array, Problem, Slots
 from .solving import NOWHERE, Assignment, best, completion, earliest_end, timeline
 
-STEPS = 80  # of the dual at most
+STEPS = 600  # of the dual at most
 STEP_SIZE = 1.0  # of the first dual step, in units of Polyak's
+NEWEST = 0.05  # weight of the newest choice of devices in the mean that prices follow
+PATIENCE = 2  # steps without a better bound before they become smaller
 GROUP_PAIRS = 300  # jobs times devices that are solved again at a time
 GROUP_SECONDS = 1.0
 GOOD_ENOUGH = 1e-3  # relative gap at which nothing more is tried
 COMPLETION_STEPS = 6
+AT_A_TIME = 32  # devices whose hours, or jobs whose choices, are looked at together
 FRUITLESS = 30  # groups, and three for each device, after which nothing more is tried
 
 
@@ -33,33 +38,56 @@ class Room:
     def __init__(self, problem: Problem, slots: Slots) -> None:
         latest_first = np.broadcast_to(-np.arange(len(slots.edges) - 1), slots.rates.shape)
         self.problem, self.slots, self.batteries = problem, slots, problem.batteries.copy()
-        self._order = np.lexsort((latest_first, slots.rates), axis=-1)  # each device's own order of slots
-        self._left = np.take_along_axis(slots.free, self._order, -1)
-        self._rates = np.take_along_axis(slots.rates, self._order, -1)
+        self._priced, self._order = slots.priced, np.lexsort((latest_first, slots.rates), axis=-1)
+        self._left = slots.free.copy()  # [devices, slots]
+        self._until = np.zeros((len(slots.edges), len(slots.free)))  # [edges, devices]: seconds left before an edge
+        self._until[1:] = np.cumsum(slots.free, axis=1).T
 
-    def costs(self, job: int) -> Array:
-        """What the job would cost on each device now; infinite where it has no room."""
-        usable = np.where(self._within(job), self._left, 0.0)
-        reserved, joules = self.problem.reserved[job], self.problem.joules[job]
-        if self.slots.priced:
-            taken = np.minimum(np.cumsum(usable, axis=1), reserved[:, None])
-            shares = np.diff(taken, axis=1, prepend=0.0)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                costs = joules * np.sum(shares * self._rates, axis=1) / reserved
-        else:
-            costs = joules * self._rates[:, 0]
-        room = usable.sum(axis=1) * (1 + 1e-9) >= reserved
-        return np.where(room & (self.problem.drawn[job] <= self.batteries) & self.problem.possible[job], costs, np.inf)
+    def fits(self, job: int) -> NDArray[np.bool_]:
+        """Which devices have room for the job now."""
+        problem, first, end = self.problem, self.slots.first[job], self.slots.end[job]
+        seconds = (self._until[end] - self._until[first]) * (1 + 1e-9) >= problem.reserved[job]
+        return np.asarray((end > first) & seconds & (problem.drawn[job] <= self.batteries) & problem.possible[job])
+
+    def cheapest(self, job: int, wished: Array, least: Array) -> int:
+        """The device where the job costs least now, with what `wished` adds to the `least` it costs in free hours."""
+        able = np.flatnonzero(self.fits(job))
+        if len(able) == 0:
+            return NOWHERE
+        if not self._priced:
+            return int(able[np.argmin(wished[able])])
+        able = able[np.argsort(wished[able], kind="stable")]
+        found, lowest = NOWHERE, np.inf
+        for begin in range(0, len(able), AT_A_TIME):
+            some = able[begin : begin + AT_A_TIME]
+            if wished[some[0]] >= lowest:  # hours that are left cost no less than free ones
+                break
+            costs = self._cost(job, some) + wished[some] - least[some]
+            if np.min(costs) < lowest:
+                found, lowest = int(some[np.argmin(costs)]), float(np.min(costs))
+        return found
 
     def take(self, job: int, device: int) -> None:
         """Gives a job its seconds and joules on a device."""
         self.batteries[device] -= self.problem.drawn[job, device]
-        usable = np.where(self._within(job)[device], self._left[device], 0.0)
-        taken = np.minimum(np.cumsum(usable), float(self.problem.reserved[job, device]))
-        self._left[device] -= np.diff(taken, prepend=0.0)
+        self._left[device] -= self._shares(job, np.array([device]))[0]
+        self._until[1:, device] = np.cumsum(self._left[device])
 
-    def _within(self, job: int) -> NDArray[np.bool_]:
-        return (self._order >= self.slots.first[job]) & (self._order < self.slots.end[job])
+    def _cost(self, job: int, devices: NDArray[np.intp]) -> Array:
+        paid = np.sum(self._shares(job, devices) * self.slots.rates[devices], axis=1)
+        return np.asarray(
+            self.problem.joules[job, devices] * paid / np.maximum(self.problem.reserved[job, devices], 1e-300)
+        )
+
+    def _shares(self, job: int, devices: NDArray[np.intp]) -> Array:
+        """Seconds of each slot that the job would take, [devices, slots]."""
+        order = self._order[devices]
+        within = (order >= self.slots.first[job]) & (order < self.slots.end[job])
+        usable = np.where(within, np.take_along_axis(self._left[devices], order, -1), 0.0)
+        taken = np.minimum(np.cumsum(usable, axis=1), self.problem.reserved[job, devices][:, None])
+        shares = np.empty_like(taken)
+        np.put_along_axis(shares, order, np.diff(taken, axis=1, prepend=0.0), -1)
+        return shares
 
 
 @dataclass(frozen=True)
@@ -76,17 +104,15 @@ def approximate(problem: Problem, seconds: float = 45.0, seed: int = 0) -> Assig
     began = time.monotonic()
     if problem.objective == "completion":
         return _soonest(problem, seconds, seed)
-    slots = Slots.of(problem, MOST_SLOTS)
     fitting = [int(j) for j in np.flatnonzero(np.any(problem.possible, axis=1))]
     device = np.full(len(problem.jobs), NOWHERE)
     if not fitting:
         return Assignment(device, 0.0, True, time.monotonic() - began)
-    some = problem if len(fitting) == len(problem.jobs) else problem.only(fitting, range(len(problem.devices)))
-    if some is not problem:
-        slots = Slots.of(some, MOST_SLOTS)
+    some = problem.only(fitting, range(len(problem.devices)))
+    slots = Slots.of(some, MOST_SLOTS)
     costs = _least_costs(some, slots)
     rough = _placed(some, slots, costs, None)
-    prices = _prices(some, slots, costs, _total(costs, rough), 0.4 * seconds)
+    prices = _prices(some, slots, costs, _total(costs, rough), 0.6 * seconds)
     found = rough
     if prices.bound > 0:
         guided = _placed(some, slots, costs, prices)
@@ -114,49 +140,68 @@ def _least_costs(problem: Problem, slots: Slots) -> Array:
 
 
 def _prices(problem: Problem, slots: Slots, least: Array, reached: float, seconds: float) -> Prices:
-    """Subgradient ascent of the dual. Seconds count until the end of a slot: capacity[e] is what is free until then."""
+    """Prices with a high bound. Seconds count until the end of a slot: capacity[e] is what is free until then."""
     began = time.monotonic()
-    costs = np.where(problem.possible, least, np.inf).astype(np.float32)
-    reserved = np.where(problem.possible, problem.reserved, 0).astype(np.float32)
-    drawn = np.where(problem.possible, problem.drawn, 0).astype(np.float32)
     capacity = np.cumsum(slots.free, axis=1).T  # [slots, devices]
     # A deadline inside a slot counts as the slot's end: a bound must not ask for more than the problem does.
     due = np.searchsorted(slots.edges[1:], np.minimum(problem.deadlines, slots.edges[-1]) - 1e-6)
     due = np.minimum(due, len(capacity) - 1)
+    in_order = np.argsort(due, kind="stable")  # jobs that are due together lie together, and have one row of prices
+    due, possible = due[in_order], problem.possible[in_order]
+    starts = [*np.flatnonzero(np.diff(due, prepend=-1)).tolist(), len(due)]
+    together = [
+        slice(n, min(n + AT_A_TIME, end)) for begin, end in pairwise(starts) for n in range(begin, end, AT_A_TIME)
+    ]
+    costs = np.where(possible, least[in_order], np.inf).astype(np.float32)
+    reserved = np.where(possible, problem.reserved[in_order], 0).astype(np.float32)
+    drawn = np.where(possible, problem.drawn[in_order], 0).astype(np.float32)
+    chosen, least_adjusted = np.zeros(len(due), dtype=np.intp), np.zeros(len(due))
     limited = np.isfinite(problem.batteries)
     batteries = np.where(limited, problem.batteries, 1.0)
     count, rows = len(problem.devices), np.arange(len(problem.jobs))
     nu, mu = np.zeros_like(capacity), np.zeros(count)
-    best_found, step, worse = Prices(np.zeros_like(capacity), mu, -np.inf), STEP_SIZE, 0
-    for _ in range(STEPS):
+    found = Prices(nu, mu, -np.inf)
+    best_nu, mean_over, mean_used = nu, np.zeros_like(capacity), np.zeros(count)
+    step, worse = STEP_SIZE, 0
+    for n in range(STEPS):
         if time.monotonic() - began > seconds:
             break
         second = np.cumsum(nu[::-1], axis=0)[::-1]
-        adjusted = costs + reserved * second[due].astype(np.float32) + drawn * mu.astype(np.float32)
-        chosen = np.argmin(adjusted, axis=1)
+        short_second, short_mu = second.astype(np.float32), mu.astype(np.float32)
+        for some in together:  # small enough for a processor's cache
+            adjusted = reserved[some] * short_second[due[some.start]]
+            adjusted += drawn[some] * short_mu
+            adjusted += costs[some]
+            chosen[some] = np.argmin(adjusted, axis=1)
+            least_adjusted[some] = np.min(adjusted, axis=1)
         worth = float(np.sum(nu * capacity)) + float(np.sum(mu * batteries * limited))
-        bound = float(np.sum(adjusted[rows, chosen], dtype=np.float64)) * (1 - 1e-6) - worth
-        if bound > best_found.bound:
-            best_found, worse = Prices(second, mu.copy(), bound), 0
-        else:
-            worse += 1
-            if worse >= 4:
-                step, worse = step / 2, 0
+        bound = float(np.sum(least_adjusted)) * (1 - 1e-6) - worth
         load = np.zeros_like(capacity)
         np.add.at(load, (due, chosen), reserved[rows, chosen])
         over = np.cumsum(load, axis=0) / np.maximum(capacity, 1e-9) - 1
         used = np.bincount(chosen, drawn[rows, chosen], count) / np.maximum(batteries, 1e-9) - 1
         used = np.where(limited, used, 0.0)
-        # Only rows that bind, or are priced, move.
-        over = np.where((over > 0) | (nu > 0), over, 0.0)
-        used = np.where((used > 0) | (mu > 0), used, 0.0)
-        norm = float(np.sum(over**2) + np.sum(used**2))
-        if norm == 0.0 or reached - bound <= GOOD_ENOUGH * reached:
+        weight = max(NEWEST, 1 / (n + 1))
+        mean_over, mean_used = mean_over + weight * (over - mean_over), mean_used + weight * (used - mean_used)
+        if bound > found.bound:
+            agrees = float(np.sum(over * mean_over) + np.sum(used * mean_used)) >= 0
+            found, best_nu, worse, step = Prices(second, mu, bound), nu, 0, step * (1.1 if agrees else 1.0)
+        else:
+            worse += 1
+            if worse >= PATIENCE:
+                step, worse = step * 0.66, 0
+        if reached - found.bound <= GOOD_ENOUGH * reached:
             break
-        length = step * max(reached * 1.02 - bound, 1e-6 * reached) / norm
-        nu = np.maximum(0.0, nu + length * over / np.maximum(capacity, 1e-9))
-        mu = np.maximum(0.0, mu + length * used / np.maximum(batteries, 1e-9))
-    return best_found
+        # Only rows that bind, or are priced, move.
+        move_nu = np.where((mean_over > 0) | (best_nu > 0), mean_over, 0.0)
+        move_mu = np.where((mean_used > 0) | (found.joules > 0), mean_used, 0.0)
+        norm = float(np.sum(move_nu**2) + np.sum(move_mu**2))
+        if norm == 0.0:
+            break
+        length = step * max(min(reached, 1.05 * found.bound) - found.bound, 1e-4 * reached) / norm
+        nu = np.maximum(0.0, best_nu + length * move_nu / np.maximum(capacity, 1e-9))
+        mu = np.maximum(0.0, found.joules + length * move_mu / np.maximum(batteries, 1e-9))
+    return found
 
 
 def _placed(problem: Problem, slots: Slots, least: Array, prices: Prices | None) -> NDArray[np.int64]:
@@ -169,11 +214,9 @@ def _placed(problem: Problem, slots: Slots, least: Array, prices: Prices | None)
     wished = np.where(problem.possible, least + extra, np.inf)
     device = np.full(len(problem.jobs), NOWHERE)
     for j in np.argsort(-_regrets(wished), kind="stable"):
-        costs = room.costs(int(j)) + extra[j]
-        where = int(np.argmin(np.where(np.isnan(costs), np.inf, costs)))
-        if np.isfinite(costs[where]):
-            room.take(int(j), where)
-            device[j] = where
+        device[j] = room.cheapest(int(j), wished[j], least[j])
+        if device[j] != NOWHERE:
+            room.take(int(j), int(device[j]))
     return device
 
 
@@ -216,7 +259,8 @@ def _group(
     problem: Problem, device: NDArray[np.int64], missing: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[list[int], list[int]]:
     """A few devices that could exchange jobs, or hold a job that runs nowhere; and their jobs."""
-    job = int(rng.choice(missing)) if len(missing) else int(rng.integers(len(problem.jobs)))
+    around = missing if len(missing) and rng.random() < 0.5 else np.arange(len(problem.jobs))
+    job = int(rng.choice(around))
     able = np.flatnonzero(problem.possible[job])
     costs = problem.joules[job, able] * rng.uniform(0.8, 1.25, len(able))
     group = [int(device[job])] if device[job] != NOWHERE else []
@@ -234,6 +278,8 @@ def _group(
         jobs += [int(j) for j in mine if j != job]
     first = group[0]
     jobs += [int(j) for j in np.flatnonzero(device == first) if int(j) not in jobs]
+    others = [j for j in rng.permutation(missing).tolist() if j != job]  # one of them may run instead of another
+    jobs += others[: max(0, GROUP_PAIRS // len(group) - len(jobs))]
     return group, jobs
 
 

@@ -61,6 +61,8 @@ class JobLimits:
     memory_bytes: float = 0.0
     only_on: frozenset[str] = frozenset()  # names of the devices that have its data; empty: all
     flops: float = 0.0  # of the whole job, for the baseline that is guided by them
+    after: tuple[str, ...] = ()  # jobs that it follows: `release` and `deadline` are its part of their time
+    not_before: float = 0.0  # it does not begin earlier, whenever those end
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,8 @@ class Problem:
 
     def only(self, jobs: Sequence[int], devices: Sequence[int]) -> Problem:
         """The same problem with some of the jobs and devices."""
+        if [*jobs] == [*range(len(self.jobs))] and [*devices] == [*range(len(self.devices))]:
+            return self  # with what it has already computed
         chosen = np.ix_(jobs, devices)
         return replace(
             self,

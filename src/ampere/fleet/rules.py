@@ -45,7 +45,7 @@ def by_rule(problem: Problem, rule: str) -> NDArray[np.int64]:
     room, wished = Room(problem, slots), RULES[rule](problem)
     device = np.full(len(problem.jobs), NOWHERE)
     for j in np.argsort(problem.deadlines, kind="stable"):
-        able = np.isfinite(room.costs(int(j)))
+        able = room.fits(int(j))
         if np.any(able):
             device[j] = int(np.argmin(np.where(able, wished[j], np.inf)))
             room.take(int(j), int(device[j]))

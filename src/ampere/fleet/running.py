@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -36,6 +37,7 @@ POLL_SECONDS = 2.0  # between two looks at which dask workers are there
 LOST_SECONDS = 60.0  # that a dask worker may be away while its device has work to do
 CONNECTING_SECONDS = 10.0
 HERE = "this machine"
+VERSION = "ampere:__version__"
 LOOPBACK_ONLY = "127.0.0.1:0"  # dask always serves a page about its state, by default to everybody
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -152,15 +154,18 @@ def run_all(tasks: Sequence[Task], do: Do, scheduler: str | None = None) -> Iter
 
 
 def _on_workers(client: Client, tasks: Sequence[Task], do: Do, scheduler: str) -> Iterator[Outcome]:
-    there = fronted(client)
-    futures = {}
+    there, futures = fronted(client), {}
+    # A dask worker that cannot unpack its task ends, and takes what it was doing with it: look before sending one.
+    other = _other_versions(client, {there[task.device.name] for task in tasks if task.device.name in there})
     for task in tasks:
         name = task.device.name
-        if name in there:
-            futures[_submit(client, task, do, name)] = task
-        else:
+        if name not in there:
             words = f'start one with: dask worker {scheduler} --nthreads 1 --resources "{name}=1"'
             yield Outcome(name, task.action, None, f"no dask worker fronts {name}: {words}")
+        elif problem := other.get(there[name]):
+            yield Outcome(name, task.action, None, f"its dask worker {problem}")
+        else:
+            futures[_submit(client, task, do, name)] = task
     yield from _as_they_end(futures, client)
 
 
@@ -208,13 +213,24 @@ def _outcome(future: Future, task: Task) -> Outcome:
     return Outcome(task.device.name, task.action, None, f"its dask worker was lost ({words}): run again")
 
 
-def fronted(client: Client) -> set[str]:
-    """The names of the devices that dask workers front."""
+def fronted(client: Client) -> dict[str, str]:
+    """The names of the devices that dask workers front, and the addresses of these."""
     try:
         workers = client.scheduler_info(n_workers=-1)["workers"]
     except TypeError:  # older versions list all workers anyway
         workers = client.scheduler_info()["workers"]
-    return {str(name) for worker in workers.values() for name in worker.get("resources", {})}
+    return {str(name): address for address, worker in workers.items() for name in worker.get("resources", {})}
+
+
+def _other_versions(client: Client, workers: Collection[str]) -> dict[str, str]:
+    """What is wrong with the Ampere of each worker that has another one or none, by address."""
+    here = resolve_name(VERSION)
+    found = client.run(resolve_name, VERSION, workers=[*workers], on_error="return") if workers else {}
+    return {
+        address: f"has {f'Ampere {said}' if isinstance(said, str) else 'no Ampere'}: install {here} there"
+        for address, said in found.items()
+        if said != here
+    }
 
 
 def _resource(machine: str) -> str:

@@ -18,9 +18,9 @@ from ampere.core import units
 from ampere.core.errors import UsageError
 
 from .heuristic import approximate
-from .problem import FOREVER, Problem
+from .problem import FOREVER, Array, Problem
 from .rules import RULES, by_rule
-from .solving import NOWHERE, Assignment, best, completion, timeline
+from .solving import NOWHERE, Assignment, Piece, best, completion, timeline
 
 EXACT_PAIRS = 2_000  # jobs times devices
 EXACT_PIECES = 40_000  # jobs times devices times slots, where it matters when a job runs
@@ -161,10 +161,7 @@ def _value_of(problem: Problem, device: NDArray[np.int64]) -> tuple[float, int]:
 
 def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[float, int]]) -> Plan:
     device = found.device
-    pieces, costs = timeline(problem, device)
-    ends = np.zeros(len(problem.jobs))
-    for piece in pieces:
-        ends[piece.job] = max(ends[piece.job], piece.end)
+    pieces, costs, ends = _timed(problem, device)
     runs = [int(j) for j in np.flatnonzero(device != NOWHERE)]
     jobs = tuple(
         Scheduled(
@@ -202,6 +199,27 @@ def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[flo
         found.seconds,
         baselines,
     )
+
+
+def _timed(problem: Problem, device: NDArray[np.int64]) -> tuple[list[Piece], Array, Array]:
+    """When each job trains, what it costs and when it ends. A job that follows others begins when these have ended."""
+    number = {job.name: j for j, job in enumerate(problem.jobs)}
+    followers = [j for j, job in enumerate(problem.jobs) if job.after]
+    while True:
+        pieces, costs = timeline(problem, device)
+        ends = np.zeros(len(problem.jobs))
+        for piece in pieces:
+            ends[piece.job] = max(ends[piece.job], piece.end)
+        jobs = list(problem.jobs)
+        for j in followers:
+            ended = {number[name]: float(ends[number[name]]) for name in jobs[j].after if name in number}
+            begins = max([jobs[j].not_before, *ended.values()])
+            jobs[j] = replace(jobs[j], release=min(jobs[j].release, begins))
+            for other, end in ended.items():  # what begins earlier must not move these later
+                jobs[other] = replace(jobs[other], deadline=min(jobs[other].deadline, end))
+        if all(new.release > old.release - 1.0 for new, old in zip(jobs, problem.jobs, strict=True)):
+            return pieces, costs, ends
+        problem = replace(problem, jobs=tuple(jobs))
 
 
 # Why a job runs nowhere. Each line names what would change that.

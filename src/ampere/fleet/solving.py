@@ -79,7 +79,8 @@ def best(problem: Problem, seconds: float = 30.0) -> Assignment:
         most = _solve(problem, seconds, all_jobs=False, count_only=True)
         count = 0 if most is None else int(np.sum(most.device != NOWHERE))
         if most is None or count == 0:
-            return Assignment(np.full(len(problem.jobs), NOWHERE), 0.0, False, time.monotonic() - began)
+            nothing = np.full(len(problem.jobs), NOWHERE)
+            return Assignment(nothing, 0.0, most is None or most.proved, time.monotonic() - began)
         left = max(1.0, seconds - (time.monotonic() - began))
         found = _solve(problem, left, all_jobs=False, least_count=count)
         if found is None or np.all(found.device == NOWHERE):
@@ -292,7 +293,7 @@ def _in_cheap_hours(problem: Problem, d: int, jobs: list[int]) -> tuple[list[Pie
     for s in range(len(slots.edges) - 1):
         mine = np.flatnonzero(at == s)
         free.add(mine, reserved[of[mine]] / max(slots.free[0, s], 1e-300), 1.0 + 1e-7)
-    early = 1e-9 * at  # of equal hours the first ones
+    early = 1e-5 * at / len(slots.edges)  # of equal hours the first ones; less would be lost in HiGHS's tolerances
     costs = rate * reserved[of]
     found = linprog(
         costs / max(float(np.max(costs, initial=0.0)), 1e-300) + early,
@@ -308,7 +309,7 @@ def _in_cheap_hours(problem: Problem, d: int, jobs: list[int]) -> tuple[list[Pie
     placed: list[Piece] = []
     for s in range(len(slots.edges) - 1):
         now = float(slots.edges[s])
-        for n in np.flatnonzero((at == s) & (seconds > SHORTEST)):
+        for n in np.flatnonzero((at == s) & (seconds > SHORTEST) & (share > 1e-5)):
             for since, to in sorted(problem.devices[d].available):
                 begin, left = max(since, now), float(seconds[n])
                 if left > SHORTEST and to > begin:
