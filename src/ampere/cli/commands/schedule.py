@@ -96,7 +96,7 @@ def show(found: FleetPlan, plot: str | None) -> None:
 
 def _facts(plan: Plan, found: FleetPlan, plot: str | None) -> Iterator[tuple[str, str]]:
     if len(plan.jobs) > ROWS_SHOWN:
-        yield "", f"and {len(plan.jobs) - ROWS_SHOWN} more jobs: --json has all"
+        yield "", f"and {len(plan.jobs) - ROWS_SHOWN} more: --json has all"
     for job in plan.unscheduled[:ROWS_SHOWN]:
         yield "left out", f"{job.job}: {job.reason}"
     if plan.proved:
@@ -104,7 +104,7 @@ def _facts(plan: Plan, found: FleetPlan, plot: str | None) -> Iterator[tuple[str
     elif plan.gap is not None:
         yield "best", f"no plan is better by more than {units.percent(plan.gap)}"
     for name, (value, left) in plan.baselines.items():
-        others = f", {left} jobs left out" if left else ""
+        others = f", {left} job{'s' if left > 1 else ''} left out" if left else ""
         yield "beside", f"{name}: {value_in_words(plan, value)}{others}"
     for name, (drawn, held) in plan.batteries.items():
         if drawn:
@@ -116,7 +116,7 @@ def _facts(plan: Plan, found: FleetPlan, plot: str | None) -> Iterator[tuple[str
     if plot:
         yield "picture", plot
     if found.problems:
-        yield "note", f"{len(found.problems)} entries could not be used; they are named above"
+        yield "note", f"{len(found.problems)} of the files' entries could not be used; each is named above"
 
 
 def value_in_words(plan: Plan, value: float) -> str:
