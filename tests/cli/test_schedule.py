@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-USAGE, PROFILE, RUNTIME_MISSING = 2, 4, 6
+USAGE, PROFILE, DEVICE, RUNTIME_MISSING = 2, 4, 5, 6
 FLEET = """
 [[device]]
 name = "board"
@@ -165,7 +165,7 @@ def test_a_fleet_is_profiled_estimated_and_goes_on_after_a_stop(there, tmp_path)
         '[[device]]\nname = "off"\naddress = "tcp://127.0.0.1:9"\n'
     )
     ran = there("fleet", "two.toml", "profile", "lenet5", "--seconds", 20, "--attempts", 1, "--json")
-    assert ran.code == 0, ran.err
+    assert (ran.code, ran.err.splitlines()[-1]) == (DEVICE, "ampere: 1 of 3 devices failed: off")
     outcomes = {o["device"]: o for o in ran.record["outcomes"]}
     assert {name for name, o in outcomes.items() if o["result"]} == {"a", "b"}
     assert outcomes["off"]["problem"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ampere.cli import arguments
 from ampere.cli.console import Display, headline, print_facts, print_json, print_table
 from ampere.core import units
+from ampere.core.errors import DeviceError
 
 if TYPE_CHECKING:
     from ampere.api.fleets import FleetResult
@@ -78,6 +79,8 @@ def run(options: Namespace) -> None:
         print_json(found.to_json())
     else:
         show(found)
+    if failed := [outcome.device for outcome in found.outcomes if outcome.result is None]:
+        raise DeviceError(f"{len(failed)} of {len(found.outcomes)} devices failed: {', '.join(failed)}")
 
 
 def show(found: FleetResult) -> None:
@@ -113,6 +116,7 @@ def _estimated(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
             units.joules(row["joules"]),
             units.percent(1.645 * row["stddev"] / row["joules"]) if row["joules"] else "",
             units.seconds(row["seconds"]),
+            "not profiled" if row["unprofiled"] else "extrapolated" if row["extrapolated"] else "",
         )
         for row in result["rows"]
     ]
@@ -129,7 +133,7 @@ def _validated(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
 TABLES: dict[str, tuple[list[str], Cells]] = {
     "check": (["device", "processor", "meter", "runtimes", ""], _checked),
     "profile": (["device", ">measurements", ">time", ">expected error", "file"], _profiled),
-    "estimate": (["device", "model", ">an iteration", ">± 90 %", ">time"], _estimated),
+    "estimate": (["device", "model", ">an iteration", ">± 90 %", ">time", ""], _estimated),
     "validate": (["device", "model", ">networks", ">error", ">measuring twice", ">covers"], _validated),
     "report": (["device", "profile"], lambda name, result: [(name, str(result["profile"]))]),
 }
