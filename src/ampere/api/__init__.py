@@ -5,7 +5,9 @@ from ampere.profiling.measuring import MeasuredStep
 from ampere.profiling.running import ProfilingResult
 
 from .checking import EnergyCheck, check
+from .comparing import compare
 from .estimating import device, estimate, measure, profile
+from .judging import report, validate
 from .models import Model, ResolvedModel, resolve, trace
 from .options import OptionKeywords, Options, Progress
 from .profiles import (
@@ -21,8 +23,8 @@ from .profiles import (
     unsupported_layers,
 )
 from .run import RunPlan, whole_run
+from .shrinking import prune, search
 from .tuning import tune
-from .using import compare, prune, report, search, validate
 
 __all__ = [
     "CERTAIN_ENOUGH",

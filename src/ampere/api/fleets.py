@@ -29,10 +29,10 @@ from ampere.storage.places import home
 from ampere.storage.profile import Profile, same_device
 
 from .estimating import profile
+from .judging import report, validate
 from .models import resolve
 from .options import Options
 from .profiles import load_profile, stored_profile
-from .using import report, validate
 
 ACTIONS = ("profile", "estimate", "validate", "check", "report")
 NETWORKS = 20  # that each device really trains to validate its profile

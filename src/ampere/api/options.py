@@ -19,6 +19,7 @@ from ampere.estimation.estimate import Estimator
 from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
+PROFILE_OBJECTS = (Profile, Estimator, ProfilingResult)  # a profile may be given as one of these, or as a file
 AnyProfile = str | Path | Profile | Estimator | ProfilingResult
 SETUP = ("runtime", "optimizer", "dtype", "threads")
 OF_DEVICE = ("on", "meter", "compile_limit")  # a device that is open has them already

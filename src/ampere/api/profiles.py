@@ -41,7 +41,7 @@ from ampere.storage.recording import observations_from
 
 from .memory import StepMemory
 from .models import Model, ResolvedModel, VariedModel, resolve
-from .options import SETUP, Options
+from .options import SETUP, AnyProfile, Options
 from .touching import check_touch, touched
 
 CERTAIN_ENOUGH = 0.10  # standard deviation over joules
@@ -237,6 +237,13 @@ def load_profile(path: Path | str) -> Profile:
     if not profile.observations:
         raise ProfileError(f"{path} holds no measurement: profile again, for longer")
     return profile
+
+
+def given_profile(given: AnyProfile) -> Profile:
+    """The profile that a user named by its file, or gave as it is or in what it was used for."""
+    if isinstance(given, Profile):
+        return given
+    return given.profile if isinstance(given, (Estimator, ProfilingResult)) else load_profile(given)
 
 
 def profile_like(named: str | Path | Profile, setup: TrainingSetup) -> Profile:

@@ -1,6 +1,6 @@
-"""Options that several commands share, and how what people write becomes typed values.
+"""Options that several commands share, each described once.
 
-    words -> argparse, with the `type` functions here -> Namespace -> typed arguments of the API (`setup`, `device` ...)
+    words -> argparse, with the types of `option_values` -> Namespace -> typed arguments of the API (`setup`, `device` ...)
 
 A Namespace goes no further than a command's own file.
 """
@@ -8,14 +8,13 @@ A Namespace goes no further than a command's own file.
 from __future__ import annotations
 
 import json
-import re
-from argparse import ArgumentParser, ArgumentTypeError, Namespace, _ActionsContainer, _ArgumentGroup
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from argparse import ArgumentParser, Namespace, _ActionsContainer, _ArgumentGroup
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from ampere.cli import option_values
 from ampere.core.errors import UsageError
-from ampere.core.setup import ALLOCATORS, DTYPES, OPTIMIZERS, SHORT_DTYPES
-from ampere.core.units import parse_energy, parse_memory, parse_power, parse_seconds
+from ampere.core.setup import ALLOCATORS, DTYPES, OPTIMIZERS
 from ampere.runtimes.table import OURS
 
 if TYPE_CHECKING:
@@ -25,174 +24,9 @@ if TYPE_CHECKING:
 
     from .console import Display
 
-T = TypeVar("T")
-
 MODEL = "a family (lenet5 cnn5 har lstm transformer resnet), file.py:function or package.module:function"
-DTYPE_ALIASES = {**SHORT_DTYPES, "f32": "float32"}
 TIMINGS = ("yardstick", "wallclock")
 GROUPS = ("layer", "block")
-
-
-# What people write after an option. Each refusal says what would be right.
-
-
-def option_type(parse: Callable[[str], T]) -> Callable[[str], T]:
-    """A parser of the library as a `type` of argparse, which puts the option's name before the message."""
-
-    def read(text: str) -> T:
-        try:
-            return parse(text)
-        except UsageError as error:
-            raise ArgumentTypeError(str(error)) from None
-
-    return read
-
-
-seconds = option_type(parse_seconds)
-
-
-def seconds_or_zero(text: str) -> float:
-    return 0.0 if text.strip() in ("0", "0s") else seconds(text)
-
-
-watts = option_type(parse_power)
-memory = option_type(parse_memory)
-
-
-@option_type
-def energy(text: str) -> str:
-    """An amount of energy, checked and kept as it is written."""
-    parse_energy(text)
-    return text
-
-
-def count(text: str) -> int:
-    try:
-        number = int(text.replace("_", "").replace(",", ""))
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise ArgumentTypeError(f"{text!r} is not a whole number from 1")
-    return number
-
-
-def number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is not a number") from None
-
-
-def count_or_zero(text: str) -> int:
-    return 0 if text.strip() == "0" else count(text)
-
-
-def counts(text: str) -> list[int]:
-    return [count(part) for part in text.split(",")]
-
-
-def share(text: str) -> float:
-    """`3%` or `0.03`."""
-    written = text.strip()
-    try:
-        number = float(written.removesuffix("%")) / (100 if written.endswith("%") else 1)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1:
-        raise ArgumentTypeError(f"{text!r} is not a share between 0 and 1: write it as 3% or 0.03")
-    return number
-
-
-def increase(text: str) -> float:
-    """A share that may also be nothing."""
-    return 0.0 if text.strip() in ("0", "0%") else share(text)
-
-
-def confidence(text: str) -> float:
-    probability = share(text)
-    if probability < 0.5:
-        raise ArgumentTypeError(f"{text!r} is less than an even chance: give one from 50% to 99.9%")
-    return probability
-
-
-def optimizer(text: str) -> str:
-    return text.strip().lower()
-
-
-def optimizers(text: str) -> list[str]:
-    names = [optimizer(part) for part in text.split(",")]
-    for name in names:
-        if name not in OPTIMIZERS:
-            raise ArgumentTypeError(f"there is no optimizer {name!r}: choose from {', '.join(OPTIMIZERS)}")
-    return names
-
-
-def dtype(text: str) -> str:
-    name = text.strip().lower().removeprefix("torch.")
-    return DTYPE_ALIASES.get(name, name)
-
-
-def runtime(text: str) -> str:
-    from ampere.runtimes.table import names
-
-    if text not in names():
-        raise ArgumentTypeError(f"there is no runtime {text!r}: the runtimes are {', '.join(names())}")
-    return text
-
-
-def runtimes(text: str) -> tuple[str, ...]:
-    names = tuple(runtime(name.strip()) for name in text.split(","))
-    if len(set(names)) < len(names):
-        raise ArgumentTypeError(f"{text!r} names a runtime twice: name each once")
-    return names
-
-
-def factory_argument(text: str) -> tuple[str, Any]:
-    """`width=32`: a name, and a value that is JSON where it can be read as JSON, else text."""
-    name, equals, written = text.partition("=")
-    if not equals or not name.strip().isidentifier():
-        raise ArgumentTypeError(f"{text!r} is not NAME=VALUE: write it as in --arg width=32")
-    try:
-        return name.strip(), json.loads(written)
-    except ValueError:
-        return name.strip(), written
-
-
-QUANTITIES = (
-    "--battery",
-    "--idle",
-    "--seconds",
-    "--touch",
-    "--budget",
-    "--watts-per-core",
-    "--compile-limit",
-    "--patience",
-    "--power",
-    "--memory",
-    "--price",
-    "--max-increase",
-    "--grid",
-)
-_NEGATIVE = re.compile(r"-[0-9.]+[a-zA-Zµ/]+")
-_NUMBER, _UNIT = re.compile(r"[0-9][0-9._]*"), re.compile(r"%|[a-zA-Zµ/]+(@[0-9.]+ *V?)?")
-
-
-def joined_quantities(words: Sequence[str]) -> list[str]:
-    """The words with `--battery 15 Wh` as `--battery 15Wh`: a unit belongs to the number before it."""
-    joined: list[str] = []
-    for word in words:
-        if joined and joined[-1] in QUANTITIES and _NEGATIVE.fullmatch(word):
-            joined[-1] += f"={word}"  # else argparse takes it for an option
-            continue
-        quantity = len(joined) > 1 and joined[-2] in QUANTITIES and _NUMBER.fullmatch(joined[-1])
-        if quantity and _UNIT.fullmatch(word):
-            joined[-1] += word
-        else:
-            joined.append(word)
-    return joined
-
-
-# Options that commands share, each described once.
 
 
 def describe(parser: ArgumentParser, what: str, *examples: str) -> None:
@@ -213,11 +47,13 @@ def add_input(parser: ArgumentParser) -> None:
         help="the model's input, where its function returns none: 10x1x28x28 or 8x32:int64<1000, batch first; "
         "for batches of several shapes '3*8x32 | 1*8x64' (estimate and measure)",
     )
-    group.add_argument("--batch", metavar="N", type=count, help="train with batches of N (default: as the input is)")
+    group.add_argument(
+        "--batch", metavar="N", type=option_values.count, help="train with batches of N (default: as the input is)"
+    )
     group.add_argument(
         "--arg",
         metavar="NAME=VALUE",
-        type=factory_argument,
+        type=option_values.factory_argument,
         action="append",
         default=[],
         help="an argument of the model's function, as in --arg width=32; may be repeated",
@@ -246,23 +82,30 @@ def add_setup(parser: ArgumentParser, runtime: bool = True, optimizers: bool = T
         add_runtime(group, f"the library that trains: {', '.join(OURS)}, or one that a package adds (default torch)")
     if optimizers:
         words = f"{', '.join(OPTIMIZERS)} (default sgd)"
-        group.add_argument("--optimizer", metavar="NAME", type=optimizer, choices=OPTIMIZERS, help=words)
+        group.add_argument("--optimizer", metavar="NAME", type=option_values.optimizer, choices=OPTIMIZERS, help=words)
     group.add_argument(
-        "--dtype", metavar="TYPE", type=dtype, choices=tuple(DTYPES), help=f"{', '.join(DTYPES)} (default float32)"
+        "--dtype",
+        metavar="TYPE",
+        type=option_values.dtype,
+        choices=tuple(DTYPES),
+        help=f"{', '.join(DTYPES)} (default float32)",
     )
     group.add_argument(
-        "--threads", metavar="N", type=count, help="threads that train (default: as PyTorch on the device)"
+        "--threads",
+        metavar="N",
+        type=option_values.count,
+        help="threads that train (default: as PyTorch on the device)",
     )
     group.add_argument(
         "--compile-limit",
         metavar="S",
-        type=seconds,
+        type=option_values.seconds,
         help="give up on a network that compiles for longer than S seconds (default: AMPERE_COMPILE_LIMIT, else 120)",
     )
 
 
 def add_runtime(parser: _ActionsContainer, words: str) -> None:
-    parser.add_argument("--runtime", metavar="RUNTIME", type=runtime, help=words)
+    parser.add_argument("--runtime", metavar="RUNTIME", type=option_values.runtime, help=words)
 
 
 def add_meter(parser: ArgumentParser, default: str = "5 W: between a phone's big core and a server's") -> None:
@@ -270,7 +113,7 @@ def add_meter(parser: ArgumentParser, default: str = "5 W: between a phone's big
     group.add_argument(
         "--watts-per-core",
         metavar="W",
-        type=watts,
+        type=option_values.watts,
         help=f"watts of a busy core, where joules are modelled and not measured (default {default})",
     )
 
@@ -315,7 +158,7 @@ def add_profile_choice(parser: ArgumentParser, several: bool = False) -> None:
     group.add_argument(
         "--seconds",
         metavar="S",
-        type=seconds,
+        type=option_values.seconds,
         help="time to profile, if needed (default 15; a runtime that compiles: 120; a slow counter: more)",
     )
     group.add_argument("--no-profiling", action="store_true", help="never profile; say what is missing instead")
@@ -356,29 +199,36 @@ def add_budget(parser: ArgumentParser, of: str, confidence_default: float, must:
         help=f"share of {of} (50%%), joules of an iteration (5mJ), joules of a run with --iterations, "
         "or share of a battery with --battery and --iterations",
     )
-    parser.add_argument("--iterations", metavar="N", type=count, help="how many iterations the budget is for")
+    parser.add_argument(
+        "--iterations", metavar="N", type=option_values.count, help="how many iterations the budget is for"
+    )
     add_battery(parser)
     words = f"probability with which {must} (default {confidence_default:.0%}%)"
-    parser.add_argument("--confidence", metavar="P", type=confidence, default=confidence_default, help=words)
+    parser.add_argument(
+        "--confidence", metavar="P", type=option_values.confidence, default=confidence_default, help=words
+    )
 
 
 def add_memory(parser: _ActionsContainer, words: str) -> None:
-    parser.add_argument("--memory", metavar="SIZE", type=memory, help=f"{words}: 4GB, 512MB or 2GiB")
+    parser.add_argument("--memory", metavar="SIZE", type=option_values.memory, help=f"{words}: 4GB, 512MB or 2GiB")
 
 
 def add_battery(parser: _ActionsContainer) -> None:
     parser.add_argument(
-        "--battery", metavar="ENERGY", type=energy, help="what a full battery holds: 15Wh, 54kJ, 5000mAh@3.85V"
+        "--battery",
+        metavar="ENERGY",
+        type=option_values.energy,
+        help="what a full battery holds: 15Wh, 54kJ, 5000mAh@3.85V",
     )
 
 
 def add_run(parser: ArgumentParser, whole: bool = False) -> None:
     group = parser.add_argument_group("whole training run")
-    group.add_argument("--iterations", metavar="N", type=count, help="default: one iteration only")
+    group.add_argument("--iterations", metavar="N", type=option_values.count, help="default: one iteration only")
     group.add_argument(
-        "--epochs", metavar="N", type=count, help="with --samples; an epoch is samples / batch iterations"
+        "--epochs", metavar="N", type=option_values.count, help="with --samples; an epoch is samples / batch iterations"
     )
-    group.add_argument("--samples", metavar="M", type=count, help="examples in the training set")
+    group.add_argument("--samples", metavar="M", type=option_values.count, help="examples in the training set")
     add_battery(group)
     if not whole:
         return
@@ -390,7 +240,7 @@ def add_run(parser: ArgumentParser, whole: bool = False) -> None:
     group.add_argument(
         "--evaluation-samples",
         metavar="M",
-        type=count,
+        type=option_values.count,
         help="examples in an evaluation (default: a fifth of --samples)",
     )
     group.add_argument(
@@ -399,13 +249,17 @@ def add_run(parser: ArgumentParser, whole: bool = False) -> None:
         help="file.py:function that returns the batches, or digits, mnist:FOLDER: timed once",
     )
     group.add_argument(
-        "--accumulate", metavar="N", type=count, default=1, help="update weights every N iterations (default 1)"
+        "--accumulate",
+        metavar="N",
+        type=option_values.count,
+        default=1,
+        help="update weights every N iterations (default 1)",
     )
     group.add_argument("--checkpoint-every", metavar="EVERY", help="write a checkpoint every 1epoch or 500 iterations")
     group.add_argument(
         "--idle",
         metavar="POWER",
-        type=watts,
+        type=option_values.watts,
         help="what the device draws anyway: its screen and all that idles, as 8W "
         "(default: what the meter read at rest, where it did)",
     )
@@ -416,7 +270,9 @@ def add_run(parser: ArgumentParser, whole: bool = False) -> None:
         action="append",
         help="carbon of a kilowatt-hour: 400g/kWh, or the codes of countries, as DE,FR,US or WORLD; may be repeated",
     )
-    group.add_argument("--pue", metavar="FACTOR", type=number, help="factor of the facility, such as 1.2 (default 1)")
+    group.add_argument(
+        "--pue", metavar="FACTOR", type=option_values.number, help="factor of the facility, such as 1.2 (default 1)"
+    )
 
 
 def add_group_by(parser: _ActionsContainer, usual: str = "default layer", default: str | None = "layer") -> None:

@@ -11,7 +11,7 @@ from typing import NoReturn, Protocol
 
 from ampere.core.errors import UsageError
 
-from .arguments import joined_quantities
+from .option_values import joined_quantities
 
 TITLES = {
     "estimate": "how many joules training a model will cost, before it is trained",

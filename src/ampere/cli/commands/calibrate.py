@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import headline, notice, print_facts, print_json
 from ampere.core.errors import UsageError
 
@@ -24,12 +24,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--idle", metavar="POWER", help="what the plug meter shows at rest, as 12W")
     parser.add_argument("--busy", metavar="POWER", help="what it shows with the cores busy, as 31W")
-    parser.add_argument("--load", metavar="S", type=arguments.seconds, help="only keep the cores busy for S seconds")
-    parser.add_argument("--cores", metavar="N", type=arguments.count, help="cores that are busy (default all)")
+    parser.add_argument(
+        "--load", metavar="S", type=option_values.seconds, help="only keep the cores busy for S seconds"
+    )
+    parser.add_argument("--cores", metavar="N", type=option_values.count, help="cores that are busy (default all)")
     parser.add_argument(
         "--seconds",
         metavar="S",
-        type=arguments.seconds,
+        type=option_values.seconds,
         default=SECONDS,
         help="how long to read the battery (default 120)",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, print_json
 
 
@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--max-increase",
         metavar="SHARE",
-        type=arguments.increase,
+        type=option_values.increase,
         default=0.05,
         help="how much more an iteration may cost: 5%% (default) or 0.05",
     )

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, headline, print_facts, print_json, print_table
 from ampere.core import units
 from ampere.core.errors import UsageError
@@ -36,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--runtimes",
         metavar="LIST",
-        type=arguments.runtimes,
+        type=option_values.runtimes,
         default=(),
         help="compare in each of these runtimes, as in torch,jax; each is profiled first where needed",
     )

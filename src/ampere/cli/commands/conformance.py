@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import notice, print_json
 from ampere.core.errors import ConformanceError
 
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--patience",
         metavar="S",
-        type=arguments.seconds,
+        type=option_values.seconds,
         default=60.0,
         help="seconds to wait for an answer (default 60)",
     )

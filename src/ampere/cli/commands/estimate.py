@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, bar, headline, print_facts, print_json, print_table, rows_that_fit
 from ampere.core import units
 from ampere.core.errors import UsageError
@@ -53,13 +53,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--top",
         metavar="K",
-        type=arguments.count_or_zero,
+        type=option_values.count_or_zero,
         help="show the K most expensive layers (default: as many as fit the screen; 0: all)",
     )
     parser.add_argument(
         "--touch",
         metavar="S",
-        type=arguments.seconds_or_zero,
+        type=option_values.seconds_or_zero,
         help="seconds of training the model's own code, to compare with what its layers say "
         "(default 5, once, where the code runs here; 0: never)",
     )

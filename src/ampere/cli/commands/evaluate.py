@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, notice, print_json
 from ampere.core.errors import Interrupted
 from ampere.core.units import seconds
@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--baseline-samples",
         metavar="N",
-        type=arguments.count,
+        type=option_values.count,
         default=0,
         help="give methods that learn from isolated layers (NeuralPower, nn-Meter) this many measurements each, "
         "however long that takes (default: as many as fit into the seconds of Ampere's own profile)",

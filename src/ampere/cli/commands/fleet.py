@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, headline, print_facts, print_json, print_table
 from ampere.core import units
 from ampere.core.errors import DeviceError
@@ -35,11 +35,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("fleet", metavar="FLEET.toml", help="devices: name, address, labels, battery, memory ...")
     parser.add_argument("action", choices=ACTIONS, help="what to do with each device")
     parser.add_argument("models", metavar="MODEL", nargs="*", help=arguments.MODEL)
-    parser.add_argument("--seconds", metavar="S", type=arguments.seconds, help="time to profile each (default 15)")
+    parser.add_argument("--seconds", metavar="S", type=option_values.seconds, help="time to profile each (default 15)")
     words = "seconds that one device may take (default 1h)"
-    parser.add_argument("--time-limit", metavar="S", type=arguments.seconds, default=3600.0, help=words)
+    parser.add_argument("--time-limit", metavar="S", type=option_values.seconds, default=3600.0, help=words)
     words = "how often to try a device that fails (default 2)"
-    parser.add_argument("--attempts", metavar="N", type=arguments.count, default=2, help=words)
+    parser.add_argument("--attempts", metavar="N", type=option_values.count, default=2, help=words)
     words = "only devices with this name or label; may be repeated"
     parser.add_argument("--label", metavar="NAME", action="append", default=[], help=words)
     words = "a running dask scheduler, whose workers front the devices (default: this process)"

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, headline, print_facts, print_json
 from ampere.core import units
 from ampere.core.errors import UsageError
@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     arguments.add_model(parser)
     parser.add_argument(
-        "--seconds", metavar="S", type=arguments.seconds, default=10.0, help="about how long (default 10)"
+        "--seconds", metavar="S", type=option_values.seconds, default=10.0, help="about how long (default 10)"
     )
     arguments.add_device(parser)
     arguments.add_allocator(parser, "system")

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, headline, print_facts, print_json
 from ampere.core import units
 from ampere.core.errors import UsageError
@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--seconds",
         metavar="S",
-        type=arguments.seconds,
+        type=option_values.seconds,
         help="time to profile (default 15, without a model 120; a runtime that compiles: 120; a slow counter: more)",
     )
     parser.add_argument(
@@ -59,14 +59,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--iterations-per-measurement",
         metavar="N",
-        type=arguments.count,
+        type=option_values.count,
         help="train so many iterations for each measurement, as the paper's 500 "
         "(default: as few as are needed; with --method sequential or networks)",
     )
     parser.add_argument(
         "--target",
         metavar="SHARE",
-        type=arguments.share,
+        type=option_values.share,
         default=0.0,
         help="stop at this expected error, as 3%% or 0.03 (default: use all of the time)",
     )

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, bar, headline, print_facts, print_json, print_table
 from ampere.core import units
 
@@ -35,9 +35,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     words = "what to spend least of (default joules); completion: the time until all jobs have ended"
     parser.add_argument("--objective", choices=OBJECTIVES, default="joules", help=words)
     words = "probability with which batteries and deadlines hold (default 95%%)"
-    parser.add_argument("--confidence", metavar="SHARE", type=arguments.confidence, default=0.95, help=words)
+    parser.add_argument("--confidence", metavar="SHARE", type=option_values.confidence, default=0.95, help=words)
     words = "time to search for the best plan (default 30)"
-    parser.add_argument("--seconds", metavar="S", type=arguments.seconds, default=30.0, help=words)
+    parser.add_argument("--seconds", metavar="S", type=option_values.seconds, default=30.0, help=words)
     parser.add_argument("--reports", metavar="FILE", help="what jobs have spent so far, as JSON: plans the rest again")
     parser.add_argument("--plot", metavar="FILE.svg", help="draw the plan as a Gantt picture")
     arguments.add_seed(parser)

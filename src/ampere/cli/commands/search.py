@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, bar, headline, plot_path, print_facts, print_json, print_table
 from ampere.core import units
 
@@ -33,7 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("space", metavar="SPACE", help=f"{spaces}, or file.py:function with --vary")
     arguments.add_budget(parser, "the original's joules", 0.9, "a candidate must be inside")
     words = "limit of a candidate's mean power while it trains, such as 8W"
-    parser.add_argument("--power", metavar="WATTS", type=arguments.watts, help=words)
+    parser.add_argument("--power", metavar="WATTS", type=option_values.watts, help=words)
     arguments.add_memory(parser, "leave out candidates whose training may take more memory")
     _add_what_varies(parser)
     _add_training(parser)
@@ -52,13 +52,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def _add_what_varies(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("what may vary")
     group.add_argument(
-        "--candidates", metavar="N", type=arguments.count, help="how many to estimate (default 1,000,000)"
+        "--candidates", metavar="N", type=option_values.count, help="how many to estimate (default 1,000,000)"
     )
     group.add_argument(
-        "--batch", metavar="N,N", type=arguments.counts, default=[], help="batch sizes (default the original's)"
+        "--batch", metavar="N,N", type=option_values.counts, default=[], help="batch sizes (default the original's)"
     )
     words = "each has a profile of its own, made where it is missing (default sgd)"
-    group.add_argument("--optimizers", metavar="NAMES", type=arguments.optimizers, default=[], help=words)
+    group.add_argument("--optimizers", metavar="NAMES", type=option_values.optimizers, default=[], help=words)
     words = "an argument of file.py:function: width=8..64 is a range, kernel=3,5 a list; may be repeated"
     group.add_argument("--vary", metavar="NAME=VALUES", action="append", default=[], help=words)
     group.add_argument("--input", metavar="SHAPE", help="of file.py:function, where it returns none")
@@ -68,9 +68,11 @@ def _add_training(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("training")
     words = "called as function(model, candidate); returns an accuracy from 0 to 1 (default: short, on made-up data)"
     group.add_argument("--train", metavar="FILE.py:FUNCTION", help=words)
-    group.add_argument("--trials", metavar="N", type=arguments.count, default=12, help="how many to train (default 12)")
+    group.add_argument(
+        "--trials", metavar="N", type=option_values.count, default=12, help="how many to train (default 12)"
+    )
     words = "of the default training, at the original's batch size (default 300)"
-    group.add_argument("--steps", metavar="N", type=arguments.count, default=300, help=words)
+    group.add_argument("--steps", metavar="N", type=option_values.count, default=300, help=words)
     words = (
         "capacity (default): the largest candidate at each cost, chosen at once; hyperpower: one after the other, by "
         "what was trained (Bayesian optimization), and what learns nothing is stopped early, for comparison"

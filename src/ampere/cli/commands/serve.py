@@ -7,7 +7,7 @@ import secrets
 import sys
 from argparse import ArgumentParser, Namespace
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import headline, notice, print_facts, print_json
 from ampere.core.errors import UsageError
 
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("models", metavar="MODEL", nargs="*", help="file.py:function, or a file of `ampere trace`")
     group = parser.add_argument_group("address")
-    whole = arguments.count_or_zero
+    whole = option_values.count_or_zero
     group.add_argument("--port", metavar="N", type=whole, default=PORT, help=f"default {PORT}; 0: any that is free")
     group.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="where to listen (default: this machine)")
     group.add_argument("--name", metavar="NAME", action="append", default=[], help="a host name that it has, too")

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, headline, print_facts, print_json, print_table
 from ampere.core import units
 
@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     arguments.add_model(parser)
     parser.add_argument(
-        "--seconds", metavar="S", type=arguments.seconds, default=120.0, help="about how long (default 120)"
+        "--seconds", metavar="S", type=option_values.seconds, default=120.0, help="about how long (default 120)"
     )
     parser.add_argument(
         "--allow",

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ampere.cli import arguments
+from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, bar, headline, notice, plot_path, print_facts, print_json, print_table
 from ampere.core import units
 from ampere.core.setup import ALLOCATORS
@@ -32,12 +32,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--rounds",
         metavar="N",
-        type=arguments.count,
+        type=option_values.count,
         default=4,
         help="blocks in each of the two measurements (default 4)",
     )
     parser.add_argument(
-        "--networks", metavar="N", type=arguments.count, default=60, help="how many to train (default 60)"
+        "--networks", metavar="N", type=option_values.count, default=60, help="how many to train (default 60)"
     )
     parser.add_argument(
         "--plot", metavar="FILE", help="draw estimates against measurements (default validate-MODEL.png)"
@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--baseline-samples",
         metavar="N",
-        type=arguments.count,
+        type=option_values.count,
         default=0,
         help="give methods that learn from isolated layers (neuralpower, kernels) this many measurements, however long "
         "that takes (default: as many as fit into the seconds)",
