@@ -1,6 +1,6 @@
 """Options that several commands share, each described once.
 
-    words -> argparse, with the types of `option_values` -> Namespace -> typed arguments of the API (`setup`, `device` ...)
+    words -> argparse, with the types of `option_values` -> Namespace -> typed arguments of the API
 
 A Namespace goes no further than a command's own file.
 """
