@@ -12,6 +12,8 @@ AMPERE_STANDIN may hold JSON that changes the settings below. What is not exerci
 layers.
 """
 
+import bisect
+import itertools
 import json
 import os
 import threading
@@ -63,7 +65,9 @@ class Card:
     def busy(self, start, end):
         """Seconds of work between two moments."""
         with self.lock:
-            return sum(max(0.0, min(end, b) - max(start, a)) for a, b in self.spans)
+            first = bisect.bisect_right(self.spans, start, key=lambda span: span[1])
+            within = itertools.takewhile(lambda span: span[0] < end, itertools.islice(self.spans, first, None))
+            return sum(min(end, b) - max(start, a) for a, b in within)
 
     def allocate(self, count):
         with self.lock:

@@ -45,7 +45,8 @@ class Meter:
     def watts(self, start, end):
         """The mean power between two moments."""
         share = self.busy(start, end) / max(end - start, 1e-9)
-        warm = 1 - math.exp(-self.busy(start - 3 * HEATS_UP_SECONDS, start) / HEATS_UP_SECONDS)
+        worked = self.busy(start - 3 * HEATS_UP_SECONDS, start) if self.set.heat else 0.0
+        warm = 1 - math.exp(-worked / HEATS_UP_SECONDS)
         busy = min(self.set.limit_watts, self.set.busy_watts * (1 + self.set.heat * warm))
         return self.set.idle_watts + share * (busy - self.set.idle_watts)
 
