@@ -9,6 +9,7 @@ from pathlib import Path
 
 OURS = f"{sys.executable} -m ampere.worker"
 NODE = f"node {Path(__file__).parents[1] / 'examples' / 'node-worker' / 'worker.js'}"
+WARM_OURS = f"{sys.executable} {__file__}"  # ours, whose workers start warm: see processes.py
 TOKEN = "a-token-of-the-tests"
 
 
@@ -17,6 +18,10 @@ def listener(
     command: str, place: str = "0", *more: str, token: str = ""
 ) -> Iterator[tuple[subprocess.Popen, str, str]]:
     """Its process, its address as `--device` takes it, and the token that it shows."""
+    if command == WARM_OURS and os.name == "posix":
+        from tests.processes import warm_address
+
+        warm_address()  # it is started by this process, if need be, and not by each listener
     environment = {**os.environ, "AMPERE_WORKER_TOKEN": token}
     words = [*command.split(), "--listen", place, *more]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, env=environment)
@@ -41,3 +46,15 @@ def listening(command: str, place: str = "0", *more: str) -> Iterator[str]:
         del os.environ["AMPERE_WORKER_TOKEN"]
         if before is not None:
             os.environ["AMPERE_WORKER_TOKEN"] = before
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).parents[1])
+    from tests.processes import popen_of_warm_workers
+
+    from ampere.worker import __main__ as ours
+    from ampere.worker import listening as serving
+
+    if os.name == "posix":
+        serving.subprocess = popen_of_warm_workers()  # type: ignore[assignment]
+    ours.main()

@@ -92,7 +92,7 @@ class WarmProcess:
         self.returncode: int | None = None
         theirs = [self._stream(name, streams[name]) for name in ("stdin", "stdout", "stderr")]
         self._line = socket.socket(socket.AF_UNIX)
-        self._line.connect(_address())
+        self._line.connect(warm_address())
         request = {"what": what, "job": job, "folder": str(folder), "environment": dict(environment)}
         socket.send_fds(self._line, [b"\0"], theirs)
         self._line.sendall(json.dumps(request).encode() + b"\n")
@@ -143,13 +143,15 @@ class WarmProcess:
         self.send_signal(signal.SIGKILL)
 
 
-def warm_worker(command: Sequence[str], env: "dict[str, str]", **options: Any) -> Any:
-    """In place of `subprocess.Popen` where a host starts a local worker."""
+def warm_worker(command: Sequence[str], env: "dict[str, str] | None" = None, **options: Any) -> Any:
+    """In place of `subprocess.Popen` where a host or a listener starts a worker on this machine."""
     from ampere.core.processes import python_program
 
-    if list(command) != python_program("ampere.worker.__main__"):  # another one, such as a liar
+    program = python_program("ampere.worker.__main__")
+    if list(command[: len(program)]) != program:  # another one, such as a liar
         return subprocess.Popen(command, env=env, **options)
-    return WarmProcess("worker", None, Path.cwd(), env, **{k: options[k] for k in ("stdin", "stdout", "stderr")})
+    streams = {name: options.get(name, getattr(sys, name)) for name in ("stdin", "stdout", "stderr")}
+    return WarmProcess("worker", list(command[len(program) :]), Path.cwd(), env or os.environ, **streams)
 
 
 def start_warm_process() -> None:
@@ -158,7 +160,7 @@ def start_warm_process() -> None:
     subprocess.Popen([sys.executable, "-m", "tests.processes"], cwd=Path(__file__).parents[1])
 
 
-def _address() -> str:
+def warm_address() -> str:
     """Where the warm process listens; it is started by whoever needs it first."""
     if WARM not in os.environ:
         start_warm_process()
@@ -239,7 +241,7 @@ def _do(request: "dict[str, Any]", files: "list[int]") -> None:
 
 
 def _done(what: str, job: Any) -> int:
-    sys.argv = ["ampere", *(job if what == "command" else [])]
+    sys.argv = ["ampere", *(job if what != "script" else [])]
     if what == "command":
         from ampere.cli import main
 

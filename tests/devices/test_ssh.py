@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from tests.described import described
+from tests.processes import run_command
 from tests.sshd import left_behind, pull_the_cable, server, workers
 from tests.synthetic import chain
 
@@ -246,10 +247,9 @@ def test_the_python_can_be_named_once_for_all(monkeypatch):
 def test_profile_and_estimate_from_the_command_line(there, tmp_path):
     def ampere(*words):
         environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
-        run = [sys.executable, "-m", "ampere", *words, "--device", there.spec, "--json", "--quiet"]
-        done = subprocess.run(run, capture_output=True, text=True, env=environment)
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        done = run_command([*words, "--device", there.spec, "--json", "--quiet"], tmp_path, environment)
+        assert done.code == 0, done.err
+        return json.loads(done.out)
 
     ampere("profile", "lenet5", "--seconds", "5")
     (profile,) = (tmp_path / "profiles").glob("*.json")

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from tests.described import described
-from tests.listening import NODE, OURS, listening
+from tests.listening import NODE, OURS, WARM_OURS, listening
 
 from ampere import Profile, TrainingSetup
 from ampere.cli import main
@@ -35,7 +35,7 @@ def device(address, **more):
 
 
 def test_one_host_after_another():
-    with listening(OURS) as address:
+    with listening(WARM_OURS) as address:
         for _ in range(2):
             with device(address) as there:
                 assert there.block(LAYERS, **QUICK).parameters == 136
@@ -45,7 +45,7 @@ def test_one_host_after_another():
 
 @pytest.mark.measured
 def test_a_second_host_gets_the_error_busy_at_once():
-    with listening(OURS) as address, device(address) as first, device(address) as second:
+    with listening(WARM_OURS) as address, device(address) as first, device(address) as second:
         first.hello()
         began = time.monotonic()
         with pytest.raises(DeviceError, match="the worker is busy"):
@@ -55,7 +55,7 @@ def test_a_second_host_gets_the_error_busy_at_once():
 
 
 def test_a_lost_connection_is_made_again():
-    with listening(OURS) as address, device(address) as there:
+    with listening(WARM_OURS) as address, device(address) as there:
         identity = there.identity()
         there._worker._socket.shutdown(socket.SHUT_RDWR)
         time.sleep(0.1)
@@ -68,7 +68,7 @@ def test_a_lost_connection_is_made_again():
 def test_a_compiler_that_takes_too_long_is_reported_and_the_next_variant_is_trained():
     pytest.importorskip("jax", reason="JAX is not installed here")
     jax = TrainingSetup("jax")
-    with listening(OURS) as address, device(address) as there:
+    with listening(WARM_OURS) as address, device(address) as there:
         usual, there.compile_limit = there.compile_limit, 0.01
         with pytest.raises(VariantDied, match=r"longer than 0\.01 s"):
             there.block(LAYERS, jax, **QUICK)
