@@ -33,6 +33,10 @@ class TestTorchCompile(RuntimeConformance):
     name = "torch-compile"
     alone = frozenset({"conv", "linear", "lstm", "norm_layer"})  # its layers are torch's own
 
+    def possible_together(self):
+        """One of each kind: C++ is compiled for each, and the others are trained by torch."""
+        return list({layer.kind: layer for layer in reversed(super().possible_together())}.values())[::-1]
+
 
 @where_it_is_installed("jax")
 class TestJax(RuntimeConformance):

@@ -62,6 +62,9 @@ class RuntimeConformance:
         each = [[x for x in EXAMPLES[kind] if not self.description.lacks(x)] for kind in EXAMPLES if kind in self.alone]
         return [layer for found in each for layer in (found[:1] if self.description.compiles else found)]
 
+    def possible_together(self) -> List[Layer]:
+        return [layer for layer in every_example() if not self.description.lacks(layer)]
+
     def runtime(self) -> Runtime:
         found = find_runtime(self.name)
         placed(found, self.on)
@@ -100,7 +103,7 @@ class RuntimeConformance:
 
     def test_all_that_it_can_build_trains_in_one_network(self) -> None:
         """Dropout makes each loss uncertain; what forty steps learn is more than that."""
-        every = [layer for layer in every_example() if not self.description.lacks(layer)]
+        every = self.possible_together()
         training = self.built(workload(*every), optimizer=self.usual_optimizer)
         assert training.parameters == sum(work(layer).parameters for layer in every)
         first, last = trained(training, 40)
