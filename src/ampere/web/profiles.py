@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ampere.budget.recording import running_notes
 from ampere.core import Layer, Network
@@ -14,11 +14,13 @@ from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.normalization import NormalizedCost
 from ampere.estimation.variance import variance_shares
-from ampere.reporting.surfaces import Known, most_measured
 from ampere.storage import files
 from ampere.storage.profile import Observation
 
 from .catalogue import Catalogue, NotFound
+
+if TYPE_CHECKING:
+    from ampere.reporting.surfaces import Known
 
 MOST_POINTS = 2_000  # observations or layers that are listed
 CELLS = 14  # of each side of a surface
@@ -51,6 +53,8 @@ def devices(catalogue: Catalogue) -> list[Record]:
 
 def profile_detail(catalogue: Catalogue, asked: Record) -> Record:
     """One profile: its measurements over time, and what they cover."""
+    from ampere.reporting.surfaces import most_measured  # takes a while to load, and the first picture needs none of it
+
     name = asked.get("profile")
     if not isinstance(name, str):
         raise NotFound("profile must be a name: /api/v1/profiles lists those that are stored")
