@@ -267,6 +267,13 @@ class Estimator:
             return lambda networks: batch(networks) * joules
         return lambda networks: np.array([model.answer(network, system).seconds * joules for network in networks])
 
+    def prepare(self, networks: Sequence[Network]) -> None:
+        """Computes the layers of several networks together: each of their estimates is then a few sums."""
+        with usable_fit(self.profile):
+            for model in (self.model, self._joules_model):
+                if isinstance(model, Additive):
+                    model.posteriors_of([layer for network in networks for layer in network.layers])
+
     def allocator(self, requested: str) -> str:
         """The allocator that estimates are for. Only the additive method profiles any but the tuned one."""
         return allocator_on(self.profile.device, requested if self.profile.method == "additive" else "tuned")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ampere.budget.recording import running_notes
-from ampere.core import Layer, Network
+from ampere.core import Network
 from ampere.core.kinds import group, resized, words
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
@@ -62,6 +62,7 @@ def profile_detail(catalogue: Catalogue, asked: Record) -> Record:
     summary = next(each for each in catalogue.profiles() if each["id"] == name)
     network = catalogue.network(asked["network"]).network if isinstance(asked.get("network"), str) else None
     surfaces = sorted(most_measured(estimator.costs).items())
+    estimator.prepare([cost.network for cost in estimator.costs[:MOST_POINTS]])
     return {
         **summary,
         "surfaces": [_surface(kind, known, estimator) for kind, known in surfaces],
@@ -118,10 +119,11 @@ def _coverage(estimator: Estimator) -> list[Record]:
 def _surface(kind: str, known: Known, estimator: Estimator) -> Record:
     """The learnt cost of a kind of layer over its channels, at the configuration that was measured most."""
     ins, outs = (_even({place[side] for place in known.places}) for side in (0, 1))
-    layers = {(i, o): resized(known.layer, i, o) for i in ins for o in outs}
+    networks = {(i, o): Network((resized(known.layer, i, o),), known.batch) for i in ins for o in outs}
+    estimator.prepare(list(networks.values()))
 
-    def joules(layer: Layer) -> float:
-        return estimator.estimate(Network((layer,), known.batch), "tuned", 1.0).layers[0].joules
+    def joules(channels: tuple[int, int]) -> float:
+        return estimator.estimate(networks[channels], "tuned", 1.0).layers[0].joules
 
     return {
         "kind": kind,
@@ -129,7 +131,7 @@ def _surface(kind: str, known: Known, estimator: Estimator) -> Record:
         "batch": known.batch,
         "channels_in": ins,
         "channels_out": outs,
-        "joules": [[joules(layers[i, o]) for i in ins] for o in outs],
+        "joules": [[joules((i, o)) for i in ins] for o in outs],
         "points": [[i, o, (i, o) in known.alone] for i, o in known.places],
     }
 
