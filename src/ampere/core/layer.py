@@ -75,7 +75,7 @@ class Layer:
 
     def __hash__(self) -> int:
         known = self.__dict__.get("_identity") or self.identity
-        return known[0]  # type: ignore[no-any-return]
+        return int(known[0])
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Layer) and self.identity == other.identity)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.budget.recording import running_notes
 from ampere.core import Network
+from ampere.core.errors import UsageError
 from ampere.core.kinds import group, resized, words
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
@@ -17,7 +18,7 @@ from ampere.estimation.variance import variance_shares
 from ampere.storage import files
 from ampere.storage.profile import Observation
 
-from .catalogue import Catalogue, NotFound
+from .catalogue import Catalogue
 
 if TYPE_CHECKING:
     from ampere.reporting.surfaces import Known
@@ -57,10 +58,13 @@ def profile_detail(catalogue: Catalogue, asked: Record) -> Record:
 
     name = asked.get("profile")
     if not isinstance(name, str):
-        raise NotFound("profile must be a name: /api/v1/profiles lists those that are stored")
+        raise UsageError("profile must be a name: /api/v1/profiles lists those that are stored")
     estimator = catalogue.estimator(name)
     summary = next(each for each in catalogue.profiles() if each["id"] == name)
-    network = catalogue.network(asked["network"]).network if isinstance(asked.get("network"), str) else None
+    about = asked.get("network")
+    if about is not None and not isinstance(about, str):
+        raise UsageError("network must be a name: /api/v1/networks lists those that there are")
+    network = None if about is None else catalogue.network(about).network
     surfaces = sorted(most_measured(estimator.costs).items())
     estimator.prepare([cost.network for cost in estimator.costs[:MOST_POINTS]])
     return {
