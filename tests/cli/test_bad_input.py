@@ -35,7 +35,6 @@ def test_a_process_ends_with_the_code_and_the_line(ampere, refused):
         ("measure lenet5 --runtime jax --evaluation", ["--evaluation", "not with jax"]),
         ("profile lenet5 --space cnn", ["both named", "leave out one of them"]),
         ("profile --batch 4", ["belong to a model"]),
-        ("profile lenet5 --space cnn", ["either a model or --space"]),
         ("profile --space vision", ["--space", "transformers"]),
         ("profile net.json", ["network file", "cannot be trained"]),
         ("estimate lenet5 --memory -3GB", ["--memory", "positive amount of memory", "4GB"]),

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from ampere.cli.console import print_facts
 from ampere.cli.parsing import TITLES, command_parser
 
 
@@ -67,3 +68,13 @@ def test_without_words_it_shows_help_and_fails(ampere):
 def test_help_fits_eighty_columns(monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
     assert max(map(len, command_parser(command)[1].format_help().splitlines())) <= 80
+
+
+def test_a_path_stays_in_one_piece_however_narrow_the_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    path = f"/a/{'long-' * 20}path.json"
+    print_facts([("profile", path), ("note", f"{'words ' * 20}end")])
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == f"profile  {path}"
+    assert len(said) > 3
+    assert max(map(len, said[1:])) <= 40

@@ -410,9 +410,9 @@ def test_the_result_is_a_frame(estimator):
 
 def test_a_search_in_parts_chooses_as_well_as_one_at_once(estimator, net, monkeypatch):
     """What is in memory at a time is bounded, however many candidates there are."""
-    asked = {"vary": {"width": range(4, 65)}, "trials": 0, "candidates": 4000}
-    at_once = search(f"{net}:build", "50%", estimator, **asked)
+    asked = {"vary": {"width": range(4, 65)}, "trials": 0, "candidates": 4000, "confidence": 0.5}
+    at_once = search(f"{net}:build", "70%", estimator, **asked)
     monkeypatch.setattr("ampere.searching.searching.AT_A_TIME", 1000)
-    in_parts = search(f"{net}:build", "50%", estimator, **asked)
+    in_parts = search(f"{net}:build", "70%", estimator, **asked)
     assert in_parts.screened >= at_once.screened
     assert [c.arguments for c in in_parts.chosen] == [c.arguments for c in at_once.chosen]

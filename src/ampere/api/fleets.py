@@ -24,7 +24,7 @@ from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
 from ampere.fleet.files import FleetDevice, read_fleet
 from ampere.fleet.running import Outcome, Task, run_all, skipping
-from ampere.storage.files import storing, write_whole
+from ampere.storage.files import append, storing, write_whole
 from ampere.storage.places import home
 from ampere.storage.profile import Profile, same_device
 
@@ -75,11 +75,7 @@ class FleetStore:
     def remember(self, outcome: Outcome) -> None:
         """A line of history for what was measured."""
         line = {"time": datetime.now(timezone.utc).isoformat(timespec="seconds"), **outcome.to_json()}
-        path = self.folder / "history.jsonl"
-        with storing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with open(path, "a", encoding="utf-8") as file:
-                file.write(json.dumps(line, allow_nan=False) + "\n")
+        append(self.folder / "history.jsonl", json.dumps(line, allow_nan=False) + "\n")
 
     def ended(self) -> dict[str, Outcome]:
         """The outcomes of an earlier run, by their tasks."""

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, Network
-from ampere.core.errors import ProfileError, UsageError
+from ampere.core.errors import ProfileError, StorageError, UsageError
 from ampere.core.measurement import Window
 from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
 from ampere.meters import watts_in
+from ampere.storage.files import write_whole
 from ampere.storage.places import default_path
 from ampere.storage.profile import Observation, Profile, check_device
 from ampere.storage.recording import keep_apart
@@ -86,11 +87,8 @@ class RunRecorder:
             return
         self._noted = time.monotonic()
         named = {"network": self.network.name, "profile": self.path.stem, "unix_time": time.time()}
-        with suppress(OSError):
-            self._note.parent.mkdir(exist_ok=True)
-            beside = self._note.with_suffix(".tmp")
-            beside.write_text(json.dumps({**named, **progress()}), encoding="utf-8")
-            beside.replace(self._note)
+        with suppress(StorageError):
+            write_whole(self._note, json.dumps({**named, **progress()}), wait=False)
 
     def end_note(self) -> None:
         """The run is over; notes of processes that were killed go, too."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -68,16 +69,20 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """A word and a sentence a line."""
-    facts = list(facts)
-    if not facts:
-        return
-    table = _grid()
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
+    """A word and a sentence a line. A path stays in one piece, so that it can be copied."""
+    from rich.text import Text
+
+    facts = [(printable(name), printable(text)) for name, text in facts]
+    screen, indent = console(), max((len(name) for name, _ in facts), default=0) + 2
     for name, text in facts:
-        table.add_row(printable(name), printable(text))
-    _print(table)
+        lines = [line for part in text.splitlines() for line in _wrapped(part, screen.width - indent)] or [""]
+        for number, line in enumerate(lines):
+            begin = "" if number else name
+            screen.print(Text.assemble((begin.ljust(indent) if line else begin, "dim"), line), soft_wrap=True)
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, max(width, 20), break_long_words=False, break_on_hyphens=False)
 
 
 def _print(table: Table) -> None:

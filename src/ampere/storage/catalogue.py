@@ -149,7 +149,7 @@ class Catalogue:
             raise ProfileError(f"{self.place}: {name} has another checksum than the index says: ask whoever keeps it")
         with TemporaryDirectory() as folder:
             path = Path(folder) / f"{name}.json"
-            path.write_bytes(raw)
+            write_whole(path, raw, wait=False)
             return _read(path, name, f"{self.place}/{name}.json")
 
     def profile(self, name: str) -> Profile:

@@ -188,8 +188,11 @@ def write_document(path: Path, kind: str, version: int, body: Any) -> None:
     write_whole(Path(path), _sealed(Path(path), kind, version, body))
 
 
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file as a whole or not at all: whatever was there before is replaced at once. Text becomes UTF-8."""
+def write_whole(path: Path, content: bytes | str, wait: bool = True) -> None:
+    """Write a file as a whole or not at all: whatever was there before is replaced at once. Text becomes UTF-8.
+
+    `wait` for the disk, except for what may be lost when the machine stops.
+    """
     raw = content.encode("utf-8") if isinstance(content, str) else content
     with storing(path):
         there = Path(os.path.realpath(path))
@@ -197,7 +200,15 @@ def write_whole(path: Path, content: bytes | str) -> None:
         if there.exists() and not there.is_file():  # a pipe or a device has no name beside it
             there.write_bytes(raw)
         else:
-            _replace(there, raw)
+            _replace(there, raw, wait)
+
+
+def append(path: Path, text: str) -> None:
+    """Add text to the end of a file, which is made where it is missing."""
+    with storing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(text)
 
 
 def read_document(path: Path, kind: str, newest_version: int, oldest_version: int = 1) -> Any:
@@ -242,7 +253,7 @@ def _seal(head: bytes, body: bytes) -> bytes:
     return checksum.hexdigest().encode()
 
 
-def _replace(path: Path, raw: bytes) -> None:
+def _replace(path: Path, raw: bytes, wait: bool) -> None:
     """Write under another name, and rename once the bytes are on the disk."""
     _remove_abandoned(path.parent)
     fresh = path.with_name(f".ampere-{token_hex(8)}.tmp")
@@ -250,7 +261,8 @@ def _replace(path: Path, raw: bytes) -> None:
         with open(fresh, "xb") as file:
             file.write(raw)
             file.flush()
-            os.fsync(file.fileno())
+            if wait:
+                os.fsync(file.fileno())
         if path.exists():
             fresh.chmod(stat.S_IMODE(path.stat().st_mode))
         fresh.replace(path)
@@ -258,7 +270,8 @@ def _replace(path: Path, raw: bytes) -> None:
         with suppress(OSError):
             fresh.unlink()
         raise
-    sync_folder(path.parent)
+    if wait:
+        sync_folder(path.parent)
 
 
 def _remove_abandoned(folder: Path) -> None:

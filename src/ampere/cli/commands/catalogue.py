@@ -22,7 +22,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         "A catalogue holds profiles that others may use: each says which device it is of, by which meter, who measured "
         "it and under which licence. Serial numbers and host names are left out.",
-        "ampere catalogue add pixel.json --name pixel-7 --by 'A. Volta' --licence CC-BY-4.0",
+        "ampere catalogue add pixel.json --name pixel-7 --by 'A. Volta'",
         "ampere catalogue list",
         "ampere catalogue list --home https://example.org/profiles",
         "ampere catalogue show pixel-7",

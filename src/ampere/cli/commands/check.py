@@ -44,7 +44,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     from ampere.api import check
-    from ampere.storage.files import storing
+    from ampere.storage.files import append
 
     with arguments.open_device(options) as device, Display(options.quiet) as display:
         found = check(
@@ -56,9 +56,7 @@ def run(options: Namespace) -> None:
         )
     summary = found.to_markdown()
     if options.summary:
-        path = Path(options.summary)
-        with storing(path), path.open("a", encoding="utf-8") as file:
-            file.write(summary)
+        append(Path(options.summary), summary)
     if options.json:
         print_json(found.to_json())
     else:

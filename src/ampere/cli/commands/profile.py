@@ -34,12 +34,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         "it learns the device for any model, in 2 minutes. A profile that is already there is extended; a run that was "
         "stopped is continued.",
         "ampere profile                                 this device, for any model",
-        "ampere profile --once                          the same, unless that was done before",
+        "ampere profile --once                          the same, unless done before",
         "ampere profile lenet5                          for LeNet-5 of any widths",
         "ampere profile net.py:build --target 3% --seconds 120",
         "ampere profile --space cnn --seconds 300 --out cnns.json",
         "ampere profile cnn5 --device simulated:xavier  a simulated device",
-        "ampere profile cnn5 --like pixel-7,pixel-8 --seconds 5    from similar devices",
+        "ampere profile cnn5 --like pixel-7,pixel-8 --seconds 5    from others",
         "ampere profile cnn5 --method sequential --own-end   as the paper does",
         "ampere profile cnn5 --meter log:deferred --out c.json    then: ampere attach",
     )

@@ -26,8 +26,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         "Estimates every job on every device, and assigns jobs to devices so that batteries, memory and deadlines hold "
         "and the fewest joules are spent. Jobs that fit nowhere are named with what would help.",
         "ampere schedule jobs.toml --devices fleet.toml",
-        "ampere schedule jobs.toml --devices fleet.toml --objective carbon --plot plan.svg",
-        "ampere schedule jobs.toml --devices fleet.toml --reports so-far.json    plan again",
+        "ampere schedule jobs.toml --devices fleet.toml --objective carbon",
+        "ampere schedule jobs.toml --devices fleet.toml --reports so-far.json",
     )
     parser.add_argument("jobs", metavar="JOBS.toml", help="jobs: model, length, deadline, memory, where their data is")
     words = "devices: address, battery, memory, hours, prices"

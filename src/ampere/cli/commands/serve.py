@@ -25,7 +25,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere serve                                  the built-in models",
         "ampere serve net.py:build net.json            and your own",
         "ampere serve --no-browser --port 9000",
-        "AMPERE_SERVE_TOKEN=... ampere serve --host 192.168.1.5 --certificate board.pem --key board.key",
+        "AMPERE_SERVE_TOKEN=T ampere serve --host board --certificate b.pem --key b.pem",
     )
     parser.add_argument("models", metavar="MODEL", nargs="*", help="file.py:function, or a file of `ampere trace`")
     group = parser.add_argument_group("address")
