@@ -1,9 +1,10 @@
-"""The HTTP interface by the clock: what-if, batches, many clients, and how soon the first answer comes.
+"""The explorer by the clock: the first answer and the first picture, what-if, batches, and many clients.
 
     python benchmarks/serving.py [--seconds 60] [--clients 200] [--out benchmarks/results/serving.json]
 
 The server is a process of its own, with one profile of a device that never was (26 measurements), or with --home FOLDER
 the profiles stored there. Clients are threads of this process: run it on a machine with two free cores.
+The first picture is timed in Chromium where playwright and Chromium are installed.
 """
 
 import argparse
@@ -11,12 +12,14 @@ import http.client
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from array import array
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -28,6 +31,7 @@ from ampere.storage.networks import save_network
 
 DEEP = 50  # layers of the network whose what-if is timed
 LONGEST = 1000
+PAGE = Path(__file__).parents[1] / "src" / "ampere" / "web" / "static"
 WIDTHS = (32, 64, 128, 256)  # of cnn5
 
 
@@ -52,6 +56,10 @@ class Server:
         assert response.status == 200, content[:500]
         return content
 
+    def cpu_seconds(self):
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def resident_mb(self):
         lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
@@ -60,6 +68,42 @@ class Server:
 def quantiles(seconds):
     ordered = sorted(seconds)
     return {f"p{p}_ms": round(1e3 * ordered[int(p / 100 * (len(ordered) - 1))], 2) for p in (50, 99)}
+
+
+def first_picture(home):
+    """A server is started, and a browser that runs already opens its page; None where there is no such browser."""
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None or find_spec("playwright") is None:
+        return None
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.getuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        page = browser.new_page()
+        page.goto("about:blank")
+        sizes = []
+        page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
+        server = Server(home)
+        try:
+            opened = time.perf_counter()
+            page.goto(f"http://127.0.0.1:{server.port}/")
+            page.wait_for_selector("#layers svg")
+            drawn = time.perf_counter()
+            again = time.perf_counter()
+            page.reload()
+            page.wait_for_selector("#layers svg")
+            found = {
+                "seconds_from_the_command": round(drawn - server.began, 2),
+                "seconds_from_the_address": round(drawn - opened, 2),
+                "seconds_from_a_reload": round(time.perf_counter() - again, 2),
+            }
+            page_kb = sum(path.stat().st_size for path in PAGE.iterdir()) / 1e3
+            return {**found, "page_kb": round(page_kb, 1), "kb_of_both_loads": round(sum(sizes) / 1e3, 1)}
+        finally:
+            server.process.kill()
+            server.process.wait()
+            browser.close()
 
 
 def what_if(server, profile, network, count):
@@ -141,7 +185,10 @@ def main():
             profiles = json.loads(server.ask("profiles", None))["profiles"]
             profile = next(p["id"] for p in profiles if p["problem"] is None)
             server.ask("what-if", json.dumps({"network": "cnn5", "profile": profile}))
-            found = {"first_answer_seconds": round(time.perf_counter() - server.began, 2)}
+            found = {
+                "first_answer_seconds": round(time.perf_counter() - server.began, 2),
+                "first_answer_cpu_seconds": server.cpu_seconds(),
+            }
             found["what_if"] = what_if(server, profile, "deep", 300)
             found["what_if_longest"] = what_if(server, profile, "longest", 20)
             found["batch"] = batches(server, profile)
@@ -149,6 +196,7 @@ def main():
         finally:
             server.process.kill()
             server.process.wait()
+        found["first_picture"] = first_picture(home)
     print(json.dumps(found, indent=2))
     if options.out:
         options.out.write_text(json.dumps(found, indent=2) + "\n")

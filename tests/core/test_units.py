@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ampere.cli import arguments as values
+from ampere.cli import option_values as values
 from ampere.core import units
 from ampere.core.errors import UsageError
 

@@ -9,6 +9,7 @@ from ampere.core.errors import UsageError
 from ampere.devices.calibrating import from_readings
 from ampere.devices.core_watts import save_calibration
 from ampere.estimation.estimate import Estimator, estimator_for, joules_in
+from ampere.estimation.gaussian_process import kernel, near_sums
 from ampere.storage import Observation, Profile
 
 METER = Meter("cpu-time", False, "5 W per busy core")
@@ -43,6 +44,20 @@ def test_the_layers_sum_to_the_total(estimator: Estimator) -> None:
     estimate = estimator.estimate(chain(3, 20, 20, 20))
     assert sum(share.joules for share in estimate.layers) == pytest.approx(estimate.joules)
     assert len(estimate.layers) == 4 + 1  # and the fixed cost of a step
+
+
+def test_layers_that_were_computed_together_cost_the_same(profile: Profile, estimator: Estimator) -> None:
+    networks, together = random_chains(7, 5), Estimator(profile)
+    together.prepare(networks)
+    for network in networks:
+        one, other = estimator.estimate(network), together.estimate(network)
+        assert (one.joules, one.stddev) == pytest.approx((other.joules, other.stddev))
+
+
+def test_every_pair_of_layers_counts_once() -> None:
+    rng = np.random.default_rng(0)
+    positions, weights = rng.normal(size=(300, 4)), rng.normal(size=300)
+    assert near_sums(positions, weights, 0.1) == pytest.approx(kernel(positions, positions, 0.1) @ weights, abs=1e-9)
 
 
 def test_a_condition_scales_everything(estimator: Estimator) -> None:

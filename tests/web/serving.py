@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
 
 from tests.synthetic import block, conv, linear, random_chains, true_seconds
 
@@ -21,6 +25,23 @@ def profile_of(device, optimizer="sgd", speed=1.0):
     seen = [observed(n, speed) for n in random_chains(1, 16)] + [observed(n, speed, "layer") for n in alone]
     record = {"id": device, "cpu": f"Board {device}", "cores": 2}
     return Profile(record, TrainingSetup(optimizer=optimizer), METER, 1e-3, tuple(seen), 12.5, ("chains",))
+
+
+@contextmanager
+def served(home, *words, port=0):
+    """`ampere serve` as a process of its own: the process, and the address that it printed."""
+    command = [sys.executable, "-m", "ampere", "serve", *map(str, words), "--port", str(port), "--no-browser", "--json"]
+    environment = {**os.environ, "AMPERE_HOME": str(home)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            text = ""
+            while "}" not in text:
+                line = process.stdout.readline()
+                assert line, f"the server ended after {text!r}"
+                text += line
+            yield process, json.loads(text)["address"]
+        finally:
+            process.kill()
 
 
 class Answered:

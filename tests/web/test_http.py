@@ -92,7 +92,10 @@ def test_a_search_reports_its_progress(ask):
         ("what-if", b'{"a": 1, "a": 2}', 422, "same key twice"),
         ("what-if", b"\xff", 422, "not the JSON"),
         ("what-if", b"[" * 100_000, 422, "nested"),
+        ("what-if", {**ASKED, "allocator": [None]}, 422, "there is no allocator"),
         ("networks", {"layers": 3}, 422, "malformed"),
+        ("profile", {"profile": "a-sgd", "network": {}}, 422, "network must be a name"),
+        ("profile", {"profile": 3}, 422, "profile must be a name"),
         ("nothing", {}, 404, "nothing at this address"),
     ],
 )
@@ -103,6 +106,11 @@ def test_a_problem_says_what_and_what_to_do(ask, what, body, status, said):
     assert found.json["status"] == status
     assert said in found.json["detail"] + found.json.get("remedy", "")
     assert "Traceback" not in found.body.decode()
+
+
+def test_a_wrong_method_is_told_the_right_ones(app):
+    found = asked(app, "OPTIONS", "/api/v1/networks")
+    assert (found.status, found.headers["allow"]) == (405, "GET, HEAD, POST")
 
 
 def test_an_unexpected_error_is_a_problem_too(app, answers, monkeypatch):

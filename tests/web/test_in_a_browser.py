@@ -1,18 +1,21 @@
 """The explorer as people use it: in a real Chromium, with mouse and keyboard, on a desk and on a phone."""
 
+import csv
 import json
 import os
+import shlex
 import shutil
-import subprocess
-import sys
+import socket
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from tests.synthetic import chain
-from tests.web.serving import profile_of
+from tests.web.serving import profile_of, served
 
 from ampere import Budget
+from ampere.cli import main
 from ampere.core import Meter
 from ampere.storage.places import journal_path
 from ampere.web.client import Client
@@ -29,17 +32,8 @@ DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
 @pytest.fixture(scope="module")
 def address(folder):
-    words = [sys.executable, "-m", "ampere", "serve", "--port", "0", "--no-browser", "--json"]
-    process = subprocess.Popen(
-        words, env={**os.environ, "AMPERE_HOME": str(folder.parent)}, stdout=subprocess.PIPE, text=True
-    )
-    text = ""
-    while "}" not in text:
-        text += process.stdout.readline()
-    yield json.loads(text)["address"]
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    with served(folder.parent) as (_, address):
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +185,113 @@ def test_a_run_is_seen_while_it_goes_on(opened, folder):
     finally:
         path.unlink()
         journal_path(path).unlink(missing_ok=True)
+
+
+def saved(page, button):
+    """The file that a button saves."""
+    with page.expect_download() as download:
+        button.click()
+    return Path(download.value.path())
+
+
+def test_pictures_tables_and_the_command_line_are_exported(opened, address, tmp_path, monkeypatch, capsys):
+    page = opened("view=explorer&network=lenet5&profile=a-sgd&w.0=3")
+    headline(page)
+    with Client(address) as client:
+        expected = client.estimate("lenet5", profile="a-sgd", widths={"0": 3})
+    layers = [layer.joules for layer in expected.layers if layer.kind != "step"]
+    button = page.locator("#layers .exports").get_by_role("button", name="SVG")
+    drawn = saved(page, button).read_text(encoding="utf-8")
+    assert drawn.startswith("<svg")
+    assert "var(--" not in drawn
+    assert saved(page, page.get_by_role("button", name="PNG")).read_bytes().startswith(b"\x89PNG")
+    with saved(page, page.get_by_role("button", name="CSV")).open(encoding="utf-8", newline="") as file:
+        assert [float(row["joules"]) for row in csv.DictReader(file)] == pytest.approx(layers)
+    rows = json.loads(saved(page, page.get_by_role("button", name="JSON")).read_text(encoding="utf-8"))
+    assert [row["joules"] for row in rows] == pytest.approx(layers)
+
+    page.get_by_text("The same figures on the command line").click()
+    network = saved(page, page.get_by_role("button", name="Save the network"))
+    (tmp_path / "network.json").write_bytes(network.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert main([*shlex.split(page.locator("details code").first.inner_text())[1:], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["joules_per_iteration"] == pytest.approx(expected.joules)
+
+
+def press_until(page, key, selector):
+    for _ in range(80):
+        page.keyboard.press(key)
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"{key} never comes to {selector}")
+
+
+def test_the_keyboard_is_enough(opened):
+    page = opened("view=explorer&network=lenet5&profile=a-sgd")
+    before = headline(page)
+    press_until(page, "Tab", ".skip")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => document.activeElement.id") == "figures"
+    press_until(page, "Tab", "input[type=range]")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("words => document.querySelector('.headline').innerText !== words", arg=before)
+    assert "w.0=7" in page.url
+    page.keyboard.press("Control+z")
+    page.wait_for_function("words => document.querySelector('.headline').innerText === words", arg=before)
+    press_until(page, "Tab", "#layers summary")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#layers table")
+    press_until(page, "Shift+Tab", "nav a[data-view=compare]")
+    page.keyboard.press("Enter")
+    shown(page, "cheapest is")
+
+
+def test_two_tabs_have_states_of_their_own_and_both_hear_of_a_new_device(opened, folder):
+    first = opened("view=explorer&network=lenet5&profile=a-sgd")
+    second = first.context.new_page()
+    second.goto(first.url.replace("a-sgd", "b-sgd"))
+    assert headline(first) != headline(second)
+    path = folder / "c-sgd.json"
+    profile_of("c").save(path)
+    try:
+        for page, own in ((first, "a-sgd"), (second, "b-sgd")):
+            page.wait_for_function("() => [...document.querySelectorAll('option')].some(e => e.value === 'Board c')")
+            assert own in page.url
+    finally:
+        path.unlink()
+        journal_path(path).unlink(missing_ok=True)
+
+
+def free_port():
+    """A port that no outgoing connection is given, so that a server can come back to it."""
+    for port in range(23_000 + os.getpid() % 5_000, 32_000):
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
+
+
+def test_a_server_that_was_killed_comes_back(browser, folder):
+    port, context = free_port(), browser.new_context(viewport=DESK)
+    context.set_default_timeout(SLOWEST)
+    page = context.new_page()
+    with served(folder.parent, port=port) as (process, address):
+        page.goto(f"{address}#view=explorer&network=cnn5&profile=a-sgd")
+        before = headline(page)
+        process.kill()
+        process.wait()
+        page.get_by_role("slider").first.press("ArrowLeft")
+        page.wait_for_function("() => document.getElementById('message').innerText.includes('start it again')")
+        assert headline(page) == before
+    with served(folder.parent, port=port):
+        page.wait_for_function("words => document.querySelector('.headline').innerText !== words", arg=before)
+        headline(page)
+        assert "w.0=31" in page.url  # what was turned meanwhile
+    context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,16 +1,14 @@
 """`ampere serve` as a process, and the client that asks it."""
 
-import json
 import os
 import re
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from tests.synthetic import chain
+from tests.web.serving import served
 
 import ampere
 from ampere.cli import main
@@ -24,25 +22,19 @@ ASKED = {"profile": "a-sgd"}
 
 
 @pytest.fixture(scope="module")
-def served(folder, tmp_path_factory):
-    """A server of its own process: its record, and the process."""
+def server(folder, tmp_path_factory):
+    """A server of its own process: the process, and its address."""
     own = tmp_path_factory.mktemp("own") / "own.json"
     save_network(chain(3, 8, 16, 8).renamed("own"), own)
-    words = [sys.executable, "-m", "ampere", "serve", str(own), "--port", "0", "--no-browser", "--json"]
-    environment = {**os.environ, "AMPERE_HOME": str(folder.parent)}
-    process = subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
-    text = ""
-    while "}" not in text:
-        text += process.stdout.readline()
-    yield json.loads(text), process
-    process.terminate()
-    assert process.wait(20) in (0, -15, 130, 143)
-    process.stdout.close()
+    with served(folder.parent, own) as (process, address):
+        yield process, address
+        process.terminate()
+        assert process.wait(20) in (0, -15, 130, 143)
 
 
 @pytest.fixture(scope="module")
-def client(served):
-    with Client(served[0]["address"]) as client:
+def client(server):
+    with Client(server[1]) as client:
         yield client
 
 
@@ -89,11 +81,11 @@ def test_a_refusal_is_the_error_of_the_local_call(client):
         client.batch("cnn5", [], **ASKED)
 
 
-def test_the_page_of_the_docs_runs_as_it_stands(served, capsys):
+def test_the_page_of_the_docs_runs_as_it_stands(server, capsys):
     page = Path(__file__).parents[2] / "docs" / "how-to" / "explorer.md"
     [code] = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     found = {}
-    exec(code.replace("http://127.0.0.1:8765", served[0]["address"]), found)
+    exec(code.replace("http://127.0.0.1:8765", server[1]), found)
     assert len(found["joules"]) == 2
     assert "J per iteration" in capsys.readouterr().out
 
@@ -108,8 +100,8 @@ def test_nobody_there_is_one_line():
         Client("127.0.0.1")
 
 
-def test_the_server_has_no_torch(served):
-    maps = f"/proc/{served[1].pid}/maps"
+def test_the_server_has_no_torch(server):
+    maps = f"/proc/{server[0].pid}/maps"
     if not os.path.exists(maps):  # noqa: PTH110 - a file that stays open only as long as the process
         pytest.skip("no /proc here")
     with open(maps) as file:
@@ -154,9 +146,9 @@ def test_a_short_token_is_refused(monkeypatch, capsys):
     assert "choose a longer one" in capsys.readouterr().err
 
 
-def test_a_profile_that_changes_is_announced(served, folder):
+def test_a_profile_that_changes_is_announced(server, folder):
     """Server-sent events: what a page that is open waits for."""
-    address = served[0]["address"].removeprefix("http://").rstrip("/")
+    address = server[1].removeprefix("http://").rstrip("/")
     host, _, port = address.partition(":")
     with socket.create_connection((host, int(port)), timeout=20) as connection:
         connection.sendall(f"GET /api/v1/events HTTP/1.1\r\nHost: {address}\r\n\r\n".encode())

@@ -4,8 +4,8 @@
 `channels_out` say where that function is evaluated.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any, Dict, Mapping, Tuple
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,16 @@ class Layer:
     @property
     def function(self) -> Tuple[Any, ...]:
         """What stays the same when only channels change: the paper's layer kind."""
-        return (self.kind, tuple(sorted(self.config.items())), tuple(t.op for t in self.trailing))
+        return (self.kind, self._settings, tuple(t.op for t in self.trailing))
+
+    @property
+    def _settings(self) -> Tuple[Any, ...]:
+        """The config as a tuple; kept, and handed on to the layer's versions with other channels."""
+        known: Optional[Tuple[Any, ...]] = self.__dict__.get("_sorted_config")
+        if known is None:
+            known = tuple(sorted(self.config.items()))
+            object.__setattr__(self, "_sorted_config", known)
+        return known
 
     @property
     def identity(self) -> Tuple[Any, ...]:
@@ -53,7 +62,7 @@ class Layer:
         if known is None:
             same = (
                 self.kind,
-                tuple(sorted(self.config.items())),
+                self._settings,
                 self.channels_in,
                 self.channels_out,
                 self.trailing,
@@ -65,7 +74,8 @@ class Layer:
         return known
 
     def __hash__(self) -> int:
-        return int(self.identity[0])
+        known = self.__dict__.get("_identity") or self.identity
+        return int(known[0])
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Layer) and self.identity == other.identity)
@@ -74,7 +84,11 @@ class Layer:
         """The same layer elsewhere on its surface; trailing operations grow with the channels they work on."""
         grow = channels_out / self.channels_out if self.channels_out else 1.0
         grown = tuple(TrailingOp(t.op, t.values_in * grow, t.values_out * grow, t.backward) for t in self.trailing)
-        return replace(self, channels_in=channels_in, channels_out=channels_out, trailing=grown)
+        moved = Layer(
+            self.kind, self.config, channels_in, channels_out, grown, self.name, self.trainable, self.input_grad
+        )
+        object.__setattr__(moved, "_sorted_config", self._settings)
+        return moved
 
     def to_json(self) -> Dict[str, Any]:
         return {

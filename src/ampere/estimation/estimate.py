@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .training_run import TrainingRun
 
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
+NONPARAMETRIC = ("nonparametric", "")  # of any size
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
 MOST_RUNS, MOST_LAYERS_OF_RUNS = 200, 2_000  # recorded runs that are learnt from, and their different layers
 COVERS = "the training step: forward, loss, backward, optimiser; not loading data, evaluation or checkpoints"
@@ -266,6 +267,13 @@ class Estimator:
             return lambda networks: batch(networks) * joules
         return lambda networks: np.array([model.answer(network, system).seconds * joules for network in networks])
 
+    def prepare(self, networks: Sequence[Network]) -> None:
+        """Computes the layers of several networks together: each of their estimates is then a few sums."""
+        with usable_fit(self.profile):
+            for model in (self.model, self._joules_model):
+                if isinstance(model, Additive):
+                    model.posteriors_of([layer for network in networks for layer in network.layers])
+
     def allocator(self, requested: str) -> str:
         """The allocator that estimates are for. Only the additive method profiles any but the tuned one."""
         return allocator_on(self.profile.device, requested if self.profile.method == "additive" else "tuned")
@@ -326,11 +334,15 @@ class Estimator:
         if isinstance(self.model, Sequential):
             found = self.model.unprofiled(network), self.model.extrapolated(network)
             return tuple(x.name or x.kind for x in found[0]), tuple(x.name or x.kind for x in found[1])
-        for layer in network.layers:
-            measured = self._ranges.get(_family(layer))
-            if measured is None:
+        families = [_family(layer) for layer in network.layers]
+        within = np.ones(len(families), dtype=bool)
+        for family in {*families} & {*self._ranges} - {NONPARAMETRIC}:
+            rows = [row for row, each in enumerate(families) if each == family]
+            within[rows] = _within([network.layers[row] for row in rows], self._ranges[family])
+        for layer, family, near in zip(network.layers, families, within.tolist(), strict=True):
+            if family not in self._ranges:
                 unprofiled.append(layer.name or layer.kind)
-            elif not _within(layer, measured):
+            elif not near:
                 extrapolated.append(layer.name or layer.kind)
         return tuple(unprofiled), tuple(extrapolated)
 
@@ -370,19 +382,18 @@ def _of_sources(profile: Profile) -> list[Observation]:
 
 
 def _measured_ranges(observations: Sequence[Observation]) -> Mapping[tuple[str, str], tuple[Any, Any]]:
-    positions: dict[tuple[str, str], list[Any]] = {("nonparametric", ""): []}
+    positions: dict[tuple[str, str], list[Any]] = {NONPARAMETRIC: []}
     for observation in observations:
         for layer in observation.network.layers:
             positions.setdefault(_family(layer), []).append(layer_position(layer, USUAL_WIDTH))
     return {k: (np.min(p, axis=0), np.max(p, axis=0)) if p else (0, 0) for k, p in positions.items()}
 
 
-def _within(layer: Layer, measured: tuple[Any, Any]) -> bool:
-    if layer.kind == "nonparametric":
-        return True
-    position = layer_position(layer, USUAL_WIDTH)
+def _within(layers: Sequence[Layer], measured: tuple[Any, Any]) -> Any:
+    """Whether each of some layers of a family is near the measured sizes."""
+    positions = np.array([layer_position(layer, USUAL_WIDTH) for layer in layers])
     low, high = measured
-    return bool(np.all(position >= low - OCTAVES_BEYOND) and np.all(position <= high + OCTAVES_BEYOND))
+    return np.all((positions >= low - OCTAVES_BEYOND) & (positions <= high + OCTAVES_BEYOND), axis=1)
 
 
 def watts_of(profile: Profile) -> float:

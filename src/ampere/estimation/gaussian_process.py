@@ -8,6 +8,7 @@ from .features import Array
 
 SQRT5 = 5.0**0.5
 BLOCK = 512  # rows of a covariance that are in memory at a time
+IN_CACHE = 32_768  # numbers of a covariance that stay near the processor while they are worked on
 SAME = 1e-5  # at a smaller distance two layers are the same
 
 
@@ -51,5 +52,11 @@ def similarity(distance: Array, own: float) -> Array:
 
 def near_sums(positions: Array, weights: Array, own: float) -> Array:
     """Covariance of each row with the weighted sum of all rows."""
-    starts = range(0, len(positions), BLOCK)
-    return np.concatenate([kernel(positions[i : i + BLOCK], positions, own) @ weights for i in starts])
+    rows = max(1, IN_CACHE // max(1, len(positions)))
+    sums = np.zeros(len(positions))
+    for first in range(0, len(positions), rows):  # each pair once
+        end = first + rows
+        near = kernel(positions[first:end], positions[first:], own)
+        sums[first:end] += near @ weights[first:]
+        sums[end:] += weights[first:end] @ near[:, rows:]
+    return sums

@@ -42,6 +42,10 @@ class Channels:
             return np.full(widths.shape[:-1], self.constant)
         return self.constant + self.coefficient * widths[..., self.variable]
 
+    def of(self, widths: Sequence[int]) -> int:
+        """The channels of one network."""
+        return self.constant + (0 if self.variable is None else self.coefficient * widths[self.variable])
+
 
 @dataclass(frozen=True)
 class Template:
@@ -55,11 +59,12 @@ class Template:
 
     def network(self, widths: Sequence[int]) -> Network:
         """The network with these widths."""
-        open_widths = np.asarray(widths)
-        layers = [
-            layer.with_channels(int(cin.at(open_widths)), int(cout.at(open_widths)))
-            for layer, cin, cout in zip(self.layers, self.channels_in, self.channels_out, strict=True)
-        ]
+        whole = [int(width) for width in widths]
+        layers = []
+        for layer, cin, cout in zip(self.layers, self.channels_in, self.channels_out, strict=True):
+            channels = cin.of(whole), cout.of(whole)
+            same = channels == (layer.channels_in, layer.channels_out)
+            layers.append(layer if same else layer.with_channels(*channels))
         return Network(tuple(layers), self.batch)
 
 

@@ -343,7 +343,7 @@ def _text(asked: Mapping[str, Any], key: str) -> str:
 
 def _allocator(asked: Mapping[str, Any]) -> str:
     allocator = asked.get("allocator") or "system"
-    if allocator not in ALLOCATORS:
+    if not isinstance(allocator, str) or allocator not in ALLOCATORS:
         raise UsageError(f"there is no allocator {allocator!r:.40}: choose one of {', '.join(ALLOCATORS)}")
     return str(allocator)
 

@@ -5,6 +5,7 @@ Nothing is measured, and no code of a model runs here: networks come from files,
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
@@ -29,7 +30,7 @@ from .open_networks import OpenNetwork
 
 MOST_ESTIMATORS = 16  # fitted profiles that are kept
 MOST_UPLOADS, MOST_UPLOADED_LAYERS = 64, 20_000
-LAYERS_BEFORE_CLEARING = 4_000  # that were estimated
+LAYERS_BEFORE_CLEARING = 1_000  # that were estimated; to let go of many takes long
 FAMILIES = Path(__file__).with_name("families.json")
 
 Key = TypeVar("Key")
@@ -164,6 +165,7 @@ class Catalogue:
                     raise ProfileError(f"profile {profile:.80} {problem}: choose another, or profile again")
                 found = Estimator(part if runs else replace(part, runs=()))
                 self._estimators.put(key, found)
+                gc.freeze()  # what stays: to look through it again at every collection would hold up answers
         return found
 
     def _place(self, profile: str) -> tuple[Path, int | None]:

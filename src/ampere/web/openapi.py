@@ -14,16 +14,16 @@ Record = dict[str, Any]
 NUMBER, TEXT, OBJECT = {"type": "number"}, {"type": "string"}, {"type": "object"}
 NAME = {"type": "string", "minLength": 1, "maxLength": 200}
 COUNT = {"type": "integer", "minimum": 1}
-COUNTS = {"type": "object", "additionalProperties": COUNT}
+COUNTS = {"type": ["object", "null"], "additionalProperties": COUNT}
 
 CHANGES: Record = {
     "network": {**NAME, "description": "its id, as /api/v1/networks lists it"},
     "widths": {**COUNTS, "description": "widths that change, by their names"},
     "repeats": {**COUNTS, "description": "how often blocks are repeated, by their names"},
-    "batch": {**COUNT, "maximum": 65_536},
+    "batch": {**COUNT, "type": ["integer", "null"], "maximum": 65_536},
 }
 PROFILE: Record = {"profile": {**NAME, "description": "its id, as /api/v1/profiles lists it"}}
-ALLOCATOR: Record = {"allocator": {"enum": list(ALLOCATORS)}}
+ALLOCATOR: Record = {"allocator": {"enum": [*ALLOCATORS, None]}}
 RUN: Record = {
     "iterations": {**COUNT, "maximum": MOST_ITERATIONS, "description": "of the whole run"},
     "battery": {**TEXT, "description": "what it holds, such as 15Wh"},
@@ -38,7 +38,7 @@ def _object(properties: Record, *required: str) -> Record:
 
 
 WHAT_IF = _object({**CHANGES, **PROFILE, **ALLOCATOR, **RUN}, "network", "profile")
-OF_PROFILE = _object({**PROFILE, "network": NAME}, "profile")
+OF_PROFILE = _object({**PROFILE, "network": {**NAME, "type": ["string", "null"]}}, "profile")
 CHANGED = _object(CHANGES, "network")
 ONE_OF_SEVERAL = _object({**CHANGES, **PROFILE, **ALLOCATOR}, "network")
 SEVERAL = _object(
@@ -82,7 +82,10 @@ SEARCH = _object(
     "network",
     "profile",
 )
-NETWORK = {**OBJECT, "description": "a file of `ampere trace --out`, or its body", "required": ["layers", "batch"]}
+NETWORK = {
+    **_object({"layers": {"type": "array", "minItems": 1, "items": OBJECT}, "batch": COUNT}, "layers", "batch"),
+    "description": "the body of a file of `ampere trace --out`, or the whole file",
+}
 
 ESTIMATE = _object(
     {

@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ampere.budget.recording import running_notes
-from ampere.core import Layer, Network
+from ampere.core import Network
+from ampere.core.errors import UsageError
 from ampere.core.kinds import group, resized, words
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.normalization import NormalizedCost
 from ampere.estimation.variance import variance_shares
-from ampere.reporting.surfaces import Known, most_measured
 from ampere.storage import files
 from ampere.storage.profile import Observation
 
-from .catalogue import Catalogue, NotFound
+from .catalogue import Catalogue
+
+if TYPE_CHECKING:
+    from ampere.reporting.surfaces import Known
 
 MOST_POINTS = 2_000  # observations or layers that are listed
 CELLS = 14  # of each side of a surface
@@ -51,13 +54,19 @@ def devices(catalogue: Catalogue) -> list[Record]:
 
 def profile_detail(catalogue: Catalogue, asked: Record) -> Record:
     """One profile: its measurements over time, and what they cover."""
+    from ampere.reporting.surfaces import most_measured  # takes a while to load, and the first picture needs none of it
+
     name = asked.get("profile")
     if not isinstance(name, str):
-        raise NotFound("profile must be a name: /api/v1/profiles lists those that are stored")
+        raise UsageError("profile must be a name: /api/v1/profiles lists those that are stored")
     estimator = catalogue.estimator(name)
     summary = next(each for each in catalogue.profiles() if each["id"] == name)
-    network = catalogue.network(asked["network"]).network if isinstance(asked.get("network"), str) else None
+    about = asked.get("network")
+    if about is not None and not isinstance(about, str):
+        raise UsageError("network must be a name: /api/v1/networks lists those that there are")
+    network = None if about is None else catalogue.network(about).network
     surfaces = sorted(most_measured(estimator.costs).items())
+    estimator.prepare([cost.network for cost in estimator.costs[:MOST_POINTS]])
     return {
         **summary,
         "surfaces": [_surface(kind, known, estimator) for kind, known in surfaces],
@@ -114,10 +123,11 @@ def _coverage(estimator: Estimator) -> list[Record]:
 def _surface(kind: str, known: Known, estimator: Estimator) -> Record:
     """The learnt cost of a kind of layer over its channels, at the configuration that was measured most."""
     ins, outs = (_even({place[side] for place in known.places}) for side in (0, 1))
-    layers = {(i, o): resized(known.layer, i, o) for i in ins for o in outs}
+    networks = {(i, o): Network((resized(known.layer, i, o),), known.batch) for i in ins for o in outs}
+    estimator.prepare(list(networks.values()))
 
-    def joules(layer: Layer) -> float:
-        return estimator.estimate(Network((layer,), known.batch), "tuned", 1.0).layers[0].joules
+    def joules(channels: tuple[int, int]) -> float:
+        return estimator.estimate(networks[channels], "tuned", 1.0).layers[0].joules
 
     return {
         "kind": kind,
@@ -125,7 +135,7 @@ def _surface(kind: str, known: Known, estimator: Estimator) -> Record:
         "batch": known.batch,
         "channels_in": ins,
         "channels_out": outs,
-        "joules": [[joules(layers[i, o]) for i in ins] for o in outs],
+        "joules": [[joules((i, o)) for i in ins] for o in outs],
         "points": [[i, o, (i, o) in known.alone] for i, o in known.places],
     }
 

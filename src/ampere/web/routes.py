@@ -9,6 +9,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Semaphore
@@ -258,6 +259,16 @@ def application(answers: Answers, allowed: Allowed | None = None) -> App:
     """The whole server, as an ASGI application."""
     files_ = {path.name for path in STATIC.iterdir() if path.suffix in TYPES}
     routes = [*Api(answers).routes(), Route("/", page("index.html"))]
+    methods: dict[str, set[str]] = {}
+    for route in routes:
+        methods.setdefault(route.path, set()).update(route.methods or ())
     routes += [Route(f"/static/{name}", page(name)) for name in sorted(files_)]
-    app = Starlette(routes=routes, exception_handlers={404: _refused, 405: _refused, 500: _refused})
+
+    async def refused(request: Request, error: Any) -> Response:
+        response = await _refused(request, error)
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            response.headers["allow"] = ", ".join(sorted(methods.get(request.url.path, ())))
+        return response
+
+    app = Starlette(routes=routes, exception_handlers=dict.fromkeys((404, 405, 500), refused))
     return Guard(app, allowed or Allowed())

@@ -94,7 +94,7 @@ export async function watch(changed, running) {
     } catch (problem) {
       if (problem instanceof Problem) return;
     }
-    seconds = Math.min(30, seconds * 2);
+    seconds = Math.min(4, seconds * 2);
     await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
   }
 }

@@ -144,11 +144,12 @@ export function profile(app, place) {
       { name: "rest of the step", share: uncertainty.step }, ...uncertainty.layers.slice(0, 12),
     ].sort((a, b) => b.share - a.share);
     const { width } = figure;
-    const [left, tall] = [Math.min(260, 0.45 * width), 22];
+    const [left, tall] = [Math.min(260, 0.55 * width), 22];
+    const letters = Math.floor((left - 8) / 7);
     const most = Math.max(...rows.map(({ share }) => share), 1e-9);
     const drawn = picture(width, rows.length * tall + 6, "Shares of the variance", rows.slice(0, 3).map(({ name, share }) => `${name} ${percent(share)}`).join(", "));
     rows.forEach(({ name, share }, i) => {
-      drawn.append(text(left - 8, i * tall + 16, name.length > 36 ? `…${name.slice(-35)}` : name, { "text-anchor": "end" }));
+      drawn.append(text(left - 8, i * tall + 16, name.length > letters ? `…${name.slice(1 - letters)}` : name, { "text-anchor": "end" }));
       drawn.append(rect(left, i * tall + 4, ((width - left - 70) * Math.max(0, share)) / most, tall - 8, { fill: "var(--one)", rx: 2 }));
       drawn.append(text(left + 6 + ((width - left - 70) * Math.max(0, share)) / most, i * tall + 16, percent(share)));
     });
