@@ -23,9 +23,6 @@ class Tiny(Plan):
     def baselines(self, device, family):
         return super().baselines(device, family)[:1]
 
-    def profile_seconds(self, device, family):
-        return super().profile_seconds(device, family) / 3
-
     def networks(self, family):
         return 4
 
