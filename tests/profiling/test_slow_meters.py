@@ -29,7 +29,7 @@ def a_slow_part():
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory):
     out = tmp_path_factory.mktemp("slow") / "p.json"
-    return ampere.profile("cnn5", device=f"simulated:{NAME}", seconds=120, out=out).profile
+    return ampere.profile("cnn5", device=f"simulated:{NAME}", seconds=60, out=out).profile
 
 
 def test_most_is_only_timed_and_says_so(profile):

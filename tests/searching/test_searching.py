@@ -98,9 +98,9 @@ def test_what_is_chosen_is_inside_with_the_confidence_and_costs_what_it_is_estim
 
 def test_what_is_chosen_fits_into_memory(estimator):
     sizes = upper_bytes(of_space(find_space("cnn5"), (), 0), [estimator.profile], tuned=False)
-    largest = search("cnn5", "50%", estimator, candidates=2000, trials=0).chosen[0]
+    largest = search("cnn5", "50%", estimator, candidates=500, trials=0).chosen[0]
     limit = sizes(largest.arguments, "sgd") - 1e6
-    found = search("cnn5", "50%", estimator, candidates=2000, trials=0, memory_bytes=limit)
+    found = search("cnn5", "50%", estimator, candidates=500, trials=0, memory_bytes=limit)
     assert largest.arguments not in [c.arguments for c in found.chosen]
     assert all(sizes(c.arguments, "sgd") <= limit for c in found.chosen)
     with pytest.raises(UsageError, match="no candidate fits into"):

@@ -80,12 +80,15 @@ def likeness(times: Array, watts: Array, start: float, edges: Array) -> float:
     first = max(first, 1)
     if last - first < len(PATTERN):
         return 0.0
-    worked = np.concatenate([[0.0], np.cumsum(np.diff(edges) * np.array(PATTERN))])
-    before, now = times[first - 1 : last - 1] - start, times[first:last] - start
-    expected = (np.interp(now, edges, worked) - np.interp(before, edges, worked)) / (now - before)
-    seen = watts[first:last]
-    spread = np.std(expected) * np.std(seen)
-    return float(np.mean((expected - expected.mean()) * (seen - seen.mean())) / spread) if spread > 0 else 0.0
+    worked = np.cumsum([0.0, *((edges[1:] - edges[:-1]) * PATTERN)])
+    ends = times[first - 1 : last] - start
+    work = np.interp(ends, edges, worked)
+    expected = (work[1:] - work[:-1]) / (ends[1:] - ends[:-1])
+    # Asked for thousands of places: products of vectors are several times faster than `np.std` and `np.mean`.
+    expected = expected - expected.sum() / len(expected)
+    seen = watts[first:last] - watts[first:last].sum() / (last - first)
+    spread = math.sqrt((expected @ expected) * (seen @ seen))
+    return float(expected @ seen) / spread if spread > 0 else 0.0
 
 
 def _peak(starts: Array, found: Array, best: int) -> float:
