@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("joules", "money", "carbon", "completion")
 ROWS_SHOWN, BAR = 40, 12
+TEN_THOUSANDTH = 1.01e-4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -99,10 +100,10 @@ def _facts(plan: Plan, found: FleetPlan, plot: str | None) -> Iterator[tuple[str
         yield "", f"and {len(plan.jobs) - ROWS_SHOWN} more: --json has all"
     for job in plan.unscheduled[:ROWS_SHOWN]:
         yield "left out", f"{job.job}: {job.reason}"
-    if plan.proved:
-        yield "best", "no plan is better, by more than a ten-thousandth"
-    elif plan.gap is not None:
-        yield "best", f"no plan is better by more than {units.percent(plan.gap)}"
+    if plan.gap is not None:
+        words = "a ten-thousandth" if plan.gap <= TEN_THOUSANDTH else units.percent(plan.gap)
+        spans = ", with these spans of time for jobs that follow others" if plan.chained else ""
+        yield "best", f"no plan is better by more than {words}{spans}"
     for name, (value, left) in plan.baselines.items():
         others = f", {left} job{'s' if left > 1 else ''} left out" if left else ""
         yield "beside", f"{name}: {value_in_words(plan, value)}{others}"
