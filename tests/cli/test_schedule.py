@@ -116,6 +116,7 @@ def test_a_profile_of_another_device_is_named_and_the_rest_goes_on(there, home, 
     [
         (("schedule", "none.toml", "--devices", "fleet.toml"), "there is no file none.toml"),
         (("schedule", "jobs.toml", "--devices", "jobs.toml"), "at its top"),
+        (("schedule", "jobs.toml", "--devices", "fleet.toml", "--plot", "plan.png"), "name it plan.svg"),
         (("fleet", "fleet.toml", "profile"), "name at least one model"),
         (("fleet", "fleet.toml", "check", "--label", "nothing"), "has a label or name of nothing"),
         (("catalogue", "show", "nothing"), "has no entry nothing"),

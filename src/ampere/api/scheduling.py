@@ -65,10 +65,11 @@ def schedule(
     networks, left = _networks(job_list, problems)
     store = FleetStore.of(devices) if isinstance(devices, (str, Path)) else None
     estimators, fleet = _estimators(fleet, store, problems)
-    if not left or not fleet:
-        raise UsageError(problems[0] if problems else "there is nothing to schedule")
-    for line in problems:
+    usable = bool(left and fleet)
+    for line in problems if usable else problems[1:]:
         say(line)
+    if not usable:
+        raise UsageError(problems[0] if problems else "there is nothing to schedule")
     problem = _problem(left, networks, fleet, estimators, objective, confidence, begin)
     if reports is not None:
         problem = with_reports(problem, reported(Path(reports)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, bar, headline, print_facts, print_json, print_table
 from ampere.core import units
+from ampere.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ampere.api.scheduling import FleetPlan
@@ -48,6 +49,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     from ampere.api.scheduling import schedule
 
+    if options.plot and not options.plot.endswith(".svg"):
+        raise UsageError(f"--plot {options.plot}: the picture is SVG: name it {Path(options.plot).stem}.svg")
     with Display(options.quiet) as display:
         found = schedule(
             options.jobs,
