@@ -205,6 +205,13 @@ def test_the_picture_has_a_bar_for_each_span():
     assert text.count("<rect") == len(found.spans) + 1  # and the paper
 
 
+def test_the_picture_names_each_time_once():
+    drawn = gantt(plan(one_device(290.0), 5, ()), lambda seconds: f"{seconds / 60:g} min")
+    assert [mark.words for mark in drawn.marks if getattr(mark, "words", "").endswith("min")] == [
+        "0 min", "1 min", "2 min", "3 min", "4 min",
+    ]  # fmt: skip
+
+
 def test_nothing_to_plan_is_refused():
     with pytest.raises(UsageError, match="nothing to schedule"):
         plan(Problem((), (), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros((0, 0))))
