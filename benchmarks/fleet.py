@@ -62,7 +62,7 @@ def small(options: argparse.Namespace) -> dict[str, object]:
         gaps, fewer, empty = [], 0, 0
         for seed in range(options.seed, options.seed + options.cases):
             problem = random_problem(seed, 12, 4, priced=priced)
-            exact, near = best(problem, 20.0), approximate(problem, 2.0, seed)
+            exact, near = best(problem, 20.0), approximate(problem, 5.0, seed)
             if np.all(exact.device == NOWHERE):  # no job can run at all: there is no gap
                 empty += 1
                 continue
