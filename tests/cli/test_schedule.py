@@ -5,6 +5,9 @@ from importlib.util import find_spec
 
 import pytest
 
+from ampere.api.profiles import profile_like
+from ampere.core import TrainingSetup
+
 USAGE, PROFILE, DEVICE, RUNTIME_MISSING = 2, 4, 5, 6
 FLEET = """
 [[device]]
@@ -116,6 +119,7 @@ def test_a_profile_of_another_device_is_named_and_the_rest_goes_on(there, home, 
     [
         (("schedule", "none.toml", "--devices", "fleet.toml"), "there is no file none.toml"),
         (("schedule", "jobs.toml", "--devices", "jobs.toml"), "at its top"),
+        (("schedule", "jobs.toml", "--devices", "fleet.toml", "--plot", "plan.png"), "name it plan.svg"),
         (("fleet", "fleet.toml", "profile"), "name at least one model"),
         (("fleet", "fleet.toml", "check", "--label", "nothing"), "has a label or name of nothing"),
         (("catalogue", "show", "nothing"), "has no entry nothing"),
@@ -141,6 +145,7 @@ def test_a_profile_is_shared_and_used(there, home, refused, tmp_path):
     assert ran.code == 0, ran.err
     assert "measured by A. Volta (MIT)" in ran.err
     assert "another model than this device" in ran.err
+    assert profile_like("catalogue:my-board", TrainingSetup()) == profile_like("my-board", TrainingSetup())
     file = tmp_path / "catalogue" / "my-board.json"
     file.write_bytes(file.read_bytes().replace(b"Volta", b"Watts"))
     ran = there("catalogue", "verify", "my-board", "--json", "--quiet")

@@ -7,6 +7,7 @@ import pytest
 from ampere.core.errors import UsageError
 from ampere.fleet.chains import split_chains
 from ampere.fleet.files import read_fleet, read_jobs, start_of
+from ampere.fleet.problem import JobLimits
 
 START = datetime(2026, 12, 1, 22, 0)
 HOUR = 3600.0
@@ -125,10 +126,15 @@ def test_jobs_that_wait_in_a_circle_are_named_and_the_others_stay(tmp_path):
     assert "b, c wait for each other in a circle" in found.problems[0]
 
 
-def test_jobs_that_follow_each_other_share_the_time(tmp_path):
-    text = JOB.format("first") + JOB.format("second") + 'after = ["first"]\ndeadline = "4h"\n'
-    spanned = split_chains(jobs(tmp_path, text).entries, {"first": 100.0, "second": 300.0}, 10 * HOUR)
+def test_jobs_that_follow_each_other_share_the_time_that_is_left():
+    chain = (JobLimits("first"), JobLimits("second", 4 * HOUR, after=("first",)))
+    least = {"first": 100.0, "second": 300.0}
+    spanned = split_chains(chain, least, 0.0, 10 * HOUR)
     assert [(job.release, job.deadline) for job in spanned] == [(0.0, HOUR), (HOUR, 4 * HOUR)]
+    later = split_chains(chain, least, 2 * HOUR, 10 * HOUR)
+    assert [(job.release, job.deadline) for job in later] == [(0.0, 2.5 * HOUR), (2.5 * HOUR, 4 * HOUR)]
+    (alone,) = split_chains(chain[1:], least, 2 * HOUR, 10 * HOUR)
+    assert (alone.release, alone.deadline) == (0.0, 4 * HOUR)
 
 
 def test_a_plan_begins_when_the_file_says(tmp_path):

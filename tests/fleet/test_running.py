@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.fleet.fleets import answers
 
+from ampere import __version__
 from ampere.core.errors import BusyError, DeviceError, ProfileError
 from ampere.fleet import running
 from ampere.fleet.files import FleetDevice
@@ -113,23 +114,31 @@ def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
 
 @dask
 @pytest.mark.fault(21)
-def test_a_device_whose_worker_never_comes_back_is_named(monkeypatch):
+def test_a_device_whose_worker_never_comes_back_or_has_another_ampere_is_named(monkeypatch, tmp_path):
     from distributed import LocalCluster
+
+    (tmp_path / "ampere").mkdir()
+    (tmp_path / "ampere" / "__init__.py").write_text('__version__ = "0.0.1"\n')
 
     monkeypatch.setattr(running, "POLL_SECONDS", 0.1)
     monkeypatch.setattr(running, "LOST_SECONDS", 0.3)
     with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
-        process = _worker(cluster.scheduler_address, "slow")
+        address = cluster.scheduler_address
+        started = [_worker(address, "slow"), _worker(address, "old", str(tmp_path))]
         try:
-            cluster.wait_for_workers(1, timeout=60)
-            outcomes = run_all([task("slow"), task("nobody")], answers, cluster.scheduler_address)
-            assert next(outcomes).device == "nobody"
-            process.kill()
+            cluster.wait_for_workers(2, timeout=60)
+            outcomes = run_all([task("slow"), task("old"), task("nobody")], answers, address)
+            old, nobody = next(outcomes), next(outcomes)
+            assert old.problem == f"its dask worker has Ampere 0.0.1: install {__version__} there"
+            assert nobody.device == "nobody"
+            started[0].kill()
             [found] = outcomes
             assert "was lost for 0.3 s" in found.problem
+            assert started[1].poll() is None  # the other one was sent nothing that it could not unpack
         finally:
-            process.kill()
-            process.wait()
+            for process in started:
+                process.kill()
+                process.wait()
 
 
 @dask
@@ -186,9 +195,9 @@ def test_a_worker_that_is_killed_loses_nothing_that_others_do(record_property):
                 process.wait()
 
 
-def _worker(scheduler: str, name: str) -> subprocess.Popen[bytes]:
+def _worker(scheduler: str, name: str, packages: str = "") -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--nthreads", "1", "--no-nanny"]
     command += ["--no-dashboard", "--resources", f"{name}=1", "--name", f"{name} {time.monotonic()}"]
     root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, f"{root}/src"])}
+    environment = {**os.environ, "PYTHONPATH": packages or os.pathsep.join([root, f"{root}/src"])}
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

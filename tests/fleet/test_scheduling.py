@@ -11,7 +11,7 @@ from ampere.core.errors import UsageError
 from ampere.fleet import scheduling
 from ampere.fleet.drawing import gantt
 from ampere.fleet.heuristic import approximate
-from ampere.fleet.problem import DeviceLimits, JobLimits, Problem
+from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem
 from ampere.fleet.reports import JobReport, Reports, reported, with_reports
 from ampere.fleet.scheduling import plan
 from ampere.fleet.solving import NOWHERE, best, timeline
@@ -108,8 +108,7 @@ def test_jobs_move_to_cheap_hours():
 
 
 def test_a_job_begins_when_those_before_it_have_ended_and_not_at_its_part_of_the_time():
-    spans = {"release": [0.0, 4000.0, 8000.0, 0.0], "deadline": [4000.0, 8000.0, 12000.0, DAY]}
-    problem = one_device(100.0, 200.0, 300.0, 50.0, **spans)
+    problem = one_device(100.0, 200.0, 300.0, 50.0, deadline=[DAY, DAY, 12000.0, DAY])
     chained = [("job 0",), ("job 1",)]
     jobs = [*problem.jobs]
     jobs[1:3] = [replace(job, after=after) for job, after in zip(jobs[1:3], chained, strict=True)]
@@ -119,6 +118,26 @@ def test_a_job_begins_when_those_before_it_have_ended_and_not_at_its_part_of_the
     assert begins["job 1"] >= ends["job 0"]
     assert begins["job 2"] >= ends["job 1"]
     assert max(ends.values()) == pytest.approx(650.0, abs=1.0)
+
+
+def test_completion_of_jobs_that_follow_others_is_the_earliest_and_not_the_end_of_their_part_of_the_time():
+    seconds = np.array([[100.0, 200.0], [100.0, 200.0], [100.0, 200.0]])
+    jobs = (JobLimits("first", 10 * HOUR), JobLimits("second", 10 * HOUR, after=("first",)), JobLimits("other"))
+    devices = (DeviceLimits("fast"), DeviceLimits("frugal"))
+    joules = np.array([[9.0, 1.0]] * 3)
+    found = plan(Problem(jobs, devices, joules, 0 * joules, seconds, objective="completion"), 5)
+    assert found.value == found.ends == pytest.approx(200.0, abs=1.0)  # frugal would be cheaper, and take 400 s
+    assert (found.bound, found.proved) == (None, False)  # other spans could be better
+    assert all(value < HOUR for value, _ in found.baselines.values())
+    assert next(job.deadline for job in found.jobs if job.job == "first") == 10 * HOUR
+
+
+def test_a_plan_made_again_begins_when_devices_are_there():
+    late = DeviceLimits("late", available=((HOUR, FOREVER),))
+    released = one_device(60.0, 60.0, device=late)
+    released = replace(released, jobs=(released.jobs[0], replace(released.jobs[1], after=("job 0",))))
+    found = plan(released, 5)
+    assert [job.ends for job in found.jobs] == pytest.approx([HOUR + 60, HOUR + 120], abs=1.0)
 
 
 def test_a_job_pauses_while_its_device_is_away():
@@ -184,6 +203,13 @@ def test_the_picture_has_a_bar_for_each_span():
     found = plan(random_problem(5, 6, 3), 5, ())
     text = standalone(gantt(found), "plan", "")
     assert text.count("<rect") == len(found.spans) + 1  # and the paper
+
+
+def test_the_picture_names_each_time_once():
+    drawn = gantt(plan(one_device(290.0), 5, ()), lambda seconds: f"{seconds / 60:g} min")
+    assert [mark.words for mark in drawn.marks if getattr(mark, "words", "").endswith("min")] == [
+        "0 min", "1 min", "2 min", "3 min", "4 min",
+    ]  # fmt: skip
 
 
 def test_nothing_to_plan_is_refused():

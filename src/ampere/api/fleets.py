@@ -139,6 +139,8 @@ def fleet(
                 ended[tasks[outcome.device].key] = outcome
                 store.remember(outcome)
                 store.save(ended)
+    place = {name: n for n, name in enumerate(tasks)}
+    outcomes.sort(key=lambda outcome: place[outcome.device])  # as in the file, whoever ended first
     written = [_table(outcomes, Path(out))] if out and action in ("estimate", "validate") else []
     return FleetResult(action, tuple(outcomes), found.problems, tuple(written))
 

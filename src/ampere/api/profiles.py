@@ -253,8 +253,8 @@ def profile_like(named: str | Path | Profile, setup: TrainingSetup) -> Profile:
     if Path(named).is_file():
         return load_profile(named)
     text, entries = str(named), Catalogue()
-    if text in entries.names():
-        return entries.profile(text)
+    if (entry := text.removeprefix("catalogue:")) in entries.names():
+        return entries.profile(entry)
     try:
         with Device(text) as device:
             path = default_path(device.identity, setup)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -15,9 +15,8 @@ from ampere.core import Network, TrainingSetup, work
 from ampere.core.errors import AmpereError, UsageError
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.training_run import iterations_of_epochs
-from ampere.fleet.chains import split_chains
 from ampere.fleet.files import FleetDevice, Job, Read, read_fleet, read_jobs, start_of
-from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem, joule_rates
+from ampere.fleet.problem import DeviceLimits, JobLimits, Problem, joule_rates
 from ampere.fleet.reports import reported, with_reports
 from ampere.fleet.scheduling import Plan, plan
 from ampere.models.loading import load_model
@@ -66,16 +65,15 @@ def schedule(
     networks, left = _networks(job_list, problems)
     store = FleetStore.of(devices) if isinstance(devices, (str, Path)) else None
     estimators, fleet = _estimators(fleet, store, problems)
-    if not left or not fleet:
-        raise UsageError(problems[0] if problems else "there is nothing to schedule")
-    for line in problems:
+    usable = bool(left and fleet)
+    for line in problems if usable else problems[1:]:
         say(line)
+    if not usable:
+        raise UsageError(problems[0] if problems else "there is nothing to schedule")
     problem = _problem(left, networks, fleet, estimators, objective, confidence, begin)
     if reports is not None:
         problem = with_reports(problem, reported(Path(reports)))
     found = plan(problem, seconds, seed=seed)
-    due = {job.name: job.deadline if job.deadline < FOREVER else None for job in left}  # not its part of a chain's time
-    found = replace(found, jobs=tuple(replace(job, deadline=due[job.job]) for job in found.jobs))
     return FleetPlan(found, begin, tuple(problems))
 
 
@@ -151,15 +149,9 @@ def _problem(
     counts = np.array([iterations(job, models[job.name].network) for job in jobs], dtype=float)
     joules, stddev, seconds = (counts[:, None] * steps[:, :, part] for part in range(3))
     limits = tuple(_limits(device, objective, start) for device in fleet)
-    least = {job.name: float(np.nanmin(seconds[j], initial=FOREVER)) for j, job in enumerate(jobs)}
-    least = {name: value if value < FOREVER else 1.0 for name, value in least.items()}
-    spanned = split_chains(jobs, least, _horizon(jobs, seconds))
     memory = {id(model): _memory(model) for model in models.values()}
     return Problem(
-        tuple(
-            replace(_job_limits(job, models[job.name], fleet, memory), not_before=own.release)
-            for job, own in zip(spanned, jobs, strict=True)
-        ),
+        tuple(_job_limits(job, models[job.name], fleet, memory) for job in jobs),
         limits, joules, stddev, seconds, objective, confidence, notes,
     )  # fmt: skip
 
@@ -208,12 +200,6 @@ def _step(estimator: Estimator, network: Network, condition: float) -> tuple[flo
 def iterations(job: Job, network: Network) -> int:
     """How many iterations a job takes."""
     return job.iterations or iterations_of_epochs(job.epochs or 0, job.samples or 0, network.batch)
-
-
-def _horizon(jobs: Sequence[Job], seconds: NDArray[np.float64]) -> float:
-    """A time by which chains without a deadline end."""
-    finite = [job.deadline for job in jobs if job.deadline < FOREVER]
-    return max([*finite, 2.0 * float(np.nansum(np.nanmax(np.nan_to_num(seconds), axis=1, initial=0.0))) + 1.0])
 
 
 def _limits(device: FleetDevice, objective: str, start: datetime) -> DeviceLimits:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from graphlib import TopologicalSorter
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .files import Job
+import numpy as np
+
+from .problem import FOREVER, JobLimits, Problem
 
 
 def in_cycles(after: Mapping[str, Sequence[str]]) -> set[str]:
@@ -36,13 +36,16 @@ def in_cycles(after: Mapping[str, Sequence[str]]) -> set[str]:
             waits.pop(name)
 
 
-def split_chains(jobs: Sequence[Job], least_seconds: Mapping[str, float], horizon: float) -> tuple[Job, ...]:
-    """The same jobs, where those that follow each other have spans of their own.
+def split_chains(
+    jobs: Sequence[JobLimits], least_seconds: Mapping[str, float], start: float, horizon: float
+) -> tuple[JobLimits, ...]:
+    """The same jobs, where those that follow each other have spans of their own, from `start` on.
 
     The time of a chain is split in proportion to how long its jobs take at least, so that each is planned by itself: a
-    job is due when the next one may begin.
+    job is due when the next one may begin. Jobs that are not there any more have ended.
     """
-    after = {job.name: job.after for job in jobs}
+    there = {job.name for job in jobs}
+    after = {job.name: [name for name in job.after if name in there] for job in jobs}
     followers: dict[str, list[str]] = {name: [] for name in after}
     for name, before in after.items():
         for other in before:
@@ -59,8 +62,25 @@ def split_chains(jobs: Sequence[Job], least_seconds: Mapping[str, float], horizo
     for job in jobs:
         name, own = job.name, least_seconds[job.name]
         if after[name] or followers[name]:
-            whole = max(ahead[name] + behind[name] - own, 1e-9)
-            begins, ends = due[name] * (ahead[name] - own) / whole, due[name] * ahead[name] / whole
-            job = replace(job, release=max(job.release, begins), deadline=min(job.deadline, ends))
+            whole, time = max(ahead[name] + behind[name] - own, 1e-9), max(0.0, due[name] - start)
+            begins, ends = start + time * (ahead[name] - own) / whole, start + time * ahead[name] / whole
+            begins = begins if after[name] else 0.0
+            job = replace(
+                job,
+                release=max(job.release, begins),
+                deadline=min(job.deadline, ends),
+                after=tuple(after[name]),
+                not_before=job.release,
+            )
         result.append(job)
     return tuple(result)
+
+
+def with_spans(problem: Problem, horizon: float) -> Problem:
+    """The same problem, where jobs that follow each other have spans of their own; the last ends by the horizon."""
+    with np.errstate(invalid="ignore"):
+        able = np.where(problem.memory_fits & problem.has_data, problem.reserved, np.nan)
+    least = np.nanmin(able, axis=1, initial=FOREVER)
+    seconds = {job.name: float(own) if own < FOREVER else 1.0 for job, own in zip(problem.jobs, least, strict=True)}
+    start = min((since for device in problem.devices for since, _ in device.available), default=0.0)
+    return replace(problem, jobs=split_chains(problem.jobs, seconds, start, horizon))

@@ -14,7 +14,8 @@ from .scheduling import Plan
 
 WIDTH, ROW, BAR, MARGIN, AXIS = 900.0, 26.0, 18.0, 16.0, 28.0
 MOST_ROWS = 200  # devices that are drawn
-TICKS = 6
+TICKS = 8
+STEPS = (60, 120, 300, 600, 1800, 3600, 2 * 3600, 6 * 3600, 12 * 3600, 86400)  # seconds between two of them
 
 
 def gantt(plan: Plan, clock: Callable[[float], str] = units.seconds) -> Drawing:
@@ -29,8 +30,9 @@ def gantt(plan: Plan, clock: Callable[[float], str] = units.seconds) -> Drawing:
         return left + (WIDTH - left - MARGIN) * seconds / end
 
     marks: list[Mark] = []
-    for n in range(TICKS + 1):
-        at = end * n / TICKS
+    step = next((size for size in STEPS if end / size <= TICKS), end / TICKS)
+    for n in range(int(end / step) + 1):
+        at = step * n
         marks.append(Line(((x(at), AXIS - 4), (x(at), height - MARGIN)), "faint"))
         marks.append(Text(x(at), AXIS - 10, clock(at), 11, "muted", "middle"))
     for row, name in enumerate(busy):

@@ -70,8 +70,11 @@ class Room:
     def take(self, job: int, device: int) -> None:
         """Gives a job its seconds and joules on a device."""
         self.batteries[device] -= self.problem.drawn[job, device]
-        self._left[device] -= self._shares(job, np.array([device]))[0]
-        self._until[1:, device] = np.cumsum(self._left[device])
+        left, order = self._left[device], self._order[device]
+        mine = order[(order >= self.slots.first[job]) & (order < self.slots.end[job])]
+        used = left[mine].cumsum()  # of the slots in turn
+        left[mine] = np.minimum(left[mine], np.maximum(0.0, used - self.problem.reserved[job, device]))
+        left.cumsum(out=self._until[1:, device])
 
     def _cost(self, job: int, devices: NDArray[np.intp]) -> Array:
         paid = np.sum(self._shares(job, devices) * self.slots.rates[devices], axis=1)
@@ -207,11 +210,12 @@ def _prices(problem: Problem, slots: Slots, least: Array, reached: float, second
 def _placed(problem: Problem, slots: Slots, least: Array, prices: Prices | None) -> NDArray[np.int64]:
     """Jobs one by one, those first that lose most by their second choice."""
     room = Room(problem, slots)
-    extra = np.zeros_like(problem.joules)
+    wished = np.where(problem.possible, least, np.inf)
     if prices is not None:
         end = np.clip(slots.end - 1, 0, len(slots.edges) - 2)
-        extra = problem.reserved * prices.seconds[end] + problem.drawn * prices.joules
-    wished = np.where(problem.possible, least + extra, np.inf)
+        for j, row in enumerate(wished):  # a row at a time: arrays of all would not fit a processor's cache
+            row += problem.reserved[j] * prices.seconds[end[j]] + problem.drawn[j] * prices.joules
+        wished[np.isnan(wished)] = np.inf
     device = np.full(len(problem.jobs), NOWHERE)
     for j in np.argsort(-_regrets(wished), kind="stable"):
         device[j] = room.cheapest(int(j), wished[j], least[j])

@@ -61,8 +61,8 @@ class JobLimits:
     memory_bytes: float = 0.0
     only_on: frozenset[str] = frozenset()  # names of the devices that have its data; empty: all
     flops: float = 0.0  # of the whole job, for the baseline that is guided by them
-    after: tuple[str, ...] = ()  # jobs that it follows: `release` and `deadline` are its part of their time
-    not_before: float = 0.0  # it does not begin earlier, whenever those end
+    after: tuple[str, ...] = ()  # jobs that it follows
+    not_before: float = 0.0  # where `release` is the begin of its part of a chain's time: its own
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,17 @@ class Problem:
         priced = any(len({rate for _, rate in device.rates}) > 1 for device in self.devices)
         return priced or bool(np.any(self.releases > 0))
 
+    @property
+    def horizon(self) -> float:
+        """A time by which everything can have been trained, or the last deadline."""
+        if len(self.jobs) and np.all(np.isfinite(self.deadlines)):
+            return float(np.max(self.deadlines))
+        windows = [time for device in self.devices for span in device.available for time in span]
+        prices = [since for device in self.devices for since, _ in device.rates]
+        times = np.array([0.0, *self.releases, *self.deadlines, *windows, *prices])
+        work = float(np.nansum(np.nanmax(np.where(self.possible, self.reserved, 0.0), axis=1, initial=0.0)))
+        return float(np.max(times[np.isfinite(times)])) + max(work, 1.0)
+
     @cached_property
     def slots(self) -> Slots:
         return Slots.of(self, MOST_SLOTS if self.joules.size > FINE_PAIRS else None)
@@ -195,7 +206,7 @@ class Slots:
         finite = [*problem.deadlines[np.isfinite(problem.deadlines)], *problem.releases]
         within = [t for d in devices for span in d.available for t in span]
         prices = [t for d in devices for t, _ in d.rates]
-        last = _last(problem)
+        last = problem.horizon
         edges = np.unique([0.0, last, *(t for t in (*finite, *within, *prices) if 0 < t < last)])
         if most is not None and len(edges) > most + 1:
             edges = _fewer(edges, [t for t in prices if 0 < t < last], most + 1)
@@ -229,22 +240,6 @@ def _free(available: Sequence[tuple[float, float]], edges: Array) -> Array:
     for since, to in available:
         total += np.maximum(0.0, np.minimum(edges[1:], to) - np.maximum(edges[:-1], since))
     return total
-
-
-def _last(problem: Problem) -> float:
-    """A time by which everything can have been trained, or the last deadline."""
-    if len(problem.jobs) and np.all(np.isfinite(problem.deadlines)):
-        return float(np.max(problem.deadlines))
-    ends = [to for device in problem.devices for _, to in device.available if np.isfinite(to)]
-    finite = problem.deadlines[np.isfinite(problem.deadlines)]
-    work = float(np.nansum(np.nanmax(np.where(problem.possible, problem.reserved, 0.0), axis=1, initial=0.0)))
-    later = [
-        float(np.max(problem.releases, initial=0.0)),
-        *ends,
-        *finite,
-        *(t for d in problem.devices for t, _ in d.rates),
-    ]
-    return max(later) + max(work, 1.0)
 
 
 def joule_rates(prices: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:

@@ -7,6 +7,7 @@ both                               -> a timeline, jobs that fit nowhere with wha
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,12 +18,14 @@ from numpy.typing import NDArray
 from ampere.core import units
 from ampere.core.errors import UsageError
 
+from .chains import with_spans
 from .heuristic import approximate
 from .problem import FOREVER, Array, Problem
 from .rules import RULES, by_rule
 from .solving import NOWHERE, Assignment, Piece, best, completion, timeline
 
 EXACT_PAIRS = 2_000  # jobs times devices
+SOONER = 0.001  # relative: a plan that ends so much earlier is worth another try
 EXACT_PIECES = 40_000  # jobs times devices times slots, where it matters when a job runs
 
 
@@ -75,6 +78,7 @@ class Plan:
     ]  # device: joules drawn at most with the confidence asked for, joules held
     solving_seconds: float
     baselines: Mapping[str, tuple[float, int]]  # rule: its value, and the jobs that it leaves out
+    chained: bool = False  # whether jobs follow others: `bound` and `proved` are then for these spans of their time
 
     @property
     def gap(self) -> float | None:
@@ -97,6 +101,7 @@ class Plan:
             "joules": self.joules,
             "ends_seconds": self.ends,
             "proved": self.proved,
+            "chained": self.chained,
             "bound": self.bound,
             "gap": self.gap,
             "solving_seconds": self.solving_seconds,
@@ -116,8 +121,23 @@ def plan(problem: Problem, seconds: float = 30.0, baselines: Sequence[str] = tup
     """The plan of a problem, found within about so many seconds."""
     if not problem.jobs or not problem.devices:
         raise UsageError("there is nothing to schedule: give at least one job and one device")
-    found = _assigned(problem, seconds, seed)
-    return _plan(problem, found, {rule: _value_of(problem, by_rule(problem, rule)) for rule in baselines})
+    if not any(job.after for job in problem.jobs):
+        return _plan(problem, problem, _assigned(problem, seconds, seed), baselines)
+    spanned = with_spans(problem, problem.horizon)
+    found = _plan(problem, spanned, _assigned(spanned, seconds, seed), baselines)
+    return _sooner(problem, found, seconds, seed) if problem.objective == "completion" else found
+
+
+def _sooner(problem: Problem, found: Plan, seconds: float, seed: int) -> Plan:
+    """Spans of chains that end when the plan before did show where time is short: planned again while that helps."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        spanned = with_spans(problem, found.ends)
+        other = _plan(problem, spanned, _assigned(spanned, seconds, seed), ())
+        if len(other.jobs) < len(found.jobs) or other.value > (1 - SOONER) * found.value:
+            break
+        found = replace(other, baselines=found.baselines)
+    return found
 
 
 def is_small(problem: Problem) -> bool:
@@ -155,12 +175,15 @@ def _value_of(problem: Problem, device: NDArray[np.int64]) -> tuple[float, int]:
     """The objective of an assignment, and how many jobs it leaves out."""
     left = int(np.sum(device == NOWHERE))
     if problem.objective == "completion":
-        return completion(problem, device), left
+        chained = any(job.after for job in problem.jobs)
+        return float(np.max(_timed(problem, device)[2])) if chained else completion(problem, device), left
     return float(np.sum(timeline(problem, device)[1])), left
 
 
-def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[float, int]]) -> Plan:
-    device = found.device
+def _plan(problem: Problem, spanned: Problem, found: Assignment, baselines: Sequence[str]) -> Plan:
+    """The plan of an assignment that was found for the same problem with spans for jobs that follow each other."""
+    device, deadlines = found.device, problem.deadlines
+    problem = spanned
     pieces, costs, ends = _timed(problem, device)
     runs = [int(j) for j in np.flatnonzero(device != NOWHERE)]
     jobs = tuple(
@@ -172,7 +195,7 @@ def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[flo
             float(problem.seconds[j, device[j]]),
             float(costs[j]),
             float(ends[j]),
-            problem.jobs[j].deadline if problem.jobs[j].deadline < FOREVER else None,
+            float(deadlines[j]) if deadlines[j] < FOREVER else None,
         )
         for j in runs
     )
@@ -182,7 +205,10 @@ def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[flo
         for d, limits in enumerate(problem.devices)
         if limits.battery_joules < FOREVER
     }
+    chained = any(job.after for job in problem.jobs)
     bound = found.bound if found.proved or len(runs) == len(problem.jobs) else None
+    if chained and problem.objective == "completion":  # it is of plans where a chain waits for the ends of its spans
+        bound = None
     return Plan(
         problem.objective,
         problem.confidence,
@@ -194,10 +220,11 @@ def _plan(problem: Problem, found: Assignment, baselines: Mapping[str, tuple[flo
         ),
         value,
         None if bound is None or not np.isfinite(bound) else min(bound, value),
-        found.proved,
+        found.proved and bound is not None,
         drawn,
         found.seconds,
-        baselines,
+        {rule: _value_of(problem, by_rule(problem, rule)) for rule in baselines},
+        chained,
     )
 
 

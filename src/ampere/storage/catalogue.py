@@ -202,7 +202,8 @@ class Catalogue:
             with urlopen(Request(address, headers={"User-Agent": "ampere"}), timeout=SECONDS) as answer:
                 raw = answer.read(LARGEST_DOWNLOAD + 1)
         except (URLError, OSError, ValueError) as problem:
-            raise ProfileError(f"{address} cannot be read ({problem!s:.100}): check the address") from None
+            reason = problem.reason if isinstance(problem, URLError) else problem
+            raise ProfileError(f"{address} cannot be read ({reason!s:.100}): check the address") from None
         if len(raw) > LARGEST_DOWNLOAD:
             raise ProfileError(f"{address} has more than {LARGEST_DOWNLOAD:,} bytes: it is no catalogue")
         return bytes(raw)

@@ -80,7 +80,7 @@ def _list(place: Catalogue, options: Namespace) -> dict[str, Any]:
             problems.append(str(problem))
             notice(f"left out: {problem}", options.quiet)
     if not options.json:
-        headline(f"{len(entries)} entries in {place.place}")
+        headline(f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'} in {place.place}")
         columns = ("name", "device", "meter", "measured_by", "licence")
         print_table(
             ["name", "device", "meter", "measured by", "licence"], [[str(e[c]) for c in columns] for e in entries]

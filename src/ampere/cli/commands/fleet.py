@@ -91,7 +91,7 @@ def show(found: FleetResult) -> None:
     rows = [row for outcome in good for row in cells(outcome.device, outcome.result or {})]
     if rows:
         print_table(columns, rows)
-    print()
+        print()
     failed = [(outcome.device, outcome.problem) for outcome in found.outcomes if outcome.result is None]
     print_facts([*failed, *(("written", str(path)) for path in found.written)])
 

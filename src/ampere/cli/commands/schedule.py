@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, bar, headline, print_facts, print_json, print_table
 from ampere.core import units
+from ampere.core.errors import UsageError
 
 if TYPE_CHECKING:
     from ampere.api.scheduling import FleetPlan
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 OBJECTIVES = ("joules", "money", "carbon", "completion")
 ROWS_SHOWN, BAR = 40, 12
+TEN_THOUSANDTH = 1.01e-4
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,6 +49,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     from ampere.api.scheduling import schedule
 
+    if options.plot and not options.plot.endswith(".svg"):
+        raise UsageError(f"--plot {options.plot}: the picture is SVG: name it {Path(options.plot).stem}.svg")
     with Display(options.quiet) as display:
         found = schedule(
             options.jobs,
@@ -99,10 +103,10 @@ def _facts(plan: Plan, found: FleetPlan, plot: str | None) -> Iterator[tuple[str
         yield "", f"and {len(plan.jobs) - ROWS_SHOWN} more: --json has all"
     for job in plan.unscheduled[:ROWS_SHOWN]:
         yield "left out", f"{job.job}: {job.reason}"
-    if plan.proved:
-        yield "best", "no plan is better, by more than a ten-thousandth"
-    elif plan.gap is not None:
-        yield "best", f"no plan is better by more than {units.percent(plan.gap)}"
+    if plan.gap is not None:
+        words = "a ten-thousandth" if plan.gap <= TEN_THOUSANDTH else units.percent(plan.gap)
+        spans = ", with these spans of time for jobs that follow others" if plan.chained else ""
+        yield "best", f"no plan is better by more than {words}{spans}"
     for name, (value, left) in plan.baselines.items():
         others = f", {left} job{'s' if left > 1 else ''} left out" if left else ""
         yield "beside", f"{name}: {value_in_words(plan, value)}{others}"
