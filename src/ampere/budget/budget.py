@@ -324,11 +324,11 @@ class Budget:
 
     def _why_stopped(self) -> str:
         of = "" if self.iterations is None else f" of {self.iterations:,}"
-        next_step = f"the next step may need {units.joules(self._counter.forecast.at_most)}"
+        next_step = f"the next step may need {units.joules(self._counter.forecast.at_most())}"
         return f"the budget stops the job after {self.steps_done:,}{of} steps: {self._balance()}; {next_step}"
 
     def _room_for(self, steps: int) -> bool:
-        return self.spent + steps * self._counter.forecast.at_most <= self._limit
+        return self.spent + self._counter.forecast.at_most(steps) <= self._limit
 
 
 def _warn(message: str) -> None:

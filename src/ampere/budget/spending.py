@@ -3,7 +3,7 @@
 m, v       mean and variance of a step          x    joules of a step at the newest reading
 w          weight of the newest reading: less with each, but never so little that a drift is not followed
 
-m' = m + w (x - m)          v' = (1 - w) (v + w (x - m)^2)           the next step: at most m + 3 sqrt(v)
+m' = m + w (x - m)          v' = (1 - w) (v + w (x - m)^2)           n more steps: at most n m + 3 sqrt(n v)
 
 The first steps build what later ones reuse and cost more, several times as much on a busy machine. Nothing is learnt
 from them: until they are over, the estimate counts, or else the least that a step has cost so far.
@@ -54,12 +54,11 @@ class Forecast:
     def warming_up(self) -> bool:
         return self.steps < WARM_UP_STEPS
 
-    @property
-    def at_most(self) -> float:
-        """Joules that the next step may cost; 0 where nothing but the first step is known, which says little."""
+    def at_most(self, steps: int = 1) -> float:
+        """Joules that the next steps may cost; 0 where nothing but the first step is known, which says little."""
         if self.joules is None or (self.steps <= 1 and not self.worth):
             return 0.0
-        return self.joules + DEVIATIONS * sqrt(self.variance)
+        return steps * self.joules + DEVIATIONS * sqrt(steps * self.variance)
 
 
 # Joules as they are spent: read from a meter as often as that is cheap, and taken from the forecast in between.
