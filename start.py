@@ -35,8 +35,8 @@ CHECKS = (
     ("lint", ["ruff", "check", "."]),
 )
 TYPES = ("types", ["mypy"])  # a minute of one core, beside the tests
-# Two processes more than there are cores: many of them wait for a worker, a command or a disk.
-SEVERAL_AT_A_TIME = f"-n {min(os.cpu_count() or 1, 3) + 2} --dist loadfile --no-loadscope-reorder --durations=10"
+# One process more than there are cores: most of them wait for a worker or a command now and then.
+SEVERAL_AT_A_TIME = f"-n {min(os.cpu_count() or 1, 3) + 1} --dist loadfile --no-loadscope-reorder --durations=10"
 COLLECTING = ("collecting tests", ["pytest", "--collect-only", "-qq"])
 TESTS = ("tests", ["pytest", "-rs", "-m", "not alone", *SEVERAL_AT_A_TIME.split()])
 TESTS_ALONE = ("tests of time and power, one at a time", ["pytest", "-rs", "-m", "alone"])
