@@ -221,8 +221,9 @@ def _row(estimate: Estimate, profile: Profile) -> Row:
 
 
 def _condition(profile: Profile) -> Row:
-    share = drift_share_in(costs_of(profile), reference_of(profile)).part
-    return {"yardstick_seconds": profile.yardstick_seconds, "drift_share": share}
+    reference = reference_of(profile)
+    share = drift_share_in(costs_of(profile), reference).part
+    return {"yardstick_seconds": reference.loop_seconds, "drift_share": share}
 
 
 # What the records say.

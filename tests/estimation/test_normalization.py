@@ -1,10 +1,12 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.synthetic import block, chain
 
-from ampere.core import Meter
+from ampere.core import Measurement, Meter, TrainingSetup
+from ampere.core.measurement import YARDSTICK_ALONE, Window
 from ampere.estimation.normalization import (
     PRIOR_STDDEV,
     DriftShare,
@@ -13,11 +15,13 @@ from ampere.estimation.normalization import (
     corrected,
     drift_share_of,
     normalized,
+    reference_of,
     speed_spread,
     to_reference,
     usable,
 )
 from ampere.storage import Observation
+from ampere.storage.profile import Profile
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 REFERENCE = Reference(1.0)
@@ -141,6 +145,50 @@ def test_how_much_the_speed_wandered_is_the_spread_of_all_yardsticks():
     def seen(*yardsticks: float) -> list[Observation]:
         return [Observation(chain(3, 8), block(0.02, yardstick), "network") for yardstick in yardsticks]
 
-    assert speed_spread(seen(*[0.002] * 12)) == pytest.approx(0.0, abs=1e-9)
-    assert speed_spread(seen(*[0.0018, 0.002, 0.0022] * 4)) == pytest.approx(1.4826 * math.log(1.1), rel=0.1)
-    assert speed_spread(seen(0.002, 0.004)) is None
+    assert speed_spread(seen(*[0.002] * 12), Reference(0.002)) == pytest.approx(0.0, abs=1e-9)
+    assert speed_spread(seen(*[0.0018, 0.002, 0.0022] * 4), Reference(0.002)) == pytest.approx(
+        1.4826 * math.log(1.1), rel=0.1
+    )
+    assert speed_spread(seen(0.002, 0.004), Reference(0.002)) is None
+
+
+def crowded_out(ratio: float, allocator: str = "tuned") -> Observation:
+    """A block whose network takes so many yardstick steps; a large one leaves the yardstick little of the caches."""
+    alone, steps = 0.002, 5 if allocator == "system" else 1
+    slowdown = 0.88 if allocator == "system" else max(1.0, ratio) ** 0.1
+    target = Window(1, ratio * alone, ratio * alone, 5.0 * ratio * alone)
+    beside = Window(steps, *[steps * slowdown * alone] * 2, None)
+    found = Measurement((target,), (beside, beside), METER, allocator, conditions={YARDSTICK_ALONE: alone})
+    return Observation(chain(3, 8), found, "network")
+
+
+def known(*observations: Observation) -> Profile:
+    return Profile({"id": "a"}, TrainingSetup(), METER, 0.002, observations)
+
+
+def test_a_yardstick_that_networks_slow_down_is_seen_through():
+    ratios = np.geomspace(0.5, 25, 40)
+    profile = known(*map(crowded_out, ratios), *(crowded_out(r, "system") for r in (1, 3, 5, 7, 20)))
+    reference = reference_of(profile)
+    for ratio in (0.7, 2.0, 6.0, 20.0):
+        for allocator in ("tuned", "system"):
+            (cost,) = normalized([crowded_out(ratio, allocator)], reference)
+            assert cost.ratio == pytest.approx(ratio, rel=0.05)
+            assert cost.yardsticks == pytest.approx([0.002], rel=0.05)
+            assert cost.joules == pytest.approx(5.0 * ratio * 0.002, rel=0.05)
+    assert reference.loop_seconds == pytest.approx(0.88 * 0.002)
+    assert speed_spread(profile.observations, reference) < 0.02, "the machine's speed did not change"
+
+
+def test_few_blocks_do_not_tell_how_a_yardstick_is_slowed_down():
+    few = reference_of(known(*map(crowded_out, [1.0, 5.0, 20.0]), crowded_out(2.0, "system")))
+    assert (few.after_steps, few.in_loops) == ((), 0.0)
+
+
+def test_one_yardstick_that_was_disturbed_changes_nothing():
+    blocks = [*map(crowded_out, np.geomspace(0.5, 25, 40))]
+    found = blocks[20].measurement
+    slow = replace(found, yardstick=tuple(w._replace(busy_seconds=3 * w.busy_seconds) for w in found.yardstick))
+    blocks[20] = replace(blocks[20], measurement=slow)
+    (cost,) = normalized([crowded_out(6.0)], reference_of(known(*blocks)))
+    assert cost.ratio == pytest.approx(6.0, rel=0.03)

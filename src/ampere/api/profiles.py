@@ -497,8 +497,9 @@ def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstim
         options.say(
             f"the device was not steady while its speed was measured ({', '.join(now.flags)}): repeat this later"
         )
-    share = drift_share_in(costs_of(profile), reference_of(profile)).part
-    condition = (now.seconds(profile.setup.threads) / profile.yardstick_seconds) ** share
+    reference = reference_of(profile)
+    share = drift_share_in(costs_of(profile), reference).part
+    condition = (now.seconds(profile.setup.threads) / reference.loop_seconds) ** share
     allocator = options.allocator
     estimate = known.estimator.estimate(known.network, allocator, condition)
     estimate = with_own_code(known.estimator, estimate, known.network, known.touches)

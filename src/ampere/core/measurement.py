@@ -130,6 +130,11 @@ class Measurement:
         """Page faults of one iteration."""
         return sum(window.page_faults for window in self.target) / self.iterations
 
+    @property
+    def step_by_step(self) -> bool:
+        """Whether the yardstick's steps were paired one by one."""
+        return all(window.iterations == 1 for window in self.yardstick)
+
     def ratio(self, clock: str = BUSY) -> Optional[float]:
         """The cost of an iteration in yardstick steps, the median over windows; None for a plain loop."""
         found = ratios(self.target, self.yardstick, clock)

@@ -207,7 +207,7 @@ class Estimator:
         read = self._joules_model and not busy_power(self.costs)  # joules that were read are in the reference already
         self.condition_uncertainty = 0.0 if read else condition_uncertainty(self.costs, reference_of(profile))
         self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
-        self._machine_spread = speed_spread(profile.observations, reference_of(profile).clock)
+        self._machine_spread = speed_spread(profile.observations, reference_of(profile))
         self.condition = Condition()  # of the device, relative to when it was profiled
         if runs := newest(runs_of(profile)):
             with usable_fit(profile):

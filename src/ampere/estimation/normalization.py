@@ -11,6 +11,10 @@ yardstick's slowdown,
 and the share is learnt: from networks that were measured more than once, and from the residuals of all of them, which
 move with the yardstick where the share is wrong. On a throttled device it is near 1 (the plain ratio); on a shared
 machine it is lower. All estimates have its uncertainty in common.
+
+A yardstick step right after a step of a large network takes up to half as long again as alone, because the network
+leaves its own memory in the caches; one of a loop takes less than alone. So y is divided by the slowdown that is usual
+for such a pair, which the profile's own blocks tell.
 """
 
 from __future__ import annotations
@@ -45,6 +49,9 @@ PRIOR_STDDEV = 0.3  # of the drift share around 1, before anything was measured
 LEAST_DRIFT_SHARE = 0.3
 FEWEST_FOR_REFERENCE = 8  # blocks that say how long the yardstick takes alone
 ALONE_WITHIN = 4.0  # factor between that and their windows of it: beyond it one of the two is wrong
+FEWEST_PAIRED, FEWEST_LOOPS = 20, 5  # blocks that tell the slowdown of the yardstick beside a network
+KNOTS = np.log([0.3, 1.0, 3.0, 10.0, 30.0])  # of a network's cost in yardstick steps, between which it is a line
+SMOOTH, OUTLIER = 2.0, 0.25  # blocks that a change from knot to knot is worth; log slowdown off the line
 
 
 class Reference(NamedTuple):
@@ -53,6 +60,21 @@ class Reference(NamedTuple):
     seconds: float
     joules: float | None = None  # where a counter reads them
     clock: str = BUSY
+    after_steps: tuple[float, ...] = ()  # log slowdown of a yardstick step between steps of a network, at each knot
+    in_loops: float = 0.0  # the same of a yardstick in a loop of its own, as in plain processes
+
+    def slowdown(self, measurement: Measurement, ratio: float) -> float:
+        """How much longer than alone a yardstick usually takes as it was paired in this measurement."""
+        if measurement.allocator == "system":
+            return math.exp(self.in_loops)
+        if not self.after_steps or not measurement.step_by_step:
+            return 1.0
+        return math.exp(float(np.interp(math.log(max(ratio, 1e-9)), KNOTS, self.after_steps)))
+
+    @property
+    def loop_seconds(self) -> float:
+        """Seconds of a yardstick step that is read by itself, in a loop."""
+        return self.seconds * math.exp(self.in_loops)
 
 
 def guide(timing: str, threads: int) -> str:
@@ -66,7 +88,34 @@ def guide(timing: str, threads: int) -> str:
 
 def reference_of(profile: Profile) -> Reference:
     """The condition that a profile's costs refer to."""
-    return Reference(profile.yardstick_seconds, profile.yardstick_joules, guide(profile.timing, profile.setup.threads))
+    clock = guide(profile.timing, profile.setup.threads)
+    return Reference(profile.yardstick_seconds, profile.yardstick_joules, clock, *_slowdowns(profile))
+
+
+def _slowdowns(profile: Profile) -> tuple[tuple[float, ...], float]:
+    paired, loops = list[tuple[float, float]](), list[float]()
+    for ratio, slowdown, by_step, system in profile.yardstick_readings:
+        if not 1 / ALONE_WITHIN < slowdown < ALONE_WITHIN:
+            continue
+        if by_step and not system:
+            paired.append((math.log(ratio), math.log(slowdown)))
+        elif system and not by_step:
+            loops.append(math.log(slowdown))
+    after = _line(np.array(paired)) if len(paired) >= FEWEST_PAIRED else ()
+    return after, median(loops) if len(loops) >= FEWEST_LOOPS else 0.0
+
+
+def _line(points: Array) -> tuple[float, ...]:
+    """The line through points that is straight between knots, twice: the second time without outliers."""
+    place, height = points.T
+    hats = np.array([np.interp(place, KNOTS, row) for row in np.eye(len(KNOTS))]).T
+    steps = np.diff(np.eye(len(KNOTS)), axis=0)
+    near = np.ones(len(place), bool)
+    for _ in range(2):
+        products = hats[near].T @ hats[near] + SMOOTH * steps.T @ steps + 1e-6 * np.eye(len(KNOTS))
+        found = np.linalg.solve(products, hats[near].T @ height[near])
+        near = np.abs(hats @ found - height) < OUTLIER
+    return tuple(map(float, found))
 
 
 def yardstick_alone(observations: Iterable[Observation], clock: str = BUSY) -> float | None:
@@ -80,13 +129,15 @@ def yardstick_alone(observations: Iterable[Observation], clock: str = BUSY) -> f
     return median(found) if len(found) >= FEWEST_FOR_REFERENCE else None
 
 
-def speed_spread(observations: Iterable[Observation], clock: str = BUSY) -> float | None:
+def speed_spread(observations: Iterable[Observation], reference: Reference) -> float | None:
     """How much the machine's speed wandered: the spread of the yardstick's cost between blocks; None where few read it.
 
     It is a robust standard deviation of logarithms, so relative.
     """
     paired = (o.measurement for o in observations if o.measurement.allocator == "tuned" and o.measurement.yardstick)
-    costs = [seconds for m in paired if (seconds := seconds_per_iteration(m.yardstick, clock)) > 0]
+    clock = reference.clock
+    pairs = ((m, seconds_per_iteration(m.yardstick, clock), m.ratio(clock)) for m in paired)
+    costs = [seconds / reference.slowdown(m, ratio) for m, seconds, ratio in pairs if seconds > 0 and ratio]
     if len(costs) < FEWEST_FOR_REFERENCE:
         return None
     logs = np.log(costs)
@@ -188,10 +239,11 @@ class _Round(NamedTuple):
 def _round(m: Measurement, reference: Reference, purpose: str) -> _Round:
     if not m.yardstick:
         return _plain_round(m, reference, purpose)
-    clock, ratio = reference.clock, m.ratio(reference.clock) or 0.0
+    clock, paired = reference.clock, m.ratio(reference.clock) or 0.0
+    slowdown = reference.slowdown(m, paired)
+    ratio, yardstick = paired * slowdown, seconds_per_iteration(m.yardstick, clock) / slowdown
     cost = ratio * reference.seconds
-    joules, counted, meter = _joules(m, cost, reference)
-    yardstick = seconds_per_iteration(m.yardstick, clock)
+    joules, counted, meter = _joules(m, cost, reference, slowdown)
     wall, busy = cost, cost
     if clock == BUSY:
         wall = cost * m.wall_seconds / m.busy_seconds
@@ -200,7 +252,9 @@ def _round(m: Measurement, reference: Reference, purpose: str) -> _Round:
     return _Round((ratio,), yardstick, joules, counted, wall, busy, meter)
 
 
-def _joules(m: Measurement, cost: float, reference: Reference) -> tuple[float, tuple[float, ...], Meter]:
+def _joules(
+    m: Measurement, cost: float, reference: Reference, slowdown: float
+) -> tuple[float, tuple[float, ...], Meter]:
     """Joules of a step that takes so long by the guiding clock, those that a counter read, and the meter.
 
     A counter's joules are expressed in those of the paired yardstick, because a lower clock changes both.
@@ -209,7 +263,7 @@ def _joules(m: Measurement, cost: float, reference: Reference) -> tuple[float, t
     read = joules_per_iteration(m.target, clock)
     paired = joules_per_iteration(m.yardstick, clock) or m.conditions.get(YARDSTICK_JOULES)
     if reference.joules and read:
-        joules = read / paired * reference.joules if paired else read  # a gauge's need no conversion
+        joules = read / paired * slowdown * reference.joules if paired else read  # a gauge's need no conversion
         return joules, (joules,), m.meter
     if reference.joules:
         return cost * reference.joules / reference.seconds, (), timed_only(m.meter)

@@ -19,6 +19,7 @@ from ampere.core import TrainingSetup
 from ampere.core.measurement import BUSY, WALL
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.normalization import (
+    KNOTS,
     NormalizedCost,
     Reference,
     drift_share_of,
@@ -198,12 +199,16 @@ class TrialsJob:
             return tuple((_observations(first), _observations(second)) for first, second in pairs)
 
 
-def _reference(seconds: float, joules: float | None, clock: str) -> Reference:
+def _reference(
+    seconds: float, joules: float | None, clock: str, after_steps: Sequence[float] = (), in_loops: float = 0.0
+) -> Reference:
     check_range("the yardstick's seconds", seconds, YARDSTICK_SECONDS)
     check_range("the yardstick's joules", joules, YARDSTICK_JOULES)
     if clock not in (WALL, BUSY):
         raise ValueError(f"there is no clock {clock!r:.60}")
-    return Reference(seconds, joules, clock)
+    if len(after_steps) not in (0, len(KNOTS)) or not all(abs(each) < 2 for each in (*after_steps, in_loops)):
+        raise ValueError("how networks slow the yardstick down is malformed")
+    return Reference(seconds, joules, clock, tuple(map(float, after_steps)), float(in_loops))
 
 
 def _observations(records: Sequence[dict[str, Any]]) -> tuple[Observation, ...]:

@@ -9,13 +9,15 @@ configs:
 A network is the numbers of its layers' rows, with the names of its layers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError
+from ampere.core.measurement import YARDSTICK_ALONE, clock_of, seconds_per_iteration
 
 from .checks import (
     MOST_KNOWN,
@@ -268,6 +270,20 @@ class Profile:
     def ended_by(self) -> str:
         """What ended profiling by the paper's method: time, the limit of points or its own rule; "" for others."""
         return next((words for end, words in ENDS.items() if self.ended.get(end)), "")
+
+    @cached_property
+    def yardstick_readings(self) -> tuple[tuple[float, float, bool, bool], ...]:
+        """Of each block that timed the yardstick alone, too: the network's cost in paired yardstick steps, the cost of
+        a paired one over one alone, whether it was between single steps, and whether the allocator is the system's."""
+        return tuple(self._read_yardsticks(clock_of(self.setup.threads)))
+
+    def _read_yardsticks(self, clock: str) -> Iterator[tuple[float, float, bool, bool]]:
+        for observation in self.observations:
+            m = observation.measurement
+            alone, ratio = m.conditions.get(YARDSTICK_ALONE, 0.0), m.ratio(clock)
+            if ratio and alone > 0:
+                slowdown = seconds_per_iteration(m.yardstick, clock) / alone
+                yield ratio, slowdown, m.step_by_step, m.allocator == "system"
 
     @property
     def profiling_joules(self) -> float | None:
