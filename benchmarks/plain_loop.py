@@ -88,7 +88,8 @@ def main() -> None:
 
 def compare(family: str, profile: ampere.Profile, networks: int, processes: int) -> list[dict[str, float]]:
     estimator, rows = Estimator(profile), []
-    sharing, nominal = drift_share_in(costs_of(profile), reference_of(profile)).part, profile.yardstick_seconds
+    reference = reference_of(profile)
+    sharing, nominal = drift_share_in(costs_of(profile), reference).part, reference.loop_seconds
     for experiment in unseen(SpaceSource(SPACES[family]), (profile,), networks, seed=20):
         windows = [plain_loop(experiment.workload) for _ in range(processes)]
         costs = [ratio * nominal * (yardstick / nominal) ** (1 - sharing) for ratio, yardstick in windows]
