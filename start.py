@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Start Ampere from a fresh clone. Only Python is needed.
 
-python3 start.py                     install into .venv, learn this machine in two minutes, once; estimate cnn5
+python3 start.py                     install into .venv, then run `ampere estimate cnn5`
 python3 start.py estimate resnet     install into .venv, then run another command of Ampere
 python3 start.py test [tests/...]    check formatting, lint, types and tests
 python3 start.py docs                build the documentation into site/
@@ -51,8 +51,7 @@ def main(arguments: list[str]) -> int:
         install(DOCS_EXTRAS)
         return build_docs()
     install(RUN_EXTRAS)
-    commands = [arguments] if arguments else [["profile", "--once"], ["estimate", "cnn5"]]
-    return next((code for words in commands if (code := run([str(PROGRAMS / "ampere"), *words]))), 0)
+    return run([str(PROGRAMS / "ampere"), *(arguments or ["estimate", "cnn5"])])
 
 
 def install(extras: str) -> None:
