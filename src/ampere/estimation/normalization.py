@@ -121,7 +121,7 @@ def _line(points: Array) -> tuple[float, ...]:
 def yardstick_alone(observations: Iterable[Observation], clock: str = BUSY) -> float | None:
     """Seconds of a yardstick step, the median over all blocks that timed it alone; None where few did.
 
-    Steps that are paired with a network cost about 9 % more, because it leaves its own memory in the caches.
+    Not of the steps that are paired with a network: how much longer those take depends on the network.
     """
     tuned = (o.measurement for o in observations if o.measurement.allocator == "tuned" and o.measurement.yardstick)
     pairs = [(m.conditions.get(YARDSTICK_ALONE, 0.0), seconds_per_iteration(m.yardstick, clock)) for m in tuned]

@@ -34,32 +34,27 @@ IMAGES_PER_UNIT = 32  # of a card
 
 def yardstick_network() -> Tuple[nn.Module, Callable[[], Tensor]]:
     """A small convolutional network, always float32. Changing it makes every stored ratio worthless."""
-    model = nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(8, 16, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(16 * 7 * 7, 10),
-    )
+    model = _two_convolutions(8)
     images, labels = torch.randn(10, 1, 28, 28), torch.randint(0, 10, (10,))
     return model, lambda: nn.functional.cross_entropy(model(images), labels)
 
 
-def card_yardstick_network(units: int, device: torch.device) -> Tuple[nn.Module, Callable[[], Tensor]]:
-    """A network like the other, wider, with so many images that every unit of a card is busy. As unchangeable."""
-    model = nn.Sequential(
-        nn.Conv2d(1, 32, 3, padding=1),
+def _two_convolutions(width: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(1, width, 3, padding=1),
         nn.ReLU(),
         nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 3, padding=1),
+        nn.Conv2d(width, 2 * width, 3, padding=1),
         nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Linear(64 * 7 * 7, 10),
-    ).to(device)
+        nn.Linear(2 * width * 7 * 7, 10),
+    )
+
+
+def card_yardstick_network(units: int, device: torch.device) -> Tuple[nn.Module, Callable[[], Tensor]]:
+    """A network like the other, wider, with so many images that every unit of a card is busy. As unchangeable."""
+    model = _two_convolutions(32).to(device)
     images, labels = torch.randn(IMAGES_PER_UNIT * units, 1, 28, 28), torch.randint(0, 10, (IMAGES_PER_UNIT * units,))
     images, labels = images.to(device), labels.to(device)
     return model, lambda: nn.functional.cross_entropy(model(images), labels)
