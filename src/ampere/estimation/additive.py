@@ -33,7 +33,16 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from ampere.core import Layer, Network
 from ampere.core.kinds import group
 
-from .design_matrix import DesignMatrix, covariance, scale, whole_covariance
+from .design_matrix import (
+    LOOP_STDDEV,
+    DesignMatrix,
+    Wholes,
+    covariance,
+    group_shares,
+    own_covariance,
+    scale,
+    whole_covariance,
+)
 from .features import STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gaussian_process import BLOCK, kernel, near_sums
 from .hyperparameters import Hyperparameters
@@ -161,6 +170,12 @@ class Additive:
         self.price_shift = self.price_stddev**2 * (self.design.rows.T @ self.solved)
         self.alpha = {k: self.hyper.residual_of(k) ** 2 * (w.T @ self.solved) for k, w in self.design.weights.items()}
 
+    @cached_property
+    def loop_shift(self) -> Array:
+        """What a user's loop adds to overheads, to arithmetic and to memory, relative to each."""
+        pull = self.data.system * self.design.physics * self.solved
+        return np.asarray(LOOP_STDDEV**2 * (pull @ self.design.wholes.shares))
+
     def whiten(self, with_data: Array) -> Array:
         """Covariances with the data, in the basis where the data is independent."""
         if len(self.data) == 0:
@@ -277,10 +292,11 @@ class Additive:
 
     def whole_deviation(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
         """A network's deviation from its layers: seconds, whitened covariance (with the step's), prior variance."""
-        place, mode = features.position[None, :], np.array([float(system)])
+        shares = group_shares(features.row[None, :], self.prices)
+        whole = Wholes(features.position[None, :], shares, np.array([float(system)]))
         physics = float(features.row @ self.prices)
-        own = float(whole_covariance(place, place, mode, mode, self.hyper)[0, 0]) * physics**2
-        relative = whole_covariance(place, self.design.places, mode, self.data.system, self.hyper)[0]
+        own = float(own_covariance(whole, self.hyper)[0]) * physics**2
+        relative = whole_covariance(whole, self.design.wholes, self.hyper)[0]
         with_data = relative * self.design.physics * physics
         return float(with_data @ self.solved), self.whiten(with_data) + self.step.whitened, own
 

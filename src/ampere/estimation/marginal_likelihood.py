@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotri, dpotrs
 
-from .design_matrix import ALLOCATOR_MEAN_STDDEV, ALLOCATOR_OCTAVES, NETWORK_OCTAVES, DesignMatrix
+from .design_matrix import ALLOCATOR_OCTAVES, NETWORK_OCTAVES, DesignMatrix, loop_covariance
 from .features import Array, is_waste
 from .gaussian_process import SAME, SQRT5, distances, kernel
 from .hyperparameters import Hyperparameters
@@ -51,11 +51,11 @@ class MarginalLikelihood:
     ) -> None:
         self._design, self._residual, self._floors, self._grains = design, residual, floors, grains
         sizes, both = np.outer(design.physics, design.physics), np.outer(design.system, design.system)
-        places = design.places
+        wholes, places = design.wholes, design.wholes.places
         self._network = sizes * kernel(places / NETWORK_OCTAVES, places / NETWORK_OCTAVES)
         self._allocator = sizes * both * kernel(places / ALLOCATOR_OCTAVES, places / ALLOCATOR_OCTAVES)
         deviations = design.rows * price_stddev
-        self._fixed = deviations @ deviations.T + ALLOCATOR_MEAN_STDDEV**2 * sizes * both + np.diag(noise)
+        self._fixed = deviations @ deviations.T + loop_covariance(wholes, wholes) * sizes * both + np.diag(noise)
 
     def __call__(self, hyper: Hyperparameters) -> tuple[float, Slopes]:
         """log p(costs), up to a constant, and its slopes along the logarithms of the hyperparameters."""

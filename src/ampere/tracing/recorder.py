@@ -122,6 +122,7 @@ class Operation:
     in_function: bool = False  # inside a torch.autograd.Function, where gradients are off
     trusted: bool = False  # its kind's FLOPs hold, though not each operation inside was seen
     on_weights: bool = False  # outside of models, as clipping and averages of weights are
+    view: bool = False  # free in forward; the gradient of a part is written into zeros as large as the whole
     backward: bool = False
 
 
@@ -205,6 +206,20 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         nodes, in_function = self._new_nodes()
         if group == FREE:
+            if nodes and self.scope is None:
+                self.operations.append(
+                    Operation(
+                        name,
+                        "elementwise",
+                        self.calls.current,
+                        0,
+                        0,
+                        Cost(),
+                        nodes=nodes,
+                        in_function=in_function,
+                        view=True,
+                    )
+                )
             return
         tensors = tensors_in((args, kwargs))
         outputs = tensors_in(args[:1] if out is None else out)  # None is returned in place of many tensors
