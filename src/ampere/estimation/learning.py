@@ -74,14 +74,19 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     """The same model with intervals scaled to cover held-out measurements as often as they should.
 
     Prices and posterior are refitted without each fold; hyperparameters too where measurements are few. `judged` marks
-    the measurements that are like the networks to estimate. Where networks are of several sorts, a fold is one of them:
-    a user's model is of no sort that was measured.
+    the measurements that are like the networks to estimate. Where networks are of several sorts, folds of whole sorts
+    say how wrong a model of no measured sort is, others how wrong one of a measured sort is; a user's is between.
     """
-    data, scores = model.data, np.full(len(model.data), np.nan)
-    fresh = Hyperparameters(one_by_one=model.hyper.one_by_one)
     if np.sum(judged) < CALIBRATED_FROM:
         return model
-    sorts = sorts_of(data, judged)
+    sorts = sorts_of(model.data, judged)
+    factors = [_calibration(model, judged, [])] + ([_calibration(model, judged, sorts)] if sorts else [])
+    return Additive(model.data, replace(model.hyper, calibration=float(np.exp(np.mean(np.log(factors))))), model.prices)
+
+
+def _calibration(model: Additive, judged: Array, sorts: list[str]) -> float:
+    data, scores = model.data, np.full(len(model.data), np.nan)
+    fresh = Hyperparameters(one_by_one=model.hyper.one_by_one)
     refit = len(data) <= (ISOLATED_REFIT_UP_TO if data.isolated else REFIT_UP_TO)
     for held_out in _folds(data, sorts):
         rest = data.only(np.logical_not(held_out))
@@ -91,8 +96,7 @@ def calibrated(model: Additive, judged: Array) -> Additive:
             break
     judged = judged & ~np.isnan(scores)
     level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # the finite-sample level of conformal prediction
-    factor = float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
-    return Additive(data, replace(model.hyper, calibration=factor), model.prices)
+    return float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
 
 
 def sorts_of(data: Data, judged: Array) -> list[str]:
