@@ -206,7 +206,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         nodes, in_function = self._new_nodes()
         if group == FREE:
-            if nodes and self.scope is None:
+            if nodes and not in_function and self.scope is None:
                 view = Operation(name, "elementwise", self.calls.current, 0, 0, Cost(), nodes=nodes, view=True)
                 self.operations.append(view)
             return
