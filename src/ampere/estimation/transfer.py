@@ -4,10 +4,13 @@
     f_s(net)    log of what the source says that a network costs        w_l  a layer's share of that
     y           log of what was measured here
 
-    v_g(net)    the share of overheads, arithmetic and memory in that
+    v_g(net)    the share of overheads, arithmetic and memory in that, which sum to 1
 
-    y(net) = f_s(net) + speed + sum_g v_g part_g + size(log2 f_s) + sum_l w_l layer_l + noise
+    y(net) = f_s(net) + speed + log sum_g v_g exp(part_g) + size(log2 f_s) + sum_l w_l layer_l + noise
     speed ~ N(0, SPEED^2), part_g ~ N(0, c^2), size ~ GP(0, a^2 Matern52), layer ~ GP(0, b^2 Matern52) for each kind
+
+An accelerator may compute ten times as fast as another and start operations no faster, so parts are far from equal: the
+logarithm is linear around the most probable parts (`tangents`), not around equal ones.
 
 Nothing is chosen: estimates are averages over the sources and over a grid of a, b, c and the noise, weighted by how
 probable each makes what was measured here. A source that is alike gets the weight; where none is, a and b are large,
@@ -39,6 +42,8 @@ SPEED = 1.5  # log of the factor between two devices, before anything is measure
 SIZE_OCTAVES = 4.0  # along which the factor changes with size
 SIZES = (0.05, 0.3)  # a
 PARTS = (0.15, 0.8)  # c
+TANGENT_STEPS, TANGENT_NOISE = 8, 0.15
+LARGEST_PART = 3.0  # log of a part's factor
 LAYERS = (0.05, 0.15, 0.4, 0.9)  # b
 NOISES = (0.03, 0.1, 0.25)
 OWN = 0.15  # share of a layer's variance that it shares with no other
@@ -65,6 +70,14 @@ class _Said:
     shares: tuple[Array, ...]
     parts: Array  # [networks, 3] shares of overheads, arithmetic and memory
 
+    def around(self, at: Array) -> _Said:
+        """The same where the parts' logarithms are near `at`: `logs` plus the new shares of parts times them."""
+        whole = self.parts @ np.exp(at)
+        known = whole > 0
+        shares = np.where(known[:, None], self.parts * np.exp(at) / np.maximum(whole, 1e-300)[:, None], self.parts)
+        logs = np.where(known, np.log(np.maximum(whole, 1e-300)) - shares @ at, 0.0)
+        return replace(self, logs=self.logs + logs, parts=shares)
+
 
 @dataclass(frozen=True)
 class _Component:
@@ -87,8 +100,10 @@ class Transferred:
         """`alone` has learnt from `data`; it is learnt here where it is not given."""
         self.sources = (*sources, Additive(data.only(np.zeros(len(data), dtype=bool)), Hyperparameters()))
         self.data = data
-        self._said = [said(source, data.networks, data.system) for source in self.sources]
         self._logs = np.log(data.costs)
+        equal = [said(source, data.networks, data.system) for source in self.sources]
+        self._tangents = [tangent(heard, self._logs) for heard in equal]
+        self._said = [heard.around(at) for heard, at in zip(equal, self._tangents, strict=True)]
         self._components = [_Component(s, *of) for s in range(len(self.sources)) for of in GRID]
         self._kernels = [_Kernels.of(heard, heard) for heard in self._said]
         prior = np.array([self._prior(c.source) for c in self._components])
@@ -145,7 +160,7 @@ class Transferred:
             mine = [(c, w) for c, w in zip(self._components, weights, strict=True) if c.source == index]
             if sum(w for _, w in mine) < 1e-4:
                 continue
-            there = said(source, networks, system)
+            there = said(source, networks, system).around(self._tangents[index])
             cross = _Kernels.of(there, self._said[index])
             own = _Kernels.diagonal(there)
             parts = np.sum(there.parts**2, axis=1)
@@ -207,6 +222,16 @@ class Transferred:
         """Without the hyperparameters of `alone`, which have seen the held-out measurements and flatter it."""
         fresh = Hyperparameters(one_by_one=self.alone is not None and self.alone.hyper.one_by_one)
         return learn(self.data.only(~held), fresh, evaluations=0)
+
+
+def tangent(heard: _Said, logs: Array) -> Array:
+    """The most probable logarithms of parts, given what was measured; each step is linear around the last."""
+    at = np.zeros(heard.parts.shape[1])
+    for _ in range(TANGENT_STEPS if len(logs) else 0):
+        near = heard.around(at)
+        covariance = SPEED**2 + PARTS[-1] ** 2 * near.parts @ near.parts.T + TANGENT_NOISE**2 * np.eye(len(logs))
+        at = PARTS[-1] ** 2 * near.parts.T @ np.linalg.solve(covariance, logs - near.logs)
+    return np.asarray(np.clip(at, -LARGEST_PART, LARGEST_PART))
 
 
 def _mean_square(errors: Array) -> float:
