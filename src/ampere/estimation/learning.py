@@ -24,7 +24,7 @@ SEARCHED_ON = 160  # measurements, at most, in the search for hyperparameters: i
 ISOLATED_SEARCHED_ON = 300  # of isolated layers, which are one position each
 ISOLATED_EVALUATIONS = 150  # at least, of a search among isolated layers: they have no repeats that tell their noise
 ISOLATED_FREEDOM = 1.4  # factor on the width of the prior of hyperparameters among isolated layers
-# Of further searches among isolated layers: costs that step from one size to the next, and costs that hardly do.
+# Of further searches among isolated layers, where nobody waits: costs that step from one size to the next, and costs that hardly do.
 OTHER_STARTS: tuple[dict[str, float], ...] = (
     {"octaves": 1.5, "waste_octaves": 0.7},
     {"octaves": 8.0, "grain": 0.03},
@@ -71,7 +71,9 @@ def _searched(data: Data, hyper: Hyperparameters, evaluations: int, seconds: flo
     """The most probable hyperparameters, with outliers made noisier first: they must not raise the noise of all."""
     model = Additive(_with_noisier_outliers(data, hyper), hyper)
     coordinates = {kind: positions.shape[1] for kind, positions in model.design.positions.items()}
-    freedom, others = (ISOLATED_FREEDOM, [replace(hyper, **of) for of in OTHER_STARTS]) if data.isolated else (1.0, [])
+    freedom = ISOLATED_FREEDOM if data.isolated else 1.0
+    unhurried = data.isolated and seconds == float("inf")
+    others = [replace(hyper, **of) for of in OTHER_STARTS] if unhurried else []
     return most_probable(model.marginal_likelihood, coordinates, hyper, evaluations, seconds, freedom, others)
 
 
