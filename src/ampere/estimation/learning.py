@@ -24,7 +24,7 @@ SEARCHED_ON = 160  # measurements, at most, in the search for hyperparameters: i
 ISOLATED_SEARCHED_ON = 300  # of isolated layers, which are one position each
 ISOLATED_EVALUATIONS = 150  # at least, of a search among isolated layers: they have no repeats that tell their noise
 ISOLATED_FREEDOM = 1.4  # factor on the width of the prior of hyperparameters among isolated layers
-# Of further searches among isolated layers, where nobody waits: costs that step from one size to the next, and costs that hardly do.
+# Where further searches begin among isolated layers, if nobody waits: costs that step with size, or hardly change.
 OTHER_STARTS: tuple[dict[str, float], ...] = (
     {"octaves": 1.5, "waste_octaves": 0.7},
     {"octaves": 8.0, "grain": 0.03},

@@ -52,7 +52,7 @@ PHYSICS_PRIOR = 0.3  # relative prior weight of physics that knows no device, ag
 ALONE_FROM = 3  # measurements, from which the surrogate of this device alone takes part
 FOLDS = 10
 TELLING, TELLING_POWER = 0.14, 6  # standard deviation from physics of a source's lone layers that are worth knowing
-MOST_ASKED = 60  # measurements of a source, from which that is found
+MOST_ASKED = 200  # measurements of a source, from which that is found
 AVERAGED_UP_TO = 4  # measurements, from which on the smaller error counts for more than its inverse square
 LEAST_ERROR, LARGEST_ERROR = 0.02, 1.5  # of a held-out measurement, as a log
 
