@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ ISOLATED_SEARCHED_ON = 300  # of isolated layers, which are one position each
 ISOLATED_EVALUATIONS = 150  # at least, of a search among isolated layers: they have no repeats that tell their noise
 ISOLATED_FREEDOM = 1.4  # factor on the width of the prior of hyperparameters among isolated layers
 # Where further searches begin among isolated layers, if nobody waits: costs that step with size, or hardly change.
-OTHER_STARTS: tuple[dict[str, float], ...] = (
+OTHER_STARTS: tuple[dict[str, Any], ...] = (
     {"octaves": 1.5, "waste_octaves": 0.7},
     {"octaves": 8.0, "grain": 0.03},
 )

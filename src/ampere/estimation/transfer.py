@@ -10,7 +10,7 @@
     speed ~ N(0, SPEED^2), part_g ~ N(0, c^2), size ~ GP(0, a^2 Matern52), layer ~ GP(0, b^2 Matern52) for each kind
 
 An accelerator may compute ten times as fast as another and start operations no faster, so parts are far from equal: the
-logarithm is linear around the most probable parts (`tangents`), not around equal ones.
+logarithm is linear around the most probable parts (`tangent`), not around equal ones.
 
 Nothing is chosen: estimates are averages over the sources and over a grid of a, b, c and the noise, weighted by how
 probable each makes what was measured here. A source that is alike gets the weight; where none is, a and b are large,
@@ -43,7 +43,7 @@ SPEED = 1.5  # log of the factor between two devices, before anything is measure
 SIZE_OCTAVES = 4.0  # along which the factor changes with size
 SIZES = (0.05, 0.3)  # a
 PARTS = (0.15, 0.8)  # c
-TANGENT_STEPS, TANGENT_NOISE = 8, 0.15
+TANGENT_STEPS, TANGENT_NOISE = 8, 0.15  # of the search for the most probable parts
 LARGEST_PART = 3.0  # log of a part's factor
 LAYERS = (0.05, 0.15, 0.4, 0.9)  # b
 NOISES = (0.03, 0.1, 0.25)
@@ -120,9 +120,12 @@ class Transferred:
 
     def _guides(self) -> list[Additive]:
         """The likeliest source, where it has measurements of its own."""
-        shares = np.bincount([c.source for c in self._components], self.weights, len(self.sources))[:-1]
-        found = self.sources[int(np.argmax(shares))] if len(shares) else None
+        found = self.sources[int(np.argmax(self._shares()[:-1]))] if len(self.sources) > 1 else None
         return [found] if isinstance(found, Additive) and len(found.data) else []
+
+    def _shares(self) -> Array:
+        """The weight of each source among the components."""
+        return np.bincount([c.source for c in self._components], self.weights, len(self.sources))
 
     def _prior(self, source: int) -> float:
         others = len(self.sources) - 1
@@ -131,14 +134,14 @@ class Transferred:
     @property
     def likeness(self) -> Array:
         """The probability of each source given what was measured here; the last is of none of them."""
-        shares = np.bincount([c.source for c in self._components], self.weights, len(self.sources))
-        return np.asarray(shares * (1 - np.sum(self.own_weights)))
+        found = self._shares() * (1 - np.sum(self.own_weights))
+        found[int(np.argmax(self._shares()[:-1]))] += np.sum(self.own_weights[1:])
+        return np.asarray(found)
 
     def answer(self, network: Network, system: bool = False) -> Answer:
         """The cost of one step of a network; a layer has the share of it that the likely sources give it."""
         logs, deviations = self.logs([network], np.array([float(system)]))
-        by_source = np.bincount([c.source for c in self._components], self.weights, len(self.sources))
-        mostly = self.sources[int(np.argmax(by_source))].answer(network, system)
+        mostly = self.sources[int(np.argmax(self._shares()))].answer(network, system)
         seconds = float(np.exp(logs[0]))
         factor, relative = seconds / mostly.seconds, float(deviations[0])
         return replace(
