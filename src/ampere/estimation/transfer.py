@@ -125,7 +125,9 @@ class Transferred:
 
     def _shares(self) -> Array:
         """The weight of each source among the components."""
-        return np.bincount([c.source for c in self._components], self.weights, len(self.sources))
+        return np.asarray(
+            np.bincount([c.source for c in self._components], self.weights, len(self.sources)), dtype=float
+        )
 
     def _prior(self, source: int) -> float:
         others = len(self.sources) - 1
