@@ -47,7 +47,7 @@ from .features import STEP, Array, NetworkFeatures, layer_position, layer_row, n
 from .gaussian_process import BLOCK, kernel, near_sums
 from .hyperparameters import Hyperparameters
 from .marginal_likelihood import MarginalLikelihood
-from .prices import device_speed, fit_prices, isolated_prices
+from .prices import at_prior_level, device_speed, fit_prices, isolated_prices
 
 PRICE_STDDEV = 0.25  # relative, of a quantity that was measured
 UNMEASURED_STDDEV = 1.0  # relative, of a quantity that was never measured
@@ -108,11 +108,14 @@ class Posterior:
 class Additive:
     """The fitted model. `learning.learn` returns one; it never changes afterwards."""
 
-    def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
+    def __init__(
+        self, data: Data, hyper: Hyperparameters, prices: Array | None = None, before: Array | None = None
+    ) -> None:
+        """With these prices, or with fitted ones; `before` are another device's, in place of the prior ones."""
         self.data, self.hyper = data, hyper
         self.logarithmic = data.isolated
         self._median = float(np.median(data.costs)) if len(data) else 0.0
-        self.prices = self._fitted_prices() if prices is None else prices
+        self.prices = self._fitted_prices(before) if prices is None else prices
         self.design = DesignMatrix(data.networks, data.system, self.prices, hyper.vector_width)
         self.price_stddev = self._price_stddev()
         self._check_noise = CHECK_NOISE * float(np.median(data.noise)) if len(data) else 0.0
@@ -123,17 +126,18 @@ class Additive:
         self._posteriors: dict[Layer, Posterior] = {}
         self.step = self._step_posterior()
 
-    def _fitted_prices(self) -> Array:
+    def _fitted_prices(self, before: Array | None) -> Array:
         data, width = self.data, self.hyper.vector_width
         rows = np.array([network_features(n, width).row for n in data.networks]).reshape(len(data), len(STEP))
-        prices = fit_prices(rows, data.costs, before=self.hyper.prior_prices)
+        before = self.hyper.prior_prices if before is None or not len(data) else at_prior_level(before, rows)
+        prices = fit_prices(rows, data.costs, before=before)
         if not data.isolated:
             return prices
         rough = DesignMatrix(data.networks, data.system, prices, width)
         residuals = covariance(rough, rough, np.zeros(len(STEP)), self.hyper)
         relative = residuals / np.outer(rough.physics, rough.physics)
         noise = data.noise + self.irreducible_variance(rough.physics)
-        return isolated_prices(rows, data.costs, relative + np.diag(noise), self.hyper.prior_prices)
+        return isolated_prices(rows, data.costs, relative + np.diag(noise), before)
 
     def _residuals(self) -> Array:
         physics, costs = self.design.physics, self.data.costs

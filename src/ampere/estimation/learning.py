@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,11 @@ SEARCHED_ON = 160  # measurements, at most, in the search for hyperparameters: i
 ISOLATED_SEARCHED_ON = 300  # of isolated layers, which are one position each
 ISOLATED_EVALUATIONS = 150  # at least, of a search among isolated layers: they have no repeats that tell their noise
 ISOLATED_FREEDOM = 1.4  # factor on the width of the prior of hyperparameters among isolated layers
+# Where further searches begin among isolated layers, if nobody waits: costs that step with size, or hardly change.
+OTHER_STARTS: tuple[dict[str, Any], ...] = (
+    {"octaves": 1.5, "waste_octaves": 0.7},
+    {"octaves": 8.0, "grain": 0.03},
+)
 JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated on
 ISOLATED_REFIT_UP_TO = 120
 REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters too: few measurements are overfitted
@@ -67,7 +73,9 @@ def _searched(data: Data, hyper: Hyperparameters, evaluations: int, seconds: flo
     model = Additive(_with_noisier_outliers(data, hyper), hyper)
     coordinates = {kind: positions.shape[1] for kind, positions in model.design.positions.items()}
     freedom = ISOLATED_FREEDOM if data.isolated else 1.0
-    return most_probable(model.marginal_likelihood, coordinates, hyper, evaluations, seconds, freedom)
+    unhurried = data.isolated and seconds == float("inf")
+    others = [replace(hyper, **of) for of in OTHER_STARTS] if unhurried else []
+    return most_probable(model.marginal_likelihood, coordinates, hyper, evaluations, seconds, freedom, others)
 
 
 def calibrated(model: Additive, judged: Array) -> Additive:

@@ -14,7 +14,7 @@ The prior is log-normal around typical values.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -135,8 +135,9 @@ def most_probable(
     evaluations: int,
     seconds: float = float("inf"),
     freedom: float = 1.0,
+    other_starts: Sequence[Hyperparameters] = (),
 ) -> Hyperparameters:
-    """The most probable hyperparameters, searched from `start`; `freedom` widens their prior.
+    """The most probable hyperparameters, searched from `start` and then from others; `freedom` widens their prior.
 
     `coordinates` has the number of coordinates of each measured layer kind; values of other kinds stay as in `start`.
     """
@@ -157,11 +158,12 @@ def most_probable(
             best, lowest = logs.copy(), total
         return total, off / widths - layout.flat(slopes)
 
-    first, bounds = np.clip(best, layout.low, layout.high), np.stack([layout.low, layout.high], axis=1)
+    bounds = np.stack([layout.low, layout.high], axis=1)
+    options = {"maxfun": evaluations, "ftol": CONVERGED}
     with suppress(OutOfTime):
-        minimize(
-            loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxfun": evaluations, "ftol": CONVERGED}
-        )
+        for first in (start, *other_starts):
+            place = np.clip(layout.pack(first), layout.low, layout.high)
+            minimize(loss, place, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return layout.unpack(best, start)
 
 
