@@ -31,7 +31,7 @@ from ampere.storage.networks import save_network
 
 DEEP = 50  # layers of the network whose what-if is timed
 LONGEST = 1000
-PAGE = Path(__file__).parents[1] / "src" / "ampere" / "web" / "static"
+PAGE = Path(__file__).parents[1] / "src" / "ampere" / "page"
 WIDTHS = (32, 64, 128, 256)  # of cnn5
 
 

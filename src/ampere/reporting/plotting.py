@@ -6,6 +6,7 @@ Matplotlib is an extra: `need_matplotlib` is called before the work that would b
 from __future__ import annotations
 
 import importlib.util
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from ampere.core.errors import RuntimeMissingError
 from ampere.storage.files import storing, write_whole
 
 from .charts import BAND, Bars, Curve, Heatmap, Histogram, Scatter, Shares, edges
-from .drawing import LIGHT, RAMP, Log, tick
+from .colours import LIGHT
 from .record import Chart
 
 INK, MUTED, FAINT, BLUE, ORANGE = (LIGHT[role] for role in ("ink", "muted", "faint", "one", "two"))
@@ -36,6 +37,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "pdf.fonttype": 42,  # letters that can be searched and edited, as journals ask for
     "savefig.dpi": 150,
+    "svg.fonttype": "none",
     "text.color": INK,
     "text.parse_math": False,  # a model's name may hold a dollar sign
     "xtick.color": INK,
@@ -46,6 +48,20 @@ NOTE_INCHES = 0.13  # of a line
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D"}
 FULL, HALF = 8.6, 4.8  # inches
 BAR_INCHES = 0.26
+LOG_STEPS = {0.7: (1, 1.5, 2, 3, 4, 5, 7), 1.5: (1, 2, 5), 3.0: (1, 3)}  # by decades of an axis
+# Cividis in ten steps.
+RAMP = (
+    "#00224e",
+    "#123570",
+    "#3b496c",
+    "#575d6d",
+    "#707173",
+    "#8a8678",
+    "#a59c74",
+    "#c3b369",
+    "#e1cc55",
+    "#fee838",
+)
 
 
 def can_plot() -> bool:
@@ -108,8 +124,8 @@ def label_axes(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
     axes.set(title=title, xlabel=x, ylabel=y)
 
 
-def save_png(chart: Chart, path: Path) -> None:
-    """A chart of a report as a picture of its own."""
+def save_chart(chart: Chart, path: Path) -> None:
+    """A chart of a report as a picture of its own, PNG or SVG."""
     width = FULL if chart.full else HALF
     size, draw = DRAWERS[type(chart.plot)]
     with picture([path], chart.title, chart.caption, (width, size(chart.plot, width))) as figure:
@@ -178,10 +194,16 @@ def _scatter(axes: Any, plot: Scatter) -> None:
     label_axes(axes, "", f"measured, {plot.unit} (grey: within 10 %)", f"estimated, {plot.unit}")
 
 
-def _round_ticks(axis: Any, low: float, high: float, unit_joules: float) -> None:
+def _round_ticks(axis: Any, low: float, high: float, unit_joules: float, most: int = 7) -> None:
     """Labels an axis with round numbers, never with powers of ten."""
-    values = Log(low / unit_joules, high / unit_joules, 0, 1).ticks(7)
-    axis.set_ticks([value * unit_joules for value in values], [tick(value) for value in values])
+    low, high = low / unit_joules, high / unit_joules
+    decades = math.log10(high / low)
+    steps = next((s for widest, s in LOG_STEPS.items() if decades <= widest), (1,))
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = [s * 10.0**e for e in exponents for s in steps if low <= s * 10.0**e <= high]
+    values = found[:: max(1, math.ceil(len(found) / most))]
+    words = [f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in values]
+    axis.set_ticks([value * unit_joules for value in values], words)
     axis.set_ticks([], minor=True)
 
 

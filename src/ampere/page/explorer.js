@@ -2,7 +2,7 @@
 
 import { file, post, search } from "./api.js";
 import { field, origin, profileChoice, select, slider } from "./controls.js";
-import { Figure, axisY, el, fitting, line, picture, ramp, rect, save, svg, text, ticks, titled } from "./draw.js";
+import { Figure, axisY, el, fitting, line, picture, ramp, rect, save, svg, text, ticks, tipped } from "./draw.js";
 import { bytes, grams, joules, joulesUnit, kwh, money, percent, seconds, signed, whole } from "./format.js";
 import { question, withRun } from "./state.js";
 
@@ -278,8 +278,8 @@ class Explorer {
       const block = rect(x + gap / 2, top + (tall - size) / 2, cell - gap, size, { fill: colour, rx: Math.min(3, cell / 4) });
       const bar = rect(x + gap / 2, up(layer.joules), cell - gap, floor - up(layer.joules), { fill: colour });
       if (layers.length <= MANY) {
-        titled(block, tip);
-        titled(bar, tip);
+        tipped(block, tip);
+        tipped(bar, tip);
       }
       shapes.append(block, bar);
       if (ghost && ghost.channels !== out) {

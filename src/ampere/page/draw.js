@@ -1,4 +1,4 @@
-// Drawing: elements, scales, axes, and figures with their table and exports. Colours are roles of the style sheet.
+// Drawing: elements, scales, axes, and figures with their table and exports, tips. Colours are roles of the style sheet.
 
 const NS = "http://www.w3.org/2000/svg";
 
@@ -78,15 +78,36 @@ export function rect(x, y, width, height, attributes = {}) {
   return svg("rect", { x, y, width: Math.max(0, width), height: Math.max(0, height), ...attributes });
 }
 
+// About how many pixels wide words are, on the safe side for the fonts that pages and papers use.
+export const room = (words, size = 12) => 0.58 * size * words.length;
+
 // As many letters of some words as fit.
 export function fitting(words, pixels, size = 12) {
-  const most = Math.max(3, Math.floor(pixels / (0.58 * size)));
+  const most = Math.max(3, Math.floor(pixels / room("x", size)));
   return words.length <= most ? words : `${words.slice(0, most - 1)}…`;
 }
 
-export function titled(shape, words) {
-  shape.append(svg("title", {}, words));
+// A shape that says its figure when it is pointed at or touched.
+export function tipped(shape, words) {
+  shape.setAttribute("data-tip", words);
   return shape;
+}
+
+// Shows tips at once, also on touch screens, which a browser's own tips do not.
+export function tips() {
+  const tip = el("div", { id: "tip", hidden: true });
+  document.body.append(tip);
+  document.addEventListener("pointerover", (event) => {
+    const shape = event.target.closest?.("[data-tip]");
+    tip.hidden = !shape;
+    if (!shape) return;
+    tip.textContent = shape.getAttribute("data-tip");
+    const box = shape.getBoundingClientRect();
+    const above = box.top - tip.offsetHeight - 6;
+    tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${above > 4 ? above : box.bottom + 6}px`;
+  });
+  addEventListener("scroll", () => (tip.hidden = true), { passive: true });
 }
 
 // Horizontal axis at y, vertical axis at x: ticks with words, and faint lines across.
@@ -112,12 +133,13 @@ export function picture(width, height, title, words) {
 
 // A table of records, and its exports.
 
-export function table(columns, rows, caption = "") {
+export function table(columns, rows, caption = "", more = 0) {
   const head = el("tr", {}, columns.map(({ name, number }) => el("th", { scope: "col", class: number ? "n" : null }, name)));
   const body = rows.map((row) => el("tr", {}, columns.map(({ key, number, words }) =>
     el("td", { class: number ? "n" : null }, String(words ? words(row[key], row) : row[key] ?? "")))));
   const grid = el("table", {}, caption ? el("caption", {}, caption) : null, el("thead", {}, head), el("tbody", {}, body));
-  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": caption || "figures" }, grid);
+  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": caption || "figures" }, grid,
+    more ? el("p", {}, `and ${more.toLocaleString("en")} more rows`) : null);
 }
 
 function quoted(value) {
@@ -141,6 +163,10 @@ const saveText = (name, kind, words) => save(name, new Blob([words], { type: kin
 // A picture that stands alone: colours of the page as it is now, and a ground.
 export function standalone(drawn) {
   const copy = drawn.cloneNode(true);
+  for (const each of copy.querySelectorAll("[data-tip]")) {
+    each.append(svg("title", {}, each.getAttribute("data-tip")));
+    each.removeAttribute("data-tip");
+  }
   const style = getComputedStyle(document.documentElement);
   for (const each of copy.querySelectorAll("*")) {
     for (const name of ["fill", "stroke"]) {
@@ -173,13 +199,14 @@ export class Figure {
     this.drawn = null;
     this.columns = [];
     this.rows = [];
+    this.heading = el("h3", {}, title);
     this.place = el("div", { class: "drawn" });
     this.caption = el("figcaption");
     this.details = el("details", {}, el("summary", {}, "The figures"));
     this.details.addEventListener("toggle", () => this.fill());
     const button = (words, act) => el("button", { type: "button", onclick: act }, words);
     this.element = el("figure", { id: key },
-      el("h3", {}, title),
+      this.heading,
       this.place, this.caption,
       el("div", { class: "exports", role: "group", "aria-label": `Save ${title} as` },
         button("SVG", () => this.drawn && saveText(`${key}.svg`, "image/svg+xml", standalone(this.drawn))),
@@ -193,10 +220,12 @@ export class Figure {
     return Math.max(300, Math.min(1100, this.place.clientWidth || 860));
   }
 
-  show(drawn, caption, columns, rows) {
+  // `more` says how many rows there are beyond these.
+  show(drawn, caption, columns, rows, more = 0) {
     this.drawn = drawn;
     this.columns = columns;
     this.rows = rows;
+    this.more = more;
     this.place.replaceChildren(drawn);
     if (this.caption.textContent !== caption) this.caption.textContent = caption;
     this.fill();
@@ -205,6 +234,6 @@ export class Figure {
   // A table of many rows is only made while it is looked at.
   fill() {
     for (const old of this.details.querySelectorAll(".table")) old.remove();
-    if (this.details.open) this.details.append(table(this.columns, this.rows, this.title));
+    if (this.details.open) this.details.append(table(this.columns, this.rows, this.title, this.more));
   }
 }

@@ -2,7 +2,7 @@
 
 import { get, watch } from "./api.js";
 import { compare } from "./compare.js";
-import { el } from "./draw.js";
+import { el, tips } from "./draw.js";
 import { explorer } from "./explorer.js";
 import { pareto } from "./pareto.js";
 import { profile } from "./profile.js";
@@ -144,6 +144,7 @@ async function start() {
     return;
   }
   app.show();
+  tips();
   addEventListener("popstate", () => {
     app.state = read();
     app.show();
