@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve
 
 from ampere.core import Layer, Network
 from ampere.core.kinds import group
@@ -48,6 +50,23 @@ def variance_shares(model: Additive, network: Network, system: bool) -> Variance
     return VarianceShares(
         sum_ * scale, {k: v / sum_ for k, v in layers.items()}, whole / sum_, step / sum_, noise / sum_
     )
+
+
+def kept_by_measuring(model: Additive, network: Network, system: bool, more: Sequence[tuple[Network, bool]]) -> float:
+    """The share of an estimate's variance that would be left, had these networks been measured too.
+
+    v' = v - k' (K + N)^-1 k: what is known after a measurement depends on where it is made, not on what it shows. The
+    noise N is that of the measurements so far, and what was learnt of noise and of layers stays as it is.
+    """
+    if not more:
+        return 1.0
+    systems = np.array([system, *(plain for _, plain in more)], dtype=float)
+    means, posterior = model.joint([network, *(each for each, _ in more)], systems)
+    noise = (np.median(model.data.noise) + model.irreducible_variance(means[1:])) * means[1:] ** 2
+    shared = posterior[0, 1:]
+    gained = float(shared @ solve(posterior[1:, 1:] + np.diag(noise), shared, assume_a="pos"))
+    before = float(posterior[0, 0] + model.measurement_variance(means[0]))
+    return 1.0 - min(gained, float(posterior[0, 0])) / before
 
 
 def _residuals(model: Additive, features: NetworkFeatures) -> Array:

@@ -110,6 +110,23 @@ export function tips() {
   addEventListener("scroll", () => (tip.hidden = true), { passive: true });
 }
 
+// Many rectangles as one path for each look: a thousand layers are then few shapes, drawn anew in every frame.
+export class Boxes {
+  constructor() {
+    this.paths = new Map();
+  }
+
+  add(look, x, y, width, height) {
+    const key = JSON.stringify(look);
+    if (!this.paths.has(key)) this.paths.set(key, { look, parts: [] });
+    this.paths.get(key).parts.push(`M${x.toFixed(2)} ${y.toFixed(2)}h${width.toFixed(2)}v${height.toFixed(2)}h${(-width).toFixed(2)}z`);
+  }
+
+  shapes() {
+    return [...this.paths.values()].map(({ look, parts }) => svg("path", { d: parts.join(""), ...look }));
+  }
+}
+
 // Horizontal axis at y, vertical axis at x: ticks with words, and faint lines across.
 export function axisX(values, place, y, top, words) {
   return svg("g", {}, values.flatMap((value) => [

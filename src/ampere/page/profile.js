@@ -17,6 +17,7 @@ export function profile(app, place) {
     error: new Figure("error", "Measured against learnt"),
     surface: new Figure("surface", "What was learnt of a kind of layer"),
     uncertainty: new Figure("uncertainty", "Where the uncertainty of an estimate comes from"),
+    more: new Figure("more", "What one more minute of profiling would bring"),
   };
   const kinds = el("div");
   const controls = el("form", { class: "controls", onsubmit: (event) => event.preventDefault() });
@@ -26,6 +27,7 @@ export function profile(app, place) {
   let closed = false;
   let of = "";
   let kind = null;
+  for (const { element } of Object.values(figures)) element.hidden = true; // until there is something to see
 
   async function ask() {
     const asked = { profile: app.state.profile, network: app.state.network };
@@ -65,6 +67,7 @@ export function profile(app, place) {
     drawError();
     drawSurface();
     drawUncertainty();
+    drawMore();
   }
 
   function drawDrift() {
@@ -142,6 +145,25 @@ export function profile(app, place) {
     const left_over = Math.sqrt(Math.max(0, uncertainty.measuring));
     figure.show(drawn, `Shares of the variance of the estimate of ${uncertainty.network || app.state.network}. However long the device is profiled, ${percent(left_over)} of the interval stays: the noise of the measurement that checks it. A part that balances others may be below zero.`, [
       { key: "name", name: "part" }, { key: "share", name: "share of the variance", number: true, words: percent },
+    ], rows);
+  }
+
+  function drawMore() {
+    const figure = figures.more;
+    const rows = found.uncertainty?.more_profiling ?? [];
+    figure.element.hidden = rows.length < 2 || !rows[rows.length - 1].measurements;
+    if (figure.element.hidden) return;
+    const least = found.uncertainty.least_interval90;
+    const [now, after] = [rows[0].interval90, rows[rows.length - 1].interval90];
+    const words = ({ seconds: more, measurements }) => (more ? `${more} s more, ${measurements} measurements` : "now");
+    const drawn = bars(figure.width, {
+      bars: rows.map((each) => ({ name: words(each), value: each.interval90, label: `± ${percent(each.interval90)}`, tip: `${words(each)}: ± ${percent(each.interval90)}`, colour: each.seconds ? "three" : "rest" })),
+      reference: { value: least, label: `least: ± ${percent(least)}` },
+    }, "Half of the 90 % interval, relative to the estimate");
+    const what = found.uncertainty.network || app.state.network;
+    figure.show(drawn, `The 90 % interval of ${what} is ± ${percent(now)} now, and ± ${percent(after)} expected after one more minute that measures ${what} and others with random widths, as fast as so far. Computed from where these measurements would be made, with the noise and the calibration that were learnt so far; a longer profile learns both anew, which can change the interval by more than this. No profiling is below the upright line.`, [
+      { key: "seconds", name: "more seconds", number: true }, { key: "measurements", name: "measurements", number: true },
+      { key: "interval90", name: "90 % interval, ±", number: true, words: percent },
     ], rows);
   }
 
