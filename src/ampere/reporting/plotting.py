@@ -21,6 +21,7 @@ from ampere.storage.files import storing, write_whole
 from .charts import BAND, Bars, Curve, Heatmap, Histogram, Scatter, Shares, edges
 from .colours import LIGHT
 from .record import Chart
+from .svg import shown
 
 INK, MUTED, FAINT, BLUE, ORANGE = (LIGHT[role] for role in ("ink", "muted", "faint", "one", "two"))
 STYLE: dict[Any, Any] = {
@@ -48,6 +49,7 @@ NOTE_INCHES = 0.13  # of a line
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D"}
 FULL, HALF = 8.6, 4.8  # inches
 BAR_INCHES = 0.26
+LONGEST_NAME = 60  # characters
 LOG_STEPS = {0.7: (1, 1.5, 2, 3, 4, 5, 7), 1.5: (1, 2, 5), 3.0: (1, 3)}  # by decades of an axis
 # Cividis in ten steps.
 RAMP = (
@@ -116,8 +118,14 @@ def save_figure(figure: Any, path: Path, **settings: Any) -> None:
 
 
 def _wrapped(words: str, characters: float) -> str:
-    lines = [textwrap.wrap(line, max(20, int(characters))) for line in words.splitlines()]
+    lines = [textwrap.wrap(shown(line), max(20, int(characters))) for line in words.splitlines()]
     return "\n".join(part for line in lines for part in line)
+
+
+def _name(words: str) -> str:
+    """A name that a model or a file gave, as there is room for it."""
+    fit = shown(words)
+    return fit if len(fit) <= LONGEST_NAME else f"{fit[: LONGEST_NAME // 2]}…{fit[-LONGEST_NAME // 2 :]}"
 
 
 def label_axes(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
@@ -150,7 +158,7 @@ def _bars(axes: Any, plot: Bars) -> None:
     if plot.reference:
         axes.axvline(plot.reference.value, color=INK, lw=1.1)
         axes.set_title(plot.reference.label, fontsize=8.5)
-    axes.set_yticks(rows, [f"{b.name}   {b.detail}".strip() for b in plot.bars])
+    axes.set_yticks(rows, [f"{_name(b.name)}   {b.detail}".strip() for b in plot.bars])
     axes.invert_yaxis()
     axes.margins(x=0.16, y=0.02)
     axes.set_xlim(left=0)
@@ -187,7 +195,7 @@ def _scatter(axes: Any, plot: Scatter) -> None:
     for s in plot.series:
         x, y = [spot.measured for spot in s.spots], [spot.estimated for spot in s.spots]
         look = {"color": LIGHT[s.colour], "marker": MARKERS[s.shape], "edgecolors": "white", "linewidths": 0.4}
-        axes.scatter(x, y, s=24, label=s.label, zorder=3, **look)
+        axes.scatter(x, y, s=24, label=_name(s.label), zorder=3, **look)
     axes.legend(loc="upper left", reverse=True)
     for axis in (axes.xaxis, axes.yaxis):
         _round_ticks(axis, low, high, plot.unit_joules)
