@@ -67,7 +67,7 @@ export function bars(width, { bars: rows, reference = null }, title) {
     drawn.append(text(beyond ? width : x, 13, reference.label, { fill: "var(--ink)", "text-anchor": beyond ? "end" : "start" }));
     rows.forEach((_, row) => {
       const y = top + row * tall + at; // in the bars' part of each row, never through a name
-      drawn.append(line(x, y - 5, x, y + BAR + 5, { stroke: "var(--ink)", "stroke-width": 1.4 }));
+      drawn.append(line(x, narrow ? y : y - 5, x, y + BAR + 5, { stroke: "var(--ink)", "stroke-width": 1.4 }));
     });
   }
   return drawn;

@@ -49,7 +49,7 @@ export function ticks(low, high, count = 5) {
   return found;
 }
 
-// 1, 2 and 5 of every decade, or only some decades where these would be too many.
+// 1, 2 and 5 of every decade, or only some of them where these would be too many.
 export function decades(low, high, most = 7) {
   const found = [];
   const tens = [];
@@ -62,8 +62,9 @@ export function decades(low, high, most = 7) {
     }
   }
   if (found.length <= most) return found;
-  const step = Math.max(1, Math.ceil(tens.length / most));
-  return tens.filter((_, i) => i % step === 0);
+  const few = tens.length > 1 ? tens : found;
+  const step = Math.max(1, Math.ceil(few.length / most));
+  return few.filter((_, i) => i % step === 0);
 }
 
 export function text(x, y, words, attributes = {}) {
@@ -208,11 +209,22 @@ async function png(drawn) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
+const button = (words, act) => el("button", { type: "button", onclick: act }, words);
+
+// Save a table, of which `found` gives the columns and rows.
+export function tableButtons(key, found) {
+  return [
+    button("CSV", () => saveText(`${key}.csv`, "text/csv", csv(found().columns, found().rows))),
+    button("JSON", () => saveText(`${key}.json`, "application/json", JSON.stringify(found().rows, null, 1))),
+  ];
+}
+
 // A figure: a picture that can be drawn again, its table folded away, and both as files.
 export class Figure {
   constructor(key, title) {
     this.key = key;
     this.title = title;
+    this.tableTitle = title; // one of its own for every table of a page
     this.drawn = null;
     this.columns = [];
     this.rows = [];
@@ -221,15 +233,13 @@ export class Figure {
     this.caption = el("figcaption");
     this.details = el("details", {}, el("summary", {}, "The figures"));
     this.details.addEventListener("toggle", () => this.fill());
-    const button = (words, act) => el("button", { type: "button", onclick: act }, words);
     this.element = el("figure", { id: key },
       this.heading,
       this.place, this.caption,
       el("div", { class: "exports", role: "group", "aria-label": `Save ${title} as` },
         button("SVG", () => this.drawn && saveText(`${key}.svg`, "image/svg+xml", standalone(this.drawn))),
         button("PNG", async () => this.drawn && save(`${key}.png`, await png(this.drawn))),
-        button("CSV", () => saveText(`${key}.csv`, "text/csv", csv(this.columns, this.rows))),
-        button("JSON", () => saveText(`${key}.json`, "application/json", JSON.stringify(this.rows, null, 1)))),
+        tableButtons(key, () => this)),
       this.details);
   }
 
@@ -251,6 +261,6 @@ export class Figure {
   // A table of many rows is only made while it is looked at.
   fill() {
     for (const old of this.details.querySelectorAll(".table")) old.remove();
-    if (this.details.open) this.details.append(table(this.columns, this.rows, this.title, this.more));
+    if (this.details.open) this.details.append(table(this.columns, this.rows, this.tableTitle, this.more));
   }
 }

@@ -8,6 +8,7 @@ import { question, withRun } from "./state.js";
 
 const Z90 = 1.6449;
 const MANY = 300; // layers: no words on each, no whiskers, no tips
+const MANY_SLIDERS = 50; // of which only those in sight are laid out
 const MEMORY_MILLISECONDS = 250; // after the last change
 const CANDIDATES = 300_000;
 
@@ -84,7 +85,7 @@ class Explorer {
         this.button("As traced", () => app.change({ widths: {}, repeats: {}, batch: undefined })),
         this.button("Widest at this budget", () => this.better("widest"), !widths.length),
         this.button("Cheapest at this width", () => this.better("cheapest"), !widths.length)),
-      el("fieldset", {}, el("legend", {}, "Widths"),
+      el("fieldset", { class: widths.length > MANY_SLIDERS ? "many" : null }, el("legend", {}, "Widths"),
         widths.length ? widths : el("p", {}, "The trace does not say which layers share a width, so none may change.")),
       el("fieldset", {}, el("legend", {}, repeats.length ? "Depth and batch" : "Batch"), repeats, batch),
       el("fieldset", {}, el("legend", {}, "The whole run"),

@@ -106,7 +106,7 @@ export function profile(app, place) {
     }));
     const drawn = scatter(figure.width, { series: [{ label: `measured networks (${rows.length})`, spots, colour: "one" }] }, "Measured against learnt");
     const errors = rows.map((each) => Math.abs(each.estimated_joules / each.joules - 1)).sort((a, b) => a - b);
-    figure.show(drawn, `Each network that was measured, and what the fitted model says of it; the typical difference is ${percent(errors[Math.floor(errors.length / 2)])}. These networks were learnt from: other networks may be off by more, which intervals say.`, [
+    figure.show(drawn, `Each network that was measured, and what the fitted model says of it; joules that a slow meter did not read follow from the time and from its other readings. The typical difference is ${percent(errors[Math.floor(errors.length / 2)])}. These networks were learnt from: other networks may be off by more, which intervals say.`, [
       { key: "network", name: "network" }, { key: "batch", name: "batch", number: true },
       { key: "joules", name: "measured", number: true, words: joules }, { key: "estimated_joules", name: "learnt", number: true, words: joules },
     ], rows);
@@ -137,7 +137,7 @@ export function profile(app, place) {
     if (!uncertainty) return;
     const rows = [
       { name: "noise of a measurement", share: uncertainty.measuring }, { name: "the network as a whole", share: uncertainty.whole },
-      { name: "rest of the step", share: uncertainty.step }, ...uncertainty.layers.slice(0, 12),
+      { name: "rest of the step", share: uncertainty.step }, ...uncertainty.layers.slice(0, 12).map(({ name, share }) => ({ name: /^\d+$/.test(name) ? `layer ${name}` : name, share })),
     ].sort((a, b) => b.share - a.share);
     const drawn = bars(figure.width, { bars: rows.map(({ name, share }) => ({
       name, value: Math.max(0, share), label: percent(share), tip: `${name}: ${percent(share)} of the variance`, colour: "four",

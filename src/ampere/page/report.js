@@ -1,7 +1,7 @@
 // A report: the same figures as the explorer's, from data that is frozen into the page. It asks nobody for anything.
 
 import { CHARTS } from "./charts.js";
-import { Figure, el, table, tips } from "./draw.js";
+import { Figure, el, table, tableButtons, tips } from "./draw.js";
 import { glued } from "./format.js";
 
 const words = (sentences) => sentences.map((sentence) => el("p", {}, glued(sentence)));
@@ -18,10 +18,12 @@ function recordsOf({ columns, rows }) {
 }
 
 class Chart {
-  constructor(chart) {
+  constructor(chart, about) {
     this.chart = chart;
+    this.about = about; // which section it is in
     this.order = "";
     this.figure = new Figure(chart.key, chart.title);
+    this.figure.tableTitle = `${chart.title}: ${about}`;
     this.element = this.figure.element;
     this.element.className = chart.full ? "full" : "half";
     for (const [order, name] of chart.orders) this.figure.heading.append(" ", this.orderButton(order, name));
@@ -47,19 +49,19 @@ class Chart {
 
   // What a part is made of: drawn when it is opened.
   folded(inner) {
-    const part = new Chart(inner);
+    const part = new Chart(inner, this.about);
     const place = el("details", { class: "inside" }, el("summary", {}, inner.title), part.element);
     place.addEventListener("toggle", () => part.draw());
     return place;
   }
 }
 
-const charts = (found) => (found.length ? el("div", { class: "charts" }, found.map((chart) => new Chart(chart).element)) : null);
+const charts = (found, about) => (found.length ? el("div", { class: "charts" }, found.map((chart) => new Chart(chart, about).element)) : null);
 
 // The same figures per iteration or per sample.
-function bases(found) {
+function bases(found, about) {
   if (!found.length) return [];
-  const parts = found.map((basis, i) => el("div", { hidden: i > 0 }, words(basis.words), charts(basis.charts)));
+  const parts = found.map((basis, i) => el("div", { hidden: i > 0 }, words(basis.words), charts(basis.charts, about)));
   const buttons = found.map(({ key }, i) => el("button", { type: "button", "aria-pressed": String(i === 0), onclick: () => {
     parts.forEach((part, k) => (part.hidden = k !== i));
     buttons.forEach((button, k) => button.setAttribute("aria-pressed", String(k === i)));
@@ -72,9 +74,14 @@ function section({ key, title, figures: large, bases: both, words: sentences, ch
   return el("section", { id: key },
     el("h2", {}, glued(title)),
     large.length ? el("div", { class: "figures" }, large.map(([number, about]) => el("div", {}, el("b", {}, glued(number)), el("span", {}, glued(about))))) : null,
-    bases(both), words(sentences), charts(drawn),
-    rows ? table(columnsOf(rows.columns), recordsOf(rows), title, rows.more) : null,
+    bases(both, title), words(sentences), charts(drawn, title),
+    rows ? tabled(key, title, columnsOf(rows.columns), recordsOf(rows), rows.more) : null,
     facts(pairs));
+}
+
+function tabled(key, title, columns, rows, more) {
+  return el("div", {}, table(columns, rows, title, more),
+    el("div", { class: "exports", role: "group", "aria-label": `Save ${title} as` }, tableButtons(key, () => ({ columns, rows }))));
 }
 
 function draw() {

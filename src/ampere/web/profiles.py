@@ -70,17 +70,31 @@ def profile_detail(catalogue: Catalogue, asked: Record) -> Record:
     opened = None if about is None else catalogue.network(about)
     surfaces = sorted(most_measured(estimator.costs).items())
     estimator.prepare([cost.network for cost in estimator.costs[:MOST_POINTS]])
+    learnt_from = _learnt_from(estimator)
     return {
         **summary,
         "surfaces": [_surface(kind, known, estimator) for kind, known in surfaces],
         "uncertainty": _uncertainty(opened, estimator) if opened else None,
-        "measured": [_measured(n, cost, estimator) for n, cost in enumerate(estimator.costs[:MOST_POINTS])],
+        "measured": [
+            _measured(n, cost, estimator, learnt_from) for n, cost in enumerate(estimator.costs[:MOST_POINTS])
+        ],
         "coverage": _coverage(estimator),
         "observations": [_observed(o) for o in estimator.profile.observations[:MOST_POINTS]],
     }
 
 
-def _measured(number: int, cost: NormalizedCost, estimator: Estimator) -> Record:
+def _learnt_from(estimator: Estimator) -> dict[tuple[Network, str], float]:
+    """The joules that each network was learnt with: a slow gauge reads some, the others follow from power."""
+    model, joules = estimator.of_joules
+    if not isinstance(model, Additive):
+        return {}
+    pairs = zip(estimator.fitted_costs, model.data.costs, strict=True)
+    return {(fitted.network, fitted.allocator): joules * float(cost) for fitted, cost in pairs}
+
+
+def _measured(
+    number: int, cost: NormalizedCost, estimator: Estimator, learnt_from: dict[tuple[Network, str], float]
+) -> Record:
     estimate = estimator.estimate(cost.network, cost.allocator, 1.0)
     return {
         "number": number,
@@ -89,7 +103,7 @@ def _measured(number: int, cost: NormalizedCost, estimator: Estimator) -> Record
         "batch": cost.network.batch,
         "spread": cost.spread,
         "seconds": cost.seconds,
-        "joules": cost.joules,
+        "joules": learnt_from.get((cost.network, cost.allocator), cost.joules),
         "estimated_joules": estimate.joules,
         "estimated_stddev": estimate.stddev,
     }
