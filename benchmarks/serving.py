@@ -138,7 +138,7 @@ def frames(port, profile, network, seconds=10.0):
             return None
         page.goto(f"http://127.0.0.1:{port}/#view=explorer&network={network}&profile={profile}")
         page.wait_for_selector("#layers svg")
-        box = page.get_by_role("slider").first.bounding_box()
+        box = page.locator("input[type=range]").first.bounding_box()
         middle = box["y"] + box["height"] / 2
         page.mouse.move(box["x"] + 0.1 * box["width"], middle)
         page.mouse.down()

@@ -1,4 +1,4 @@
-"""The shares of an estimate's variance sum to the whole of it; more measurements leave as much of it as was said before."""
+"""Shares of an estimate's variance sum to the whole of it; more measurements leave as much of it as was said before."""
 
 import math
 
