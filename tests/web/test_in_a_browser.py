@@ -109,6 +109,35 @@ def test_a_slider_moves_and_the_figures_follow(opened, address):
     page.wait_for_function("() => !location.hash.includes('w.0=27')")
 
 
+def test_a_long_network_is_few_shapes_and_its_slider_notes_the_address_sparingly(opened, address):
+    """So that every frame of a drag can be drawn, and no browser refuses to note the state."""
+    with Client(address) as client:
+        long = client.upload(chain(3, *[8, 12] * 155).renamed("long"))
+    page = opened(f"view=explorer&network={long}&profile=a-sgd")
+    before = headline(page)
+    page.evaluate(
+        """() => {
+          window.noted = 0;
+          for (const name of ["pushState", "replaceState"]) {
+            const own = history[name].bind(history);
+            history[name] = (...words) => { window.noted += 1; own(...words); };
+          }
+          const slider = document.querySelector("input[type=range]");
+          for (let value = 2; value <= 60; value += 1) {
+            slider.value = value;
+            slider.dispatchEvent(new Event("input", { bubbles: true }));
+          }
+          slider.dispatchEvent(new Event("change", { bubbles: true }));
+        }"""
+    )
+    page.wait_for_function("words => document.querySelector('.headline').innerText !== words", arg=before)
+    assert page.evaluate("() => [window.noted, document.querySelectorAll('#layers svg rect').length]") == [2, 0]
+    assert 2 < page.locator("#layers svg path").count() < 60
+    page.wait_for_function("() => /w\\.[^=]*=/.test(location.hash)")
+    page.get_by_role("button", name="Undo").click()  # all of the drag at once
+    page.wait_for_function("words => document.querySelector('.headline').innerText === words", arg=before)
+
+
 def test_a_link_shares_the_state(opened, address):
     run = "iterations=1000&battery=15Wh&grid=400"
     page = opened(f"view=explorer&network=cnn5&profile=b-sgd&w.0=8&w.8=100&batch=20&{run}")

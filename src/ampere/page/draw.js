@@ -40,7 +40,7 @@ export function logarithmic([low, high], range) {
 }
 
 export function ticks(low, high, count = 5) {
-  if (!(high > low)) return [low];
+  if (!(high - low > 1e-9 * Math.abs(high))) return [low]; // no number lies between them
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
