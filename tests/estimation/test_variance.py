@@ -33,7 +33,7 @@ def test_what_measuring_would_bring_is_what_it_brings():
     before, after = (measured(random_chains(0, count)) for count in (20, 35))
     known = learn(before, evaluations=0)
     more, network = after.networks[20:], chain(3, 24, 48, 24)
-    expected = kept_by_measuring(known, network, False, [(each, False) for each in more])
+    [expected] = kept_by_measuring(known, network, False, [(each, False) for each in more], [len(more)])
     learnt = Additive(after, known.hyper, known.prices)
     own = [variance_shares(model, network, False) for model in (known, learnt)]
     brought = [share.variance * (1 - share.measuring) for share in own]
@@ -44,8 +44,8 @@ def test_what_measuring_would_bring_is_what_it_brings():
 
 def test_measuring_nothing_brings_nothing_and_noise_always_stays():
     model, network = learn(measured(random_chains(0, 20)), evaluations=0), chain(3, 24, 48, 24)
-    assert kept_by_measuring(model, network, False, []) == 1.0
+    assert kept_by_measuring(model, network, False, [], [0]) == [1.0]
     always = variance_shares(model, network, False).measuring
-    kept = [kept_by_measuring(model, network, False, [(network, False)] * count) for count in (1, 10, 100)]
+    kept = kept_by_measuring(model, network, False, [(network, False)] * 100, (1, 10, 100))
     assert 1 > kept[0] > kept[1] > kept[2] > always
     assert kept[2] == pytest.approx(always, rel=0.1)

@@ -52,21 +52,26 @@ def variance_shares(model: Additive, network: Network, system: bool) -> Variance
     )
 
 
-def kept_by_measuring(model: Additive, network: Network, system: bool, more: Sequence[tuple[Network, bool]]) -> float:
-    """The share of an estimate's variance that would be left, had these networks been measured too.
+def kept_by_measuring(
+    model: Additive, network: Network, system: bool, more: Sequence[tuple[Network, bool]], counts: Sequence[int]
+) -> list[float]:
+    """The shares of an estimate's variance that would be left, had the first so many of these been measured too.
 
     v' = v - k' (K + N)^-1 k: what is known after a measurement depends on where it is made, not on what it shows. The
     noise N is that of the measurements so far, and what was learnt of noise and of layers stays as it is.
     """
-    if not more:
-        return 1.0
     systems = np.array([system, *(plain for _, plain in more)], dtype=float)
     means, posterior = model.joint([network, *(each for each, _ in more)], systems)
-    noise = (np.median(model.data.noise) + model.irreducible_variance(means[1:])) * means[1:] ** 2
-    shared = posterior[0, 1:]
-    gained = float(shared @ solve(posterior[1:, 1:] + np.diag(noise), shared, assume_a="pos"))
-    before = float(posterior[0, 0] + model.measurement_variance(means[0]))
-    return 1.0 - min(gained, float(posterior[0, 0])) / before
+    noise = (np.median(model.data.noise) + model.irreducible_variance(means)) * means**2
+    own = float(posterior[0, 0])
+    before = own + float(model.measurement_variance(means[0]))
+    kept = []
+    for count in counts:
+        measured = slice(1, 1 + count)
+        shared, among = posterior[0, measured], posterior[measured, measured] + np.diag(noise[measured])
+        gained = float(shared @ solve(among, shared, assume_a="pos")) if count else 0.0
+        kept.append(1.0 - min(gained, own) / before)
+    return kept
 
 
 def _residuals(model: Additive, features: NetworkFeatures) -> Array:

@@ -20,7 +20,7 @@ from typing import Any
 
 from .colours import PAGE
 from .record import Chart, Report, Section, Table
-from .svg import escaped, shown
+from .svg import LONGEST, escaped, shown
 
 SCRIPTS = ("format", "draw", "charts", "report")  # each imports only earlier ones
 MOST_ROWS = 400  # of a table: more would make the page too large
@@ -76,7 +76,8 @@ def _digest(text: str) -> str:
 def _frozen(value: Any) -> Any:
     """A record as JSON. Text comes from models, files and people: each line of it is made fit to be shown."""
     if isinstance(value, str):
-        return "\n".join(map(shown, value.split("\n")[:2]))
+        cut = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
+        return "\n".join(map(shown, cut.split("\n")))
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
     if isinstance(value, Table):

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 2_000  # observations or layers that are listed
 CELLS = 14  # of each side of a surface
-MOST_PLANNED = 240  # measurements that a further minute is thought to bring
+MORE_SECONDS = (0, 15, 30, 60)  # of profiling, whose gain is computed
+MOST_PLANNED, MOST_PLANNED_LAYERS = (
+    240,
+    4_000,
+)  # measurements that a further minute is thought to bring, and their layers
 MOST_RUNNING = 20
 SILENT_SECONDS = 60.0
 NAMES = ("network", "profile")
@@ -179,11 +183,12 @@ def _uncertainty(opened: OpenNetwork, estimator: Estimator) -> Record | None:
         return Z90 * max(estimate.stddev**2 - (1 - kept) * own**2, 0.0) ** 0.5 / estimate.joules
 
     candidates = _in_a_minute(opened, estimator)
-    more = []
-    for seconds in (0, 15, 30, 60):
-        some = candidates[: round(len(candidates) * seconds / 60)]
-        kept = kept_by_measuring(model, network, system, some)
-        more.append({"seconds": seconds, "measurements": len(some), "interval90": interval(kept)})
+    counts = {seconds: round(len(candidates) * seconds / 60) for seconds in MORE_SECONDS}
+    kept = kept_by_measuring(model, network, system, candidates, list(counts.values()))
+    more = [
+        {"seconds": seconds, "measurements": count, "interval90": interval(share)}
+        for (seconds, count), share in zip(counts.items(), kept, strict=True)
+    ]
     return {
         "network": network.name,
         "layers": sorted(layers, key=lambda each: -each["share"]),
@@ -198,7 +203,8 @@ def _uncertainty(opened: OpenNetwork, estimator: Estimator) -> Record | None:
 def _in_a_minute(opened: OpenNetwork, estimator: Estimator) -> list[tuple[Network, bool]]:
     """What one more minute would measure: the network itself and others like it, as many as a minute did so far."""
     costs, spent = estimator.costs, estimator.profile.profiling_seconds
-    count = min(MOST_PLANNED, round(60 * len(costs) / spent)) if spent > 0 else 0
+    most = min(MOST_PLANNED, MOST_PLANNED_LAYERS // len(opened.network.layers))
+    count = min(most, round(60 * len(costs) / spent)) if spent > 0 else 0
     plain = sum(cost.allocator == "system" for cost in costs) / max(1, len(costs))
     rng = random.Random(0)
     form = opened.template(Changes({}, {}))
