@@ -152,8 +152,15 @@ def test_a_link_shares_the_state(opened, address):
 def test_the_buttons_search(opened):
     page = opened("view=explorer&network=lenet5&profile=a-sgd&w.0=1&w.3=16&w.7=20&w.9=80")
     headline(page)
+    page.evaluate(  # a message is gone after some seconds
+        """() => {
+          window.messages = [];
+          const message = document.getElementById("message");
+          new MutationObserver(() => window.messages.push(message.textContent)).observe(message, { childList: true });
+        }"""
+    )
     page.get_by_role("button", name="Widest at this budget").click()
-    page.wait_for_function("() => document.getElementById('message').innerText.includes('of 300,001 networks')")
+    page.wait_for_function("() => window.messages.some(words => words.includes('of 300,001 networks'))")
 
 
 def test_views_open_and_the_device_can_be_changed(opened):
