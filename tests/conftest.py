@@ -80,7 +80,6 @@ LONGEST = (
     "budget/test_recording.py",
     "web/test_in_a_browser.py",
     "profiling/test_slow_meters.py",
-    "reporting/test_in_a_browser.py",
     "test_simulated_truth.py",
     "profiling/test_common_yardstick.py",
     "worker/test_idle.py",
