@@ -132,10 +132,10 @@ def test_without_being_asked_nothing_is_trained_elsewhere(model, monkeypatch):
     assert ampere.estimate("lenet5", made.profile).touch is None
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_own_code_on_this_machine(model, home):
     """For real: an estimate from a profile that never saw the model, and fresh processes that train its own code."""
-    ampere.profile("lenet5", seconds=4)
+    ampere.profile("lenet5", seconds=2)
     tasks = []
     found = ampere.estimate(model, touch=1.0, progress=lambda p: tasks.append(p.task))
     assert found.touch is not None

@@ -20,7 +20,7 @@ LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
 class Bench(threading.Thread):
     """Writes what a device draws that is idle but for one process: IDLE, and BUSY more for its CPU seconds."""
 
-    def __init__(self, path, offset=1e6, rate=1.005, interval=0.02, hold=0.0):
+    def __init__(self, path, offset=1e6, rate=1.005, interval=0.01, hold=0.0):
         super().__init__(daemon=True)
         self.path, self.offset, self.rate, self.interval, self.hold = path, offset, rate, interval, hold
         self.pid, self.done, self.deaf = None, threading.Event(), False
@@ -70,7 +70,7 @@ def a_device_on_the_bench(bench):
 def test_joules_are_those_of_the_block_until_the_recording_ends(device, bench, monkeypatch):
     meter = device.hello()["meter"]
     assert meter["measured"] is True
-    assert meter["window_seconds"] == pytest.approx(60 * 0.02 * 1.005, rel=0.15)
+    assert meter["window_seconds"] == pytest.approx(60 * 0.01 * 1.005, rel=0.15)
     block = device.block(LAYERS, iterations=3, warmup=2)
     expected = BUSY * block.busy_seconds + IDLE * block.wall_seconds
     assert block.joules == pytest.approx(expected, rel=0.1)
