@@ -82,12 +82,13 @@ def test_joules_are_those_of_the_block_until_the_recording_ends(device, bench, m
     bench.done.set()
     monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.3)
     with pytest.raises(MeterError, match="stopped growing"):
-        device.block(LAYERS, iterations=3, warmup=2)
+        device.yardstick(0.1)
 
 
 def test_a_meter_of_another_device_is_refused(device, bench, monkeypatch):
     bench.deaf = True
     monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("ampere.devices.external_meters.bench.LEAST_PART_SECONDS", 0.1)
     assert device.yardstick(0.1, count=False).joules is None  # needs no meter
     with pytest.raises(MeterError, match="the load of the device does not show in"):
         device.block(LAYERS, iterations=3, warmup=2)
