@@ -61,14 +61,14 @@ def stopped_while_it_trains(device, pid_of):
     return noticed[1] - noticed[0]
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_a_hanging_worker_is_noticed_within_three_beats():
     with LocalWorker() as device:
         seconds = least(NOTICED, lambda: stopped_while_it_trains(device, lambda: device.worker_pid))
     assert seconds < NOTICED
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_a_hanging_worker_over_ssh(tmp_path):
     with server(tmp_path) as there:
         with SshWorker(Address.parse(there.spec.partition(":")[2])) as device:
@@ -87,7 +87,7 @@ def test_a_dead_worker_over_tcp_is_done_again():
         assert device.restarts == 1
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_a_long_block_with_signs_of_life_is_no_hanging_one():
     with LocalWorker() as device:
         device.beat_seconds = 0.5
