@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.processes import popen_of_warm_workers, start_warm_process
+from tests.processes import STARTERS, start_warm_process, warm_subprocess
 from tests.rounds import pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401
 
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
@@ -38,10 +38,11 @@ REAL_WORKERS = (
 
 @pytest.fixture(autouse=True)
 def warm_workers(request, monkeypatch):
-    """Workers on this machine start without importing PyTorch each time."""
+    """Workers and plain loops on this machine start without importing PyTorch each time."""
     place = request.path.relative_to(Path(__file__).parent).as_posix()
-    if os.name == "posix" and not place.startswith(REAL_WORKERS) and "ampere.devices" in sys.modules:
-        monkeypatch.setattr("ampere.devices.transport.subprocess", popen_of_warm_workers())
+    if os.name == "posix" and not place.startswith(REAL_WORKERS):
+        for module in sys.modules.keys() & set(STARTERS):
+            monkeypatch.setattr(f"{module}.subprocess", warm_subprocess())
 
 
 @pytest.fixture(autouse=True)
