@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -29,20 +30,20 @@ settings.load_profile("steady")
 # Where how workers start and end is what is tested.
 REAL_WORKERS = (
     "worker",
-    "conformance",
+    "conformance/test_workers.py",
     "devices/test_local.py",
     "faults/test_current_folder.py",
     "faults/test_other_systems.py",
 )
 
 
-@pytest.fixture(autouse=True)
-def warm_workers(request, monkeypatch):
-    """Workers and plain loops on this machine start without importing PyTorch each time."""
-    place = request.path.relative_to(Path(__file__).parent).as_posix()
-    if os.name == "posix" and not place.startswith(REAL_WORKERS):
-        for module in sys.modules.keys() & set(STARTERS):
-            monkeypatch.setattr(f"{module}.subprocess", warm_subprocess())
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Workers and plain loops on this machine start without importing PyTorch each time, those of fixtures too."""
+    place = item.path.relative_to(Path(__file__).parent).as_posix()
+    warm = os.name == "posix" and not place.startswith(REAL_WORKERS)
+    for name in sys.modules.keys() & set(STARTERS):
+        sys.modules[name].subprocess = warm_subprocess() if warm else subprocess
 
 
 @pytest.fixture(autouse=True)

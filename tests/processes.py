@@ -29,6 +29,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 STREAMS = ("stdin", "stdout", "stderr")
+STARTED = "AMPERE_TESTS_STARTED"  # a file for the process ids of what is started in place of subprocess.Popen
 WARM = "AMPERE_TESTS_WARM"  # the address of the warm process
 PRELOADED = (
     "torch",
@@ -77,7 +78,21 @@ def start_command(words: "list[str]", folder: Path, environment: "dict[str, str]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     if os.name == "posix":
         return WarmProcess("command", words, folder, environment, **streams)
-    return subprocess.Popen([sys.executable, "-m", "ampere", *words], cwd=folder, env=environment, **streams)
+    return start_cold_command(words, folder, environment)
+
+
+def start_script(code: str, *words: str) -> Any:
+    """`python -c` with this code and these words, left running with its standard output in a pipe."""
+    if os.name != "posix":
+        return subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE)
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": None}
+    return WarmProcess("script", f"import sys; sys.argv[1:] = {words!r}\n{code}", Path.cwd(), os.environ, **streams)
+
+
+def start_cold_command(words: "list[str]", folder: Path, environment: "dict[str, str]") -> Any:
+    """As `start_command`, in a new Python: for what only that shows, such as what is not imported."""
+    pipe, command = subprocess.PIPE, [sys.executable, "-m", "ampere", *words]
+    return subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
 
 
 def _run(what: str, job: Any, words: "list[str]", folder: Path, environment: "dict[str, str]", seconds: float) -> Done:
@@ -174,11 +189,15 @@ class WarmProcess:
 def warm_popen(command: Sequence[str], env: "dict[str, str] | None" = None, **options: Any) -> Any:
     """In place of `subprocess.Popen` where Ampere starts a program of its own: a worker, a plain loop."""
     module = _module_of(list(command))
-    if module is None:  # another one, such as a liar
+    if module is None or os.name != "posix":  # another one, such as a liar
         return subprocess.Popen(command, env=env, **options)
     streams = {name: options.get(name) for name in STREAMS}
     job, text = [module, *command[3:]], options.get("text", False)
-    return WarmProcess("module", job, Path.cwd(), env or os.environ, text, **streams)
+    process = WarmProcess("module", job, Path.cwd(), env or os.environ, text, **streams)
+    if STARTED in os.environ:
+        with open(os.environ[STARTED], "a") as file:
+            file.write(f"{process.pid}\n")
+    return process
 
 
 def warm_run(command: Sequence[str], timeout: "float | None" = None, **options: Any) -> Any:
