@@ -9,6 +9,7 @@ process is what is tested, tests start one themselves.
 
 import array
 import contextlib
+import gc
 import json
 import os
 import re
@@ -247,6 +248,7 @@ def serve() -> None:
             __import__(module)
     for module in STARTERS:
         import_module(module).subprocess = warm_subprocess()  # type: ignore[attr-defined]
+    gc.freeze()  # else each child looks for garbage in all of it, and so copies it
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{address}.new")
     listener.listen(64)

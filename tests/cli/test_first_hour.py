@@ -14,7 +14,6 @@ from tests.cli.conftest import Ampere
 
 from ampere import comparison
 from ampere.core import Meter
-from ampere.storage.networks import save_network
 from ampere.storage.profile import Profile
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
@@ -280,11 +279,8 @@ def test_row_13_a_home_that_cannot_be_written_names_what_helps(ampere, refused, 
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a shell with pipes")
-def test_row_13_a_pipe_that_closes_is_no_error(home, tmp_path):
-    profile = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
-    save_network(Profile.load(profile).observations[0].network, tmp_path / "net.json")  # which needs no PyTorch
-    words = f"estimate {tmp_path}/net.json --profile {profile} --allow-other-device --json"
-    command = f"{sys.executable} -m ampere {words}; echo $? >&2"
+def test_row_13_a_pipe_that_closes_is_no_error(home):
+    command = f"{sys.executable} -m ampere devices --json; echo $? >&2"
     ran = subprocess.run(["bash", "-c", f"({command}) | head -1"], capture_output=True, text=True, timeout=120)
     assert ran.stderr.strip() == "0"
 

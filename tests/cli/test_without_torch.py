@@ -32,15 +32,11 @@ def test_torch_is_really_absent(torchless):
 
 
 def test_a_network_file_is_estimated(torchless, net):
-    ran = torchless("estimate", net, "--iterations", 1000, "--json")
+    ran, shown = torchless.each(f"estimate {net} --iterations 1000 --json", f"estimate {net}")
     assert ran.code == 0, ran.err
     assert ran.record["total"]["joules"] == pytest.approx(1000 * ran.record["joules_per_iteration"])
-
-
-def test_it_is_also_shown(torchless, net):
-    ran = torchless("estimate", net)
-    assert ran.code == 0, ran.err
-    assert "per iteration" in ran.out
+    assert shown.code == 0, shown.err
+    assert "per iteration" in shown.out
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
