@@ -31,7 +31,7 @@ def what_two_real_ranks_say(tmp_path_factory):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(ranks.pid, signal.SIGKILL)
     assert ranks.returncode == 0
-    lines = sorted((json.loads(line) for line in said.splitlines() if line.startswith("{")), key=lambda r: r["rank"])
+    lines = sorted((json.loads(line) for line in said.splitlines() if line.startswith(b"{")), key=lambda r: r["rank"])
     return {job: [line for line in lines if line["job"] == job] for job in ("plain", "lightning", "death")}
 
 
