@@ -165,11 +165,11 @@ class WarmProcess:
 
     def communicate(self, said: Any = None, timeout: "float | None" = None) -> "tuple[Any, Any]":
         """What it printed into pipes."""
-        if self.stdin:
+        if self.stdin and not self.stdin.closed:
             with contextlib.suppress(BrokenPipeError), self.stdin:
                 self.stdin.write(said or ("" if self._text else b""))
-        printed: dict[Any, Any] = {None: None}
-        pipes = [pipe for pipe in (self.stdout, self.stderr) if pipe]
+        printed: dict[Any, Any] = {}
+        pipes = [pipe for pipe in (self.stdout, self.stderr) if pipe and not pipe.closed]
         readers = [threading.Thread(target=lambda p=pipe: printed.update({p: p.read()}), daemon=True) for pipe in pipes]
         for reader in readers:
             reader.start()
@@ -177,7 +177,7 @@ class WarmProcess:
         for reader, pipe in zip(readers, pipes, strict=True):
             reader.join()
             pipe.close()
-        return printed[self.stdout], printed[self.stderr]
+        return printed.get(self.stdout), printed.get(self.stderr)
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
