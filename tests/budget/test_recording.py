@@ -1,7 +1,9 @@
 """Estimates learn from recorded runs: on a device that drifts, they improve with use."""
 
 import json
+from pathlib import Path
 from random import Random
+from shutil import copy
 
 import numpy as np
 import pytest
@@ -56,10 +58,16 @@ def trained(network: Network, path, cost_factor: float, seed: int, keep: bool = 
     return true
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    path = tmp_path_factory.mktemp("recorded") / "p.json"
+    record(path, random_chains(1, 60))
+    return path
+
+
 @pytest.fixture
-def path(tmp_path):
-    record(tmp_path / "p.json", random_chains(1, 60))
-    return tmp_path / "p.json"
+def path(recorded, tmp_path):
+    return Path(copy(recorded, tmp_path))
 
 
 def test_a_run_is_appended_to_the_journal_and_is_part_of_the_profile(path):
