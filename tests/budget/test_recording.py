@@ -92,10 +92,10 @@ def test_without_consent_nothing_is_kept(path):
 
 
 def test_on_a_drifting_device_estimates_improve_with_use(path):
-    """Each network is estimated before its run. Over 24 runs the device becomes a quarter more expensive."""
+    """Each network is estimated before its run. Over 16 runs the device becomes a quarter more expensive."""
     fresh, kept, errors = Estimator(Profile.load(path)), [], []
-    for number, network in enumerate(random_chains(7, 24)):
-        cost_factor = 1 + 0.25 * number / 23
+    for number, network in enumerate(random_chains(7, 16)):
+        cost_factor = 1 + 0.25 * number / 15
         said = Estimator(Profile.load(path)).estimate(network), fresh.estimate(network)
         true = trained(network, path, cost_factor, seed=number)
         kept.append(abs(said[0].joules / true - 1))
