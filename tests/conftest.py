@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,9 @@ from tests.rounds import pytest_runtest_protocol, pytest_terminal_summary  # noq
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # compiling is most of what JAX does in a test
+with contextlib.suppress(ImportError):  # the way to emit code that takes less long; XLA ends where it knows no flag
+    if version("jaxlib").startswith("0.10."):
+        os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 # PyTorch's compiler imports setuptools, which fails where anything imported the standard library's distutils before.
 with contextlib.suppress(ImportError):

@@ -58,12 +58,11 @@ def test_a_step_of_a_second_fits_into_a_profile():
         assert block_seconds(allocator, 1.0, 0.002) < 5.0
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_extending_a_profile_makes_no_other_model_worse(seed, tmp_path):
+def test_extending_a_profile_makes_no_other_model_worse(tmp_path):
     """A model that was estimated within its interval stays there, and one that was not comes no further from it."""
-    order, before = Random(seed).sample(FAMILIES, len(FAMILIES)), dict[str, float]()
+    order, before = Random(1).sample(FAMILIES, len(FAMILIES)), dict[str, float]()
     for number, name in enumerate(order):
-        made = ampere.profile(name, device=SERVER, seconds=60, out=tmp_path / "profile.json", seed=seed)
+        made = ampere.profile(name, device=SERVER, seconds=60, out=tmp_path / "profile.json", seed=1)
         estimator = ampere.Estimator(made.profile)
         for known in order[: number + 1]:
             error, stddev = off(estimator, known)

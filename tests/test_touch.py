@@ -1,8 +1,8 @@
 """A touch: a user's own code is trained for a few seconds, stored with the profile, and combined with its layers."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 import torch
@@ -33,17 +33,19 @@ def home(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory):
-    """A home with lenet5's profile, made once for all tests."""
+def home_with_a_profile(tmp_path_factory):
+    """Made once: each test gets a copy."""
+    home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AMPERE_HOME", str(tmp_path_factory.mktemp("once") / "home"))
-        return ampere.profile("lenet5", device=XAVIER, seconds=60).path.parents[1]
+        patch.setenv("AMPERE_HOME", str(home))
+        ampere.profile("lenet5", device=XAVIER, seconds=30)
+    return home
 
 
 @pytest.fixture
-def made(once, home) -> Path:
-    """The profile's path in a copy of that home."""
-    shutil.copytree(once, home)
+def made(home, home_with_a_profile) -> Path:
+    """The file of a profile of LeNet-5, in its usual place."""
+    copytree(home_with_a_profile, home)
     [path] = home.glob("profiles/*.json")
     return path
 
@@ -70,7 +72,7 @@ def more_expensive(monkeypatch):
     monkeypatch.setattr(SimulatedWorker, "block", slower)
 
 
-def test_a_touch_is_stored_once_and_used_from_then_on(model, made, more_expensive, monkeypatch):
+def test_a_touch_is_stored_once_and_used_from_then_on(model, more_expensive, monkeypatch, made):
     options = Options(device=XAVIER)
     before = ensure_profile("lenet5", options).estimate
     found = ensure_profile(model, options, touch=2.0)
@@ -91,7 +93,7 @@ def test_a_touch_is_stored_once_and_used_from_then_on(model, made, more_expensiv
 
 def test_profiling_more_keeps_what_was_touched(model, made):
     found = ensure_profile(model, Options(device=XAVIER), touch=1.0)
-    more = ampere.profile("cnn5", device=XAVIER, seconds=60).profile
+    more = ampere.profile("har", device=XAVIER, seconds=10).profile
     assert more.touches == found.profile.touches
     assert len(more.touches) > 0
 

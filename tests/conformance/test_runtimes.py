@@ -42,6 +42,12 @@ class TestTorchCompile(RuntimeConformance):
 class TestJax(RuntimeConformance):
     name = "jax"
 
+    def possible_together(self):
+        """Those that were not trained alone, and the only ones of their kinds: each is compiled."""
+        others = [layer for layer in super().possible_together() if layer not in self.possible_alone()]
+        kinds = {layer.kind for layer in others}
+        return [*others, *(layer for layer in self.possible_alone() if layer.kind not in kinds)]
+
 
 @where_it_is_installed("mnn")
 class TestMnn(RuntimeConformance):

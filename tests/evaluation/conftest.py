@@ -26,6 +26,9 @@ class Tiny(Plan):
     def networks(self, family):
         return 4
 
+    def profile_seconds(self, device, family):
+        return super().profile_seconds(device, family) / 4
+
     @property
     def rounds(self):
         return 1

@@ -7,6 +7,7 @@ import pytest
 from ampere.evaluation import running
 from ampere.evaluation.case_study.model import WAYS
 from ampere.evaluation.running import QUICK, Result, draw
+from ampere.reporting.plotting import STYLE
 
 from .conftest import DEVICE
 
@@ -32,6 +33,7 @@ def test_what_is_stored_is_what_was_returned(evaluated, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_picture_is_drawn_from_what_is_stored(evaluated, name, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "FORMATS", (".png",))
+    monkeypatch.setitem(STYLE, "savefig.dpi", 60)
     folder, _ = evaluated
     [png] = draw(Result.from_json(folder.result(name)), tmp_path)
     assert png.read_bytes()[:4] == b"\x89PNG"

@@ -8,7 +8,6 @@ from tests.synthetic import block, random_chains, true_seconds
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import UsageError
 from ampere.core.units import watts
-from ampere.devices.workloads import traced
 from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space
 from ampere.models.spaces import CNN5
@@ -17,7 +16,7 @@ from ampere.searching.hyperpower import expected_improvement, settings_of
 from ampere.searching.memory import upper_bytes
 from ampere.searching.result import Candidate
 from ampere.searching.searching import drawn_widths, search
-from ampere.searching.spaces import of_space
+from ampere.searching.spaces import of_function, of_space
 from ampere.searching.training import Chance, on_made_task, tried
 from ampere.storage.profile import Observation, Profile
 
@@ -72,26 +71,38 @@ def test_settings_of_any_space_are_numbers_between_0_and_1():
     assert len({tuple(row) for row in places}) == 3
 
 
+TWO = """
+import torch
+from torch import nn
+
+def build(first=32, second=48):
+    body = [nn.Conv2d(3, first, 3, padding=1), nn.ReLU(), nn.Conv2d(first, second, 3, padding=1), nn.ReLU()]
+    return nn.Sequential(*body, nn.Flatten(), nn.Linear(second * 196, 5)), torch.randn(10, 3, 14, 14)
+"""
+
+
 @pytest.mark.parametrize("mode", ["capacity", "hyperpower"])
-def test_both_modes_stay_below_power_and_memory(counted, mode):
-    options = {"candidates": 20_000, "trials": 5, "train": wider_is_better, "mode": mode}
-    free = search("cnn5", "70%", counted, **options)
-    held = upper_bytes(of_space(find_space("cnn5")), [counted.profile], tuned=False)
-    power, most = watts_of(free, counted).max(), max(held(c.arguments, c.optimizer) for c in free.chosen)
-    least = held({**CNN5, "channels": [1, 1, 1, 1]}, "sgd")
+def test_both_modes_stay_below_power_and_memory(counted, mode, tmp_path):
+    (tmp_path / "two.py").write_text(TWO)
+    name, vary = f"{tmp_path}/two.py:build", {"first": range(1, 33), "second": range(1, 49)}
+    space = of_function(name, vary)
+    held = upper_bytes(space, [counted.profile], tuned=False)
+
+    def watts(found):
+        """Of what was chosen, each network by itself."""
+        estimates = [counted.estimate(space.network(candidate.arguments)) for candidate in found.chosen]
+        return np.array([estimate.joules / estimate.seconds for estimate in estimates])
+
+    options = {"vary": vary, "trials": 5, "train": lambda m, c: sum(c.arguments.values()) / 100, "mode": mode}
+    free = search(name, "70%", counted, **options)
+    power, most = watts(free).max(), max(held(c.arguments, c.optimizer) for c in free.chosen)
+    least = held({"first": 1, "second": 1}, "sgd")
     limits = {"power": 0.8 * power, "memory_bytes": (least + most) / 2}
-    found = search("cnn5", "70%", counted, **options, **limits)
+    found = search(name, "70%", counted, **options, **limits)
     assert len(found.trials) == 5
-    assert watts_of(found, counted).max() <= 1.001 * limits["power"]
+    assert watts(found).max() <= 1.001 * limits["power"]
     assert max(held(c.arguments, c.optimizer) for c in found.chosen) <= 1.02 * limits["memory_bytes"]
     assert (found.to_json()["power_watts"], found.to_json()["memory_bytes"]) == tuple(limits.values())
-
-
-def watts_of(found, estimator):
-    """Watts of what was chosen, each network by itself."""
-    networks = [traced("ampere.models.cnn5:build", candidate.arguments) for candidate in found.chosen]
-    estimates = [estimator.estimate(network) for network in networks]
-    return np.array([estimate.joules / estimate.seconds for estimate in estimates])
 
 
 def test_power_of_many_is_that_of_each(counted):
@@ -156,9 +167,11 @@ def test_a_space_with_fewer_networks_than_trials_ends(tmp_path, estimator):
         ({"mode": "hyperpower", "trials": 0}, "leave out --no-training"),
     ],
 )
-def test_what_makes_no_sense_is_refused(estimator, options, says):
+def test_what_makes_no_sense_is_refused(estimator, tmp_path, options, says):
+    (tmp_path / "net.py").write_text(NET)
+    vary, space = {"width": range(8, 65)}, f"{tmp_path}/net.py:build"
     with pytest.raises(UsageError, match=says):
-        search("cnn5", "50%", estimator, **{"candidates": 500, "trials": 2, "train": wider_is_better, **options})
+        search(space, "1kJ", estimator, **{"vary": vary, "trials": 2, "train": wider_is_better, **options})
 
 
 def test_watts_in_words():

@@ -76,6 +76,11 @@ def net(tmp_path):
     return f"{tmp_path}/net.py"
 
 
+def search_small(estimator, **options):
+    """In the space whose tables are smallest, for tests of what comes after screening."""
+    return search("lenet5", "95%", estimator, **{"candidates": 1000, "confidence": 0.5, **options})
+
+
 def wider_is_better(model, candidate):
     return sum(candidate.arguments["channels"]) / 500
 
@@ -96,15 +101,19 @@ def test_what_is_chosen_is_inside_with_the_confidence_and_costs_what_it_is_estim
     assert sum(found.spread[1]) == found.screened
 
 
-def test_what_is_chosen_fits_into_memory(estimator):
-    sizes = upper_bytes(of_space(find_space("cnn5"), (), 0), [estimator.profile], tuned=False)
-    largest = search("cnn5", "50%", estimator, candidates=500, trials=0).chosen[0]
+def test_what_is_chosen_fits_into_memory(net, estimator):
+    """Of one width, as `test_hyperpower.py` has it of two: each network that is followed takes a tenth of a second."""
+    space, options = f"{net}:build", {"vary": {"width": range(8, 65)}, "trials": 3}
+    options["train"] = f"{net}:train"
+    sizes = upper_bytes(of_function(space, options["vary"]), [estimator.profile], tuned=False)
+    largest = search(space, "1kJ", estimator, **options).chosen[0]
     limit = sizes(largest.arguments, "sgd") - 1e6
-    found = search("cnn5", "50%", estimator, candidates=500, trials=0, memory_bytes=limit)
+    found = search(space, "1kJ", estimator, **options, memory_bytes=limit)
     assert largest.arguments not in [c.arguments for c in found.chosen]
+    assert len(found.chosen) == 3
     assert all(sizes(c.arguments, "sgd") <= limit for c in found.chosen)
     with pytest.raises(UsageError, match="no candidate fits into"):
-        search("cnn5", "50%", estimator, candidates=100, trials=0, memory_bytes=1e7)
+        search(space, "1kJ", estimator, **options, memory_bytes=1e7)
 
 
 def group(joules, capacity, optimizer="sgd", stddev=0.01):
@@ -161,23 +170,24 @@ def test_the_front_is_what_nothing_beats():
     assert [(t.candidate.joules, t.accuracy) for t in front] == [(1, 0.5), (2.5, 0.8), (3, 0.9)]
 
 
-def test_batches_are_compared_by_examples(estimator):
-    found = search("cnn5", "80%", estimator, batches=[5, 20], candidates=4000, trials=0)
+def test_batches_are_compared_by_examples_and_each_profile_adds_its_optimizer(estimator):
+    with_adam = Estimator(profile("adam", slower=1.2))
+    found = search("cnn5", "80%", estimator, with_adam, batches=[5, 20], candidates=4000, trials=0)
     assert found.examples == 10
     assert set(found.batches) == {5, 20}
     assert {c.batch for c in found.chosen} == {5, 20}
-    for candidate in found.chosen:
-        alone = estimator.estimate(traced("ampere.models.cnn5:build", candidate.arguments))
-        assert candidate.joules == pytest.approx(alone.joules * 10 / candidate.batch, rel=0.02)
-
-
-def test_each_profile_adds_its_optimizer(estimator):
-    found = search("cnn5", "50%", estimator, profile("adam", slower=1.2), candidates=4000, trials=0)
     assert {c.optimizer for c in found.chosen} == {"sgd", "adam"}
+    for candidate in found.chosen:
+        by = estimator if candidate.optimizer == "sgd" else with_adam
+        alone = by.estimate(traced("ampere.models.cnn5:build", candidate.arguments))
+        assert candidate.joules == pytest.approx(alone.joules * 10 / candidate.batch, rel=0.02)
+    assert {(row["batch"], row["optimizer"]) for row in found.rows()} >= {(5, "sgd"), (20, "adam")}
+    assert all("-" in row["channels"] for row in found.rows())
 
 
 @pytest.mark.parametrize("name", [*OPEN, *DRAWN])
-def test_every_space_is_searched(estimator, name):
+def test_every_space_is_searched(estimator, name, monkeypatch):
+    monkeypatch.setattr("ampere.searching.spaces.MOST_SHAPES", 3)  # each is traced several times
     found = search(name, "95%", estimator, candidates=24, trials=0, confidence=0.5)
     assert 1 <= found.screened <= 24 + 12
     assert all(c.joules <= found.budget_joules for c in found.chosen)
@@ -258,13 +268,13 @@ def test_a_score_that_is_not_a_number_is_a_failed_trial_and_not_the_end(estimato
     def train(model, candidate):
         return math.nan if candidate.joules == max(seen) else 0.5
 
-    chosen = search("cnn5", "50%", estimator, candidates=5000, trials=0).chosen
+    chosen = search_small(estimator, trials=0).chosen
     seen = [c.joules for c in chosen]
-    found = search("cnn5", "50%", estimator, train=train, candidates=5000)
+    found = search_small(estimator, train=train)
     assert [bool(t.failure) for t in found.trials].count(True) == 1
     assert all(t.accuracy is not None for t in found.front)
     with pytest.raises(ModelError, match="none of 3 candidates could be trained"):
-        search("cnn5", "50%", estimator, train=lambda m, c: math.nan, candidates=5000, trials=3)
+        search_small(estimator, train=lambda m, c: math.nan, trials=3)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +288,7 @@ def test_a_score_that_is_not_a_number_is_a_failed_trial_and_not_the_end(estimato
 )
 def test_a_training_that_goes_wrong_is_one_line(net, estimator, name, says):
     with pytest.raises(ModelError, match=says):
-        search("cnn5", "50%", estimator, train=f"{net}:{name}", candidates=1000, trials=2)
+        search_small(estimator, train=f"{net}:{name}", trials=2)
 
 
 @pytest.mark.parametrize("score", [-0.2, 1.01, math.inf])
@@ -287,7 +297,7 @@ def test_a_score_that_is_no_accuracy_is_refused_with_its_value(estimator, score)
         return score
 
     with pytest.raises(ModelError, match=f"scored returned {score:g}, which is not an accuracy"):
-        search("cnn5", "50%", estimator, train=scored, candidates=1000, trials=2)
+        search_small(estimator, train=scored, trials=2)
 
 
 @pytest.mark.parametrize("error", [ValueError("too narrow"), ModelError("too narrow"), MemoryError("too narrow")])
@@ -297,8 +307,8 @@ def test_one_candidate_that_fails_is_not_the_end(estimator, error):
             raise error
         return 0.5
 
-    seen = [c.joules for c in search("cnn5", "50%", estimator, candidates=5000, trials=0).chosen]
-    found = search("cnn5", "50%", estimator, train=train, candidates=5000)
+    seen = [c.joules for c in search_small(estimator, trials=0).chosen]
+    found = search_small(estimator, train=train)
     [failed] = [t for t in found.trials if t.accuracy is None]
     assert "too narrow" in failed.failure
     assert len(found.front) == 1
@@ -384,12 +394,6 @@ def test_depth_and_kernels_of_a_space_are_among_what_varies(name, varied):
     assert "batch" not in of_space(find_space(name)).varied
 
 
-def test_batches_and_optimizers_are_listed_where_they_differ(estimator):
-    found = search("cnn5", "80%", estimator, profile("adam"), batches=[5, 20], candidates=4000, trials=0)
-    assert {(row["batch"], row["optimizer"]) for row in found.rows()} >= {(5, "sgd"), (20, "adam")}
-    assert all("-" in row["channels"] for row in found.rows())
-
-
 def test_a_search_without_a_profile_is_refused():
     with pytest.raises(UsageError, match="needs a profile"):
         search("cnn5", "50%")
@@ -397,14 +401,14 @@ def test_a_search_without_a_profile_is_refused():
 
 def test_a_picture_of_networks_at_chance_level(tmp_path, estimator):
     pytest.importorskip("matplotlib")
-    found = search("cnn5", "50%", estimator, train=lambda m, c: 0.05, candidates=1000, trials=2)
+    found = search_small(estimator, train=lambda m, c: 0.05, trials=2)
     draw(found, tmp_path / "front.png")
     assert (tmp_path / "front.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_result_is_a_frame(estimator):
     pytest.importorskip("pandas")
-    frame = search("cnn5", "50%", estimator, candidates=1000, trials=0).to_frame()
+    frame = search_small(estimator, trials=0).to_frame()
     assert {"joules", "stddev", "channels"} <= set(frame.columns)
 
 

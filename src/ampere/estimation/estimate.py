@@ -227,10 +227,10 @@ class Estimator:
     def _in_reference(self, run: NormalizedCost) -> tuple[float, float]:
         """Joules of a run's network at the profile's own watts, which a run's joules are at too."""
         answer = self.estimate(run.network, run.allocator, 1.0)
-        return answer.joules * self._own_watts_share, answer.stddev * self._own_watts_share
+        return answer.joules * self.own_watts_share, answer.stddev * self.own_watts_share
 
     @cached_property
-    def _own_watts_share(self) -> float:
+    def own_watts_share(self) -> float:
         """The profile's own watts, relative to those of the estimates."""
         return watts_of(self.profile) / self._watts
 

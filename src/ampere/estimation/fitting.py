@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -86,7 +87,12 @@ def drift_share_in(costs: Sequence[NormalizedCost], reference: Reference) -> Dri
     paired = [c for c in costs if c.stage == STEP and len(c.yardsticks) == len(c.rounds)]
     if len(paired) < FEWEST_FOR_SHARE:
         return within
-    paired = paired[:: math.ceil(len(paired) / MOST_FOR_SHARE)]
+    return _between_networks(tuple(paired[:: math.ceil(len(paired) / MOST_FOR_SHARE)]), reference, within)
+
+
+@lru_cache(maxsize=16)
+def _between_networks(paired: tuple[NormalizedCost, ...], reference: Reference, within: DriftShare) -> DriftShare:
+    """Kept: a fit and its uncertainty ask for it, and so does each measurement that is compared with an estimate."""
     data = _data_at_reference(paired, reference, within.part)
     errors, deviations = Additive(data, Hyperparameters()).leave_one_out()
     return corrected(within, conditions_of(paired, reference), errors / data.costs, deviations / data.costs)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +96,7 @@ def _channels(
 
 
 @dataclass(frozen=True)
-class _LayerTable:
+class LayerTable:
     """A layer at all its widths, one row for each: sums for the total's mean, vectors for its uncertainty."""
 
     index: tuple[int | None, int | None]
@@ -123,20 +124,38 @@ class _LayerTable:
 class LookupTable:
     """Costs of all networks of a template, by one fitted model."""
 
-    def __init__(self, model: Additive, template: Template, system: bool = False, stddevs: bool = True) -> None:
-        """Without `stddevs` the tables hold sums only, which takes a hundredth of the memory."""
+    def __init__(
+        self,
+        model: Additive,
+        template: Template,
+        system: bool = False,
+        stddevs: bool = True,
+        known: dict[Any, LayerTable] | None = None,
+    ) -> None:
+        """Without `stddevs` the tables hold sums only, which takes a hundredth of the memory.
+
+        `known` are tables of the same model's layers, made once and added to: blocks repeat layers, and so do shapes.
+        """
         self._model, self._template, self._system, self._stddevs = model, template, system, stddevs
-        self._columns = np.zeros(len(COLUMNS), dtype=bool)
+        self._known = {} if known is None else known
         self._tables = [self._table(i) for i in range(len(template.layers))]
         self._grid()
 
-    def _table(self, index: int) -> _LayerTable:
+    def _table(self, index: int) -> LayerTable:
         template = self._template
         layer, cin, cout = template.layers[index], template.channels_in[index], template.channels_out[index]
         variables = [c.variable for c in (cin, cout)]
         if variables[0] == variables[1]:
             variables[1] = None
         sizes = [1 if v is None else template.largest[v] for v in variables]
+        key = (layer, cin, cout, *sizes)
+        if key not in self._known:
+            self._known[key] = self._made(layer, cin, cout, variables, sizes)
+        return self._known[key]
+
+    def _made(
+        self, layer: Layer, cin: Channels, cout: Channels, variables: list[int | None], sizes: list[int]
+    ) -> LayerTable:
         a, b = (
             g.ravel().astype(float)
             for g in np.meshgrid(np.arange(1.0, sizes[0] + 1), np.arange(1.0, sizes[1] + 1), indexing="ij")
@@ -145,7 +164,7 @@ class LookupTable:
         second = _on_grid(cout, variables, a, b)
         parts = [self._surface(layer, first[i : i + CHUNK], second[i : i + CHUNK]) for i in range(0, len(a), CHUNK)]
         sums, whitened, deviations, positions = (np.concatenate(p) for p in zip(*parts, strict=True))
-        return _LayerTable((variables[0], variables[1]), sizes[1], sums, whitened, deviations, positions)
+        return LayerTable((variables[0], variables[1]), sizes[1], sums, whitened, deviations, positions)
 
     def _surface(self, layer: Layer, cin: Array, cout: Array) -> tuple[Array, Array, Array, Array]:
         """`Additive._layer_posteriors` for many widths of one layer."""

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from ampere.core import Network
 from ampere.core.errors import AmpereError, DeviceError, UsageError
 from ampere.devices import Device, allocator_on, check_same_meter
-from ampere.estimation.estimate import Estimator, watts_of
+from ampere.estimation.estimate import Estimator
 from ampere.estimation.fitting import drift_share_in
 from ampere.estimation.normalization import NormalizedCost, normalized, reference_of, to_reference
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
@@ -166,9 +166,9 @@ def _stddev(cost: NormalizedCost) -> float:
 
 def joules_of(estimator: Estimator, *costs: NormalizedCost) -> list[float]:
     """Joules of an iteration as the estimator expresses them: in its condition and at its watts."""
-    profile, reference = estimator.profile, reference_of(estimator.profile)
+    reference = reference_of(estimator.profile)
     share = drift_share_in(estimator.costs, reference).part
-    factor = estimator.condition.factor * estimator.watts / watts_of(profile)
+    factor = estimator.condition.factor / estimator.own_watts_share
     return [factor * to_reference(cost, reference, share).joules for cost in costs]
 
 

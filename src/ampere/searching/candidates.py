@@ -27,7 +27,7 @@ from ampere.core import Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimate, Estimator
-from ampere.estimation.lookup_table import LookupTable, Template, template
+from ampere.estimation.lookup_table import LayerTable, LookupTable, Template, template
 from ampere.models.spaces import Arguments
 
 from .result import Candidate, in_words
@@ -141,6 +141,7 @@ class Prices:
     def __init__(self, estimator: Estimator, allocator: str, examples: int) -> None:
         self.estimator, self.allocator, self._examples = estimator, allocator, examples
         self.optimizer = estimator.profile.setup.optimizer
+        self._known: dict[Any, LayerTable] = {}  # shapes share layers
 
     def of(self, network: Network) -> tuple[float, float, float]:
         """Joules, their standard deviation, and watts."""
@@ -160,7 +161,7 @@ class Prices:
         some = self.estimator.estimate(form.network(shape.largest), self.allocator)
         uncertainty = float(np.hypot(self.estimator.condition_uncertainty, self.estimator.condition.stddev))
         price *= some.condition * self._examples / form.batch
-        table = LookupTable(model, form, some.allocator == "system")
+        table = LookupTable(model, form, some.allocator == "system", known=self._known)
         seconds = self._seconds(model, form, table, some)
         group = OpenGroup(shape, table, form, price, uncertainty, self.optimizer, drawn, lambda w: seconds(w) * price)
         rows = np.linspace(0, len(drawn) - 1, CHECKED).astype(np.int64)
