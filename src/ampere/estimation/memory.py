@@ -17,8 +17,9 @@ from statistics import median
 from typing import Any
 
 from ampere.core import units
-from ampere.core.allocations import PARTS, Allocation, alive_at, peak, resident_peak
+from ampere.core.allocations import PARTS, Allocation, alive_at, peak
 from ampere.core.errors import UsageError
+from ampere.core.heap import resident_peak
 from ampere.core.measurement import RESTING_BYTES
 from ampere.storage.profile import Profile
 
