@@ -4,6 +4,7 @@ An allocator neither gives all free memory back to the system, nor can it always
 in this order:
 
     a small chunk that was freed lately, of the same size (kept apart: it is not joined with free neighbours);
+    another small one: importing PyTorch leaves many of every size, elsewhere in the heap;
     the smallest free chunk of the heap in which the request fits, which is cut;
     the free top of the heap;
     at least as large as the threshold: pages of its own (mmap), given back when freed;
@@ -50,8 +51,10 @@ class Heap:
         self._ends: Dict[int, int] = {}  # where it ends -> where it begins
         self._sorted: List[Tuple[int, int]] = []  # of these, (size, begin)
         self._unsorted: List[int] = []  # the others, the oldest first
-        self._remainder: Optional[int] = None  # what was left of the last one that was cut for a small request
+        self._elsewhere = 0  # small chunks that were free from the start: below 0, where nothing is joined
         self._cached: Dict[int, List[int]] = {}  # size -> chunks
+        for size in range(SMALLEST, LARGEST_CACHED + 1, GRAIN):
+            self._refill(size)
         self._fast: Dict[int, List[int]] = {}
 
     @property
@@ -95,38 +98,31 @@ class Heap:
     def _find(self, size: int) -> Optional[int]:
         """A chunk of this size, or a little more; None for pages of its own."""
         if self._fast.get(size):
-            return self._first_of(self._fast[size], size)
-        if size >= LARGEST_SMALL:
-            self._join_fast()
-        while True:
-            found = self._fitting(size)
-            if found is not None:
-                return found
-            if self._end - self._top < size + SMALLEST:
-                if self._fast:
-                    self._join_fast()
-                    continue
-                if size >= self._threshold:
-                    return None
-                self._end = _up(self._top + size + TOP_PAD + SMALLEST, PAGE)
-            self._top += size
-            return self._top - size
+            return self._fast[size].pop()
+        if size < LARGEST_SMALL:
+            self._refill(size)
+            return self._small(size)
+        self._join_fast()
+        found = self._fitting(size)
+        if found is not None:
+            return found
+        if self._end - self._top < size + SMALLEST:
+            if size >= self._threshold:
+                return None
+            self._end = _up(self._top + size + TOP_PAD + SMALLEST, PAGE)
+        self._top += size
+        return self._top - size
 
-    def _first_of(self, chunks: List[int], size: int) -> int:
-        """The last of these; others of the same size are cached, for the next requests."""
-        found, cached = chunks.pop(), self._cached.setdefault(size, [])
-        while chunks and len(cached) < CACHED:
-            cached.append(chunks.pop())
-        if not chunks:
-            self._fast.pop(size, None)
-        return found
+    def _refill(self, size: int) -> None:
+        cached = self._cached.setdefault(size, [])
+        cached.extend(self._small(size) for _ in range(CACHED - len(cached)))
+
+    def _small(self, size: int) -> int:
+        self._elsewhere -= size
+        return self._elsewhere
 
     def _fitting(self, size: int) -> Optional[int]:
         """The smallest free chunk that is large enough, cut; None where there is none."""
-        if size < LARGEST_SMALL and self._unsorted == [self._remainder]:
-            left = self._begins[self._unsorted[0]]
-            if left > size + SMALLEST:
-                return self._cut(self._unsorted[0], size)
         for chunk in self._unsorted:
             insort(self._sorted, (self._begins[chunk], chunk))
         self._unsorted.clear()
@@ -139,8 +135,6 @@ class Heap:
             self._used[chunk] = whole
             return chunk
         self._keep(chunk + size, whole - size)
-        if size < LARGEST_SMALL:
-            self._remainder = chunk + size
         return chunk
 
     def _free(self, chunk: int) -> None:
@@ -158,6 +152,8 @@ class Heap:
                     self._end -= max(0, (free - SMALLEST - 1 - TOP_PAD) // PAGE * PAGE)
 
     def _join(self, chunk: int, size: int) -> None:
+        if chunk < 0:
+            return
         before = self._ends.get(chunk)
         if before is not None:
             chunk, size = before, size + self._forget(before)

@@ -48,7 +48,7 @@ from .copying import fake_copy, on_cpu
 from .recorder import tensors_in
 from .steps import before_backward
 from .trace import each_tensor, own_random_numbers, refuse_untrainable
-from .workspaces import kept_workspace, workspaces
+from .workspaces import kept_workspace, product_buffers, workspaces
 
 STEPS = 3  # the optimizer's state is there from the end of the first
 
@@ -73,6 +73,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.allocations: list[Allocation] = []
         self.part = TEMPORARY
         self._clock = 0
+        self._has_buffers = False
         self._layer = layer
         self._of: dict[int, Allocation] = {}
         self._watched: dict[int, Any] = {}
@@ -87,6 +88,8 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if _is_recorded(args):
             self._graph += [self._add(size, OBJECTS) for size in GRAPH_OBJECTS]
+        if not self._has_buffers and (kept := product_buffers(func, args)):
+            self._has_buffers = bool(self._add(kept, WORKSPACE))
         out = func(*args, **(kwargs or {}))
         made = [t for t in tensors_in(out) if self.is_new(t)]
         if not made:
