@@ -4,8 +4,7 @@ from random import Random
 
 import pytest
 
-from ampere.core.allocations import OBJECTS, TEMPORARY, Allocation, alive_at, peak
-from ampere.core.heap import MIB, resident_peak
+from ampere.core.allocations import MIB, TEMPORARY, Allocation, alive_at, peak, resident_peak
 
 
 def block(size: int, begins: int, ends: int | None) -> Allocation:
@@ -30,16 +29,6 @@ def test_own_pages_are_given_back_and_the_heap_is_kept():
     small = [block(8 * MIB, 1, 2), block(8 * MIB, 3, 5), block(4 * MIB, 4, None), block(9 * MIB, 6, None)]
     assert peak(small)[0] == 13 * MIB
     assert resident_peak(small) > 20 * MIB
-
-
-def test_small_objects_beside_tensors_make_the_heap_grow():
-    """An object lives in the place before a tensor: its hole does not serve the next tensor of the same size."""
-    first = [block(2 * MIB, 1, 2)]  # raises the threshold: what follows is in the heap
-    tensors = [block(MIB, 10 * i, 9000 + i) for i in range(1, 101)]
-    objects = [Allocation(size, OBJECTS, "", 10 * i + 1, None) for i in range(1, 101) for size in (24, 40, 56, 72)]
-    again = [block(MIB, 9500 + i, None) for i in range(100)]
-    assert 100 * MIB < resident_peak([*first, *tensors, *again]) < 120 * MIB
-    assert resident_peak([*first, *tensors, *objects, *again]) > 190 * MIB
 
 
 @pytest.mark.parametrize("keeps_all", [False, True])

@@ -4,7 +4,7 @@ import importlib.util
 
 import pytest
 
-from ampere.core.allocations import GRADIENTS, OPTIMIZER, PARAMETERS
+from ampere.core.allocations import GRADIENTS, OPTIMIZER, PARAMETERS, alive_at
 from ampere.tracing.memory import allocations_of
 from ampere.tracing.trace import trace
 
@@ -25,10 +25,12 @@ def test_only_adapters_are_trained():
     assert trained == 2 * 16 + 2 * 3 * 16
     assert trace(model, inputs).layers
 
-    def held(part: str) -> int:
-        return sum(each.bytes for each in found if each.part == part and each.ends is None)
-
     found = allocations_of(model, inputs, "adam")
+    end = max(each.begins for each in found)
+
+    def held(part: str) -> int:
+        return sum(each.bytes for each in alive_at(found, end) if each.part == part)
+
     assert held(GRADIENTS) == 4 * trained
     assert held(OPTIMIZER) == pytest.approx(2 * 4 * trained, abs=64)
     assert held(PARAMETERS) > 20 * held(GRADIENTS)

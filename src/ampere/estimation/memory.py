@@ -1,6 +1,6 @@
 """How much memory training needs at its peak, of what it consists, whether it fits, and the largest batch that does.
 
-    peak = runtime + resident memory of the step's allocations
+    peak = runtime + SHARE x resident memory of the step's allocations
            |         |
            |         real code on tensors without values (tracing.memory), through a model of the allocator
            what the training library takes by itself: measured by workers, else USUAL_RUNTIME
@@ -17,16 +17,15 @@ from statistics import median
 from typing import Any
 
 from ampere.core import units
-from ampere.core.allocations import PARTS, Allocation, alive_at, peak
+from ampere.core.allocations import PARTS, Allocation, alive_at, peak, resident_peak
 from ampere.core.errors import UsageError
-from ampere.core.heap import resident_peak
 from ampere.core.measurement import RESTING_BYTES
 from ampere.storage.profile import Profile
 
 RUNTIME, ALLOCATOR = "runtime", "allocator"
 USUAL_RUNTIME, RUNTIME_STDDEV = 325e6, 40e6  # PyTorch for the CPU with an optimizer, where no worker measured it
 MEASURED_STDDEV = 8e6
-STEP_STDDEV = 0.08  # of real resident memory of a step over the modelled one, in benchmarks/memory.py
+SHARE, SHARE_STDDEV = 1.05, 0.07  # real resident memory of a step over the modelled one, in benchmarks/memory.py
 Z90 = 1.6449
 FITS, UNCERTAIN, DOES_NOT_FIT = "fits", "may not fit", "does not fit"
 MOST_BATCH = 1 << 20
@@ -90,7 +89,7 @@ def memory_of(
 ) -> MemoryEstimate:
     """The estimate of a step whose allocations are known. `tuned`: the allocator keeps all memory."""
     live, when = peak(allocations)
-    step = float(resident_peak(allocations, tuned))
+    step = SHARE * resident_peak(allocations, tuned)
     runtime = USUAL_RUNTIME if runtime_bytes is None else runtime_bytes
     parts, layers = dict.fromkeys(PARTS, 0.0), dict[str, float]()
     for each in alive_at(allocations, when):
@@ -99,7 +98,7 @@ def memory_of(
     largest = sorted(layers.items(), key=lambda item: -item[1])
     return MemoryEstimate(
         bytes=runtime + max(step, live),
-        stddev=hypot(STEP_STDDEV * step, RUNTIME_STDDEV if runtime_bytes is None else MEASURED_STDDEV),
+        stddev=hypot(SHARE_STDDEV * step, RUNTIME_STDDEV if runtime_bytes is None else MEASURED_STDDEV),
         parts={RUNTIME: runtime, **parts, ALLOCATOR: max(step, live) - live},
         layers=tuple(LayerMemory(name, size) for name, size in largest),
         batch=batch,

@@ -29,7 +29,6 @@ from ampere.core.allocations import (
     ACTIVATIONS,
     GRADIENTS,
     INPUTS,
-    OBJECTS,
     OPTIMIZER,
     PARAMETERS,
     TEMPORARY,
@@ -48,14 +47,9 @@ from .copying import fake_copy, on_cpu
 from .recorder import tensors_in
 from .steps import before_backward
 from .trace import each_tensor, own_random_numbers, refuse_untrainable
-from .workspaces import kept_workspace, product_buffers, workspaces
+from .workspaces import kept_workspace, workspaces
 
 STEPS = 3  # the optimizer's state is there from the end of the first
-
-# Bytes of the objects that PyTorch makes beside numbers, as a real process asks for them. They are small, but live
-# between tensors and keep holes apart: those of a storage with its tensor, and of an operation that backward will need.
-STORAGE_OBJECTS = (104, 24, 184)
-GRAPH_OBJECTS = (488, 24, 24, 24, 40)
 
 
 class _Fake(FakeTensorMode):  # type: ignore[no-untyped-call]
@@ -73,23 +67,15 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.allocations: list[Allocation] = []
         self.part = TEMPORARY
         self._clock = 0
-        self._has_buffers = False
         self._layer = layer
         self._of: dict[int, Allocation] = {}
         self._watched: dict[int, Any] = {}
-        self._objects: dict[int, list[Allocation]] = {}
-        self._graph: list[Allocation] = []
-        self._last_graph: list[Allocation] = []
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if _is_recorded(args):
-            self._graph += [self._add(size, OBJECTS) for size in GRAPH_OBJECTS]
-        if not self._has_buffers and (kept := product_buffers(func, args)):
-            self._has_buffers = bool(self._add(kept, WORKSPACE))
         out = func(*args, **(kwargs or {}))
         made = [t for t in tensors_in(out) if self.is_new(t)]
         if not made:
@@ -111,14 +97,10 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._of[key].part = part
             return
         self._of[key] = self._add(storage.nbytes(), part)
-        self._objects[key] = [self._add(size, OBJECTS) for size in STORAGE_OBJECTS]
         self._watched[key] = weakref.ref(storage, lambda _: self._ended(key))
 
     def keep_for_backward(self) -> None:
-        """What is there when backward begins is kept for it. The graph lives until there is another loss."""
-        for each in self._last_graph:
-            each.ends = self._tick()
-        self._last_graph, self._graph = self._graph, []
+        """What is there when backward begins is kept for it."""
         for each in list(self._of.values()):
             if each.part == TEMPORARY:
                 each.part = ACTIVATIONS
@@ -132,20 +114,12 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return made
 
     def _ended(self, key: int) -> None:
-        for each in (self._of.pop(key), *self._objects.pop(key)):
-            each.ends = self._tick()
+        self._of.pop(key).ends = self._tick()
         del self._watched[key]
 
     def _tick(self) -> int:
         self._clock += 1
         return self._clock
-
-
-def _is_recorded(args: Any) -> bool:
-    """Whether an operation becomes a part of the graph of backward: not in backward itself, nor in an update."""
-    if not torch.is_grad_enabled() or torch._C._current_graph_task_id() != -1:
-        return False
-    return any(tensor.requires_grad for tensor in tensors_in(args))
 
 
 def allocations_of(

@@ -14,11 +14,6 @@ from torch import Tensor
 
 aten = torch.ops.aten
 
-PRODUCTS = {aten.mm.default, aten.addmm.default, aten.bmm.default, aten.baddbmm.default, aten.mkldnn_rnn_layer.default}
-LARGE_PRODUCT, PRODUCT_BUFFERS = (
-    1 << 20,
-    20_000_000,
-)  # bytes of an operand; what MKL then keeps for its threads, for good
 LSTM_STATES = 16  # values that oneDNN keeps for backward, for each value of an LSTM's output
 
 
@@ -53,11 +48,6 @@ def workspaces(func: Any, args: Sequence[Any], out: Any) -> list[int]:
     """Bytes of each block that lives only while the operation runs."""
     rule = WORKSPACES.get(func)
     return rule(args, out) if rule else []
-
-
-def product_buffers(func: Any, args: Sequence[Any]) -> int:
-    """Bytes that the library of matrix products keeps from its first large product on; 0 for other operations."""
-    return PRODUCT_BUFFERS if func in PRODUCTS and max(map(_bytes, args)) >= LARGE_PRODUCT else 0
 
 
 def kept_workspace(func: Any, args: Sequence[Any]) -> int:
