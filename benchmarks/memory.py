@@ -1,6 +1,8 @@
 """Estimated peak memory of training against real peaks, each in a fresh process with default settings.
 
-    python benchmarks/memory.py [MODEL...] [--processes 2] [--out benchmarks/results/memory.json]
+    python benchmarks/memory.py [MODEL...] [--processes 3]      24 models: about 12 minutes
+
+Peaks are kept as soon as they are read, and the same command goes on from there. Estimates are made anew each time.
 
 The loop knows nothing of Ampere: a model, an optimizer, forward, backward, step, four times; its peak is the process's
 own (VmHWM). Beside the estimate: PyTorch's MemTracker under fake tensors, and parameters x (2 + the optimizer's state);
@@ -28,6 +30,7 @@ from ampere.tracing.copying import fake_copy
 from ampere.tracing.memory import allocations_of
 
 STEPS = 4
+OPTIMIZER_OF = {**models.DEVELOPMENT, **models.UNSEEN}
 LOOP = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
@@ -64,21 +67,36 @@ print(resident("VmHWM"))
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("models", nargs="*", default=[*models.DEVELOPMENT, *models.UNSEEN])
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--processes", type=int, default=3, help="of each model (default 3)")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "memory.json")
+    parser.add_argument("--peaks-only", action="store_true", help="train now, estimate later")
     options = parser.parse_args()
+    kept = {row["model"]: row for row in json.loads(options.out.read_text())["rows"]} if options.out.exists() else {}
+    for _ in range(options.processes):  # in turn over all models
+        for name in options.models:
+            row = kept.setdefault(name, {"model": name, "optimizer": OPTIMIZER_OF[name], "peaks": []})
+            if len(row["peaks"]) < options.processes:
+                row["peaks"].append(real_peak(name))
+                print(f"{name:22}{row['peaks'][-1] / 1e6:9.0f} MB measured", flush=True)
+                keep(options.out, kept)
+    if options.peaks_only:
+        return
     rows = []
     print(f"{'model':22}{'measured':>9}{'estimate':>9}{'error':>8}{'MemTracker':>11}{'parameters':>11}   MB")
     for name in options.models:
-        rows.append(compared(name, options.processes))
+        kept[name] = compared(kept[name])
+        rows.append(kept[name])
         print(line(rows[-1]), flush=True)
+        keep(options.out, kept)
     for which, chosen in (("development", models.DEVELOPMENT), ("unseen", models.UNSEEN)):
         errors = [row["error"] for row in rows if row["model"] in chosen]
         if errors:
             good = sum(-0.05 <= error <= 0.10 for error in errors)
             print(f"{which}: {good} of {len(errors)} within -5 % and +10 %; {min(errors):+.1%} to {max(errors):+.1%}")
-    if options.out:
-        options.out.write_text(json.dumps({"steps": STEPS, "rows": rows}, indent=1) + "\n")
+
+
+def keep(out: Path, rows: dict[str, dict]) -> None:
+    out.write_text(json.dumps({"steps": STEPS, "rows": list(rows.values())}, indent=1) + "\n")
 
 
 def line(row: dict) -> str:
@@ -89,19 +107,16 @@ def line(row: dict) -> str:
     return f"{row['model']:22}{measured:>9}{estimate:>9}{row['error']:>+8.1%}{tail}"
 
 
-def compared(name: str, processes: int) -> dict:
-    optimizer = {**models.DEVELOPMENT, **models.UNSEEN}[name]
-    peaks = [real_peak(name, optimizer) for _ in range(processes)]
+def compared(row: dict) -> dict:
+    name, optimizer = row["model"], row["optimizer"]
     model, inputs = getattr(models, name)()
     found = memory_of(allocations_of(model, (inputs,), optimizer), len(inputs))
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     counted = 4 * sum(p.numel() for p in model.parameters()) + 4 * trained * (1 + OPTIMIZERS[optimizer].state)
     tracked = mem_tracker(model, inputs, optimizer)
-    measured, runtime = median(peaks), found.parts["runtime"]
+    measured, runtime = median(row["peaks"]), found.parts["runtime"]
     return {
-        "model": name,
-        "optimizer": optimizer,
-        "peaks": peaks,
+        **row,
         "measured": measured,
         "estimate": found.bytes,
         "error": found.bytes / measured - 1,
@@ -111,8 +126,8 @@ def compared(name: str, processes: int) -> dict:
     }
 
 
-def real_peak(name: str, optimizer: str) -> int:
-    made = json.dumps(OPTIMIZERS[optimizer].made_by["torch"])
+def real_peak(name: str) -> int:
+    made = json.dumps(OPTIMIZERS[OPTIMIZER_OF[name]].made_by["torch"])
     words = [sys.executable, "-c", LOOP, str(Path(__file__).parent), name, made, str(STEPS)]
     return int(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
 

@@ -9,7 +9,8 @@
                seconds times the same watts, and its time by the clock without starting and importing
 
 An epoch is as many randomly shifted digits as take a third of the seconds. The machine should be quiet: its speed is
-read before each run, and what changes during a run is in the error.
+read before each run, and what changes during a run is in the error. Each row is on disk before the next model begins;
+delete benchmarks/results/whole_run.json to begin again.
 """
 
 import argparse
@@ -188,6 +189,12 @@ def compared(name: str, seconds: float, profile_seconds: float) -> dict[str, Any
     }
 
 
+def line(row: dict[str, Any]) -> str:
+    joules = f"{row['joules_estimated']:.4g} J estimated, {row['joules']:.4g} J ({row['joules_error']:+.1%})"
+    times = f"{row['seconds_estimated']:.4g} s estimated, {row['seconds']:.4g} s ({row['seconds_error']:+.1%})"
+    return f"{row['model']}: {joules}; {times}; {row['correct']:.0%} correct"
+
+
 def overhead() -> None:
     """Seconds of a budget's step, and of one scrape of its metrics, which happens every 15 s or so."""
     from urllib.request import urlopen
@@ -215,6 +222,7 @@ def main() -> None:
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"{', '.join(MODELS)} (default: all)")
     parser.add_argument("--seconds", type=float, default=120.0, help="of training, each (default 120)")
     parser.add_argument("--profile-seconds", type=float, default=20.0, help="of profiling, each (default 20)")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="records: the same command goes on from there")
     parser.add_argument("--train", choices=MODELS, help=argparse.SUPPRESS)
     parser.add_argument("--overhead", action="store_true", help="what a budget and its metrics cost")
     options = parser.parse_args()
@@ -225,14 +233,12 @@ def main() -> None:
     else:
         if unknown := [name for name in options.models if name not in MODELS]:
             parser.error(f"there is no model {unknown[0]}: choose from {', '.join(MODELS)}")
-        rows = []
+        rows = json.loads(options.out.read_text()) if options.out.exists() else []
         for name in options.models or MODELS:
-            rows.append(compared(name, options.seconds, options.profile_seconds))
-            row = rows[-1]
-            joules = f"{row['joules_estimated']:.4g} J estimated, {row['joules']:.4g} J ({row['joules_error']:+.1%})"
-            times = f"{row['seconds_estimated']:.4g} s estimated, {row['seconds']:.4g} s ({row['seconds_error']:+.1%})"
-            print(f"{name}: {joules}; {times}; {row['correct']:.0%} correct", flush=True)
-        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")
+            if name not in [row["model"] for row in rows]:
+                rows.append(compared(name, options.seconds, options.profile_seconds))
+                options.out.write_text(json.dumps(rows, indent=1) + "\n")
+            print(line(next(row for row in rows if row["model"] == name)), flush=True)
 
 
 if __name__ == "__main__":
