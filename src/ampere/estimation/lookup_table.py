@@ -115,6 +115,47 @@ class _LayerTable:
         return place
 
 
+class SumTable:
+    """Means of all networks of a template: what a search needs of every candidate. It is small, and can be sent."""
+
+    def __init__(
+        self, model: Additive, alone: Array, tables: dict[tuple[int, ...], Array], deviation: Array, low: Array,
+        step: Array,
+    ) -> None:  # fmt: skip
+        """`alone` has the sums of layers without open widths; `tables` those of others, by one or two widths."""
+        self._model, self._alone, self._deviation, self._low, self._step = model, alone, deviation, low, step
+        self._tables = [(v, t.shape[1] if len(v) == 2 else 1, t.reshape(-1, 4)) for v, t in tables.items()]
+
+    def seconds(self, widths: Widths) -> Array:
+        """Seconds of a step for each row of widths."""
+        parts = [self.seconds_of(self.of(widths[i : i + CHUNK])) for i in range(0, len(widths), CHUNK)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def of(self, widths: Widths) -> Array:
+        """Sums over layers, one row a network: mean, physics, arithmetic, memory."""
+        total = np.tile(self._alone, (len(widths), 1))
+        for variables, stride, sums in self._tables:
+            place = widths[:, variables[0]] - 1
+            if len(variables) == 2:
+                place = place * stride + widths[:, variables[1]] - 1
+            total += sums.take(place, axis=0)
+        return total
+
+    def seconds_of(self, sums: Array) -> Array:
+        step = self._model.step
+        mean, physics = sums[:, 0] + step.mean, sums[:, 1] + step.physics
+        place = (np.log2(1e3 + sums[:, 2:]) - self._low) / self._step
+        return np.asarray(self._model.whole_means(mean, physics, self._interpolate(place)))
+
+    def _interpolate(self, place: Array) -> Array:
+        cell = np.clip(place.astype(np.int64), 0, GRID - 2)
+        u, v = (place - cell).T
+        flat, corner = self._deviation.ravel(), cell[:, 0] * GRID + cell[:, 1]
+        low = flat.take(corner) * (1 - v) + flat.take(corner + 1) * v
+        high = flat.take(corner + GRID) * (1 - v) + flat.take(corner + GRID + 1) * v
+        return low * (1 - u) + high * u
+
+
 class LookupTable:
     """Costs of all networks of a template, by one fitted model."""
 
@@ -124,7 +165,7 @@ class LookupTable:
         self._columns = np.zeros(len(COLUMNS), dtype=bool)
         self._tables = [self._table(i) for i in range(len(template.layers))]
         self._depth = np.log2(1.0 + len(template.layers))
-        self._grid()
+        self.sums = SumTable(model, *self._merged(), *self._grid())
 
     def _table(self, index: int) -> _LayerTable:
         template = self._template
@@ -170,8 +211,28 @@ class LookupTable:
             with_data += model.hyper.residual_of(kind) ** 2 * physics[:, None] * together
         return sums, model.whiten(with_data.T).T, rows * model.price_stddev, positions
 
-    def _grid(self) -> None:
-        """Fills the grid of relative deviations of whole networks, over octaves of arithmetic and of memory."""
+    def _merged(self) -> tuple[Array, dict[tuple[int, ...], Array]]:
+        """The sums of all layers that depend on no width, and one table for those that depend on the same ones."""
+        largest = self._template.largest
+        alone, tables = np.zeros(4), dict[tuple[int, ...], Array]()
+        for table in self._tables:
+            variables = tuple(v for v in table.index if v is not None)
+            sums = table.sums.reshape(*(largest[v] for v in variables), 4)
+            if variables[::-1] == tuple(sorted(variables)):
+                variables, sums = variables[::-1], sums.transpose(*range(len(variables))[::-1], len(variables))
+            if not variables:
+                alone = alone + sums
+            else:
+                tables[variables] = tables.get(variables, 0.0) + sums
+        pairs = [variables for variables in tables if len(variables) == 2]
+        for (variable,) in [variables for variables in tables if len(variables) == 1]:
+            if pair := next((both for both in pairs if variable in both), None):
+                own = tables.pop((variable,))
+                tables[pair] = tables[pair] + (own[:, None] if pair[0] == variable else own[None])
+        return alone, tables
+
+    def _grid(self) -> tuple[Array, Array, Array]:
+        """Relative deviations of whole networks over octaves of arithmetic and memory; first place and step."""
         model = self._model
         low = np.log2(1e3 + sum(t.sums[:, 2:].min(axis=0) for t in self._tables))
         high = np.log2(1e3 + sum(t.sums[:, 2:].max(axis=0) for t in self._tables)) + 1e-9
@@ -180,32 +241,12 @@ class LookupTable:
         places = np.stack([flops.ravel(), values.ravel(), np.full(flops.size, self._depth)], axis=1)
         mode = np.full(len(places), float(self._system))
         relative = whole_covariance(places, model.design.places, mode, model.data.system, model.hyper)
-        self._deviation = (relative @ (model.design.physics * model.solved)).reshape(GRID, GRID)
-        self._low, self._step = low, (high - low) / (GRID - 1)
-
-    def _sums(self, widths: Widths) -> Array:
-        total = np.zeros((len(widths), 4))
-        for table in self._tables:
-            total += table.sums[table.rows(widths)]
-        return total
+        deviation = (relative @ (model.design.physics * model.solved)).reshape(GRID, GRID)
+        return deviation, low, (high - low) / (GRID - 1)
 
     def seconds(self, widths: Widths) -> Array:
         """Seconds of a step for each row of widths."""
-        return self._seconds(self._sums(widths))
-
-    def _seconds(self, sums: Array) -> Array:
-        step = self._model.step
-        mean, physics = sums[:, 0] + step.mean, sums[:, 1] + step.physics
-        place = (np.log2(1e3 + sums[:, 2:]) - self._low) / self._step
-        return np.asarray(self._model.whole_means(mean, physics, self._interpolate(place)))
-
-    def _interpolate(self, place: Array) -> Array:
-        cell = np.clip(place.astype(np.int64), 0, GRID - 2)
-        u, v = (place - cell).T
-        flat, corner = self._deviation.ravel(), cell[:, 0] * GRID + cell[:, 1]
-        low = flat[corner] * (1 - v) + flat[corner + 1] * v
-        high = flat[corner + GRID] * (1 - v) + flat[corner + GRID + 1] * v
-        return low * (1 - u) + high * u
+        return self.sums.seconds(widths)
 
     def seconds_and_stddevs(self, widths: Widths) -> tuple[Array, Array]:
         """Seconds of a step and their standard deviation for each row of widths."""
@@ -216,8 +257,8 @@ class LookupTable:
     def _with_stddevs(self, widths: Widths) -> tuple[Array, Array]:
         model, hyper = self._model, self._model.hyper
         rows = [table.rows(widths) for table in self._tables]
-        sums = self._sums(widths)
-        seconds, physics = self._seconds(sums), sums[:, 1] + model.step.physics
+        sums = self.sums.of(widths)
+        seconds, physics = self.sums.seconds_of(sums), sums[:, 1] + model.step.physics
         places = np.column_stack([np.log2(1e3 + sums[:, 2:]), np.full(len(widths), self._depth)])
         mode = np.full(len(places), float(self._system))
         relative = whole_covariance(places, model.design.places, mode, model.data.system, hyper)
