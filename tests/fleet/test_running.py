@@ -13,6 +13,7 @@ from tests.fleet.fleets import answers
 
 from ampere import __version__
 from ampere.core.errors import BusyError, DeviceError, ProfileError
+from ampere.fleet import cluster as cluster_module
 from ampere.fleet import running
 from ampere.fleet.files import FleetDevice
 from ampere.fleet.running import HERE, Outcome, Task, machine_of, perform, run_all, skipping
@@ -107,7 +108,7 @@ def test_one_machine_is_measured_once_at_a_time():
 
 @dask
 def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
-    monkeypatch.setattr(running, "CONNECTING_SECONDS", 0.3)
+    monkeypatch.setattr(cluster_module, "CONNECTING_SECONDS", 0.3)
     with pytest.raises(DeviceError, match="cannot be reached"):
         list(run_all([task()], answers, "tcp://127.0.0.1:9"))
 
@@ -120,8 +121,8 @@ def test_a_device_whose_worker_never_comes_back_or_has_another_ampere_is_named(m
     (tmp_path / "ampere").mkdir()
     (tmp_path / "ampere" / "__init__.py").write_text('__version__ = "0.0.1"\n')
 
-    monkeypatch.setattr(running, "POLL_SECONDS", 0.1)
-    monkeypatch.setattr(running, "LOST_SECONDS", 0.3)
+    monkeypatch.setattr(cluster_module, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(cluster_module, "LOST_SECONDS", 0.3)
     with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
         address = cluster.scheduler_address
         started = [_worker(address, "slow"), _worker(address, "old", str(tmp_path))]
@@ -146,7 +147,7 @@ def test_a_device_whose_worker_never_comes_back_or_has_another_ampere_is_named(m
 def test_a_scheduler_that_ends_in_the_middle_is_one_line_for_each_device(monkeypatch):
     from distributed import LocalCluster
 
-    monkeypatch.setattr(running, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(cluster_module, "POLL_SECONDS", 0.1)
     with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
         process = _worker(cluster.scheduler_address, "slow")
         try:

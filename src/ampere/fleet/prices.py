@@ -30,6 +30,7 @@ MORE = 12  # in each further round
 ROUNDS = (0.05, 0.02, 0.01, 0.005, 0.003, 0.002)  # temperatures, relative to what a job costs at least
 STEPS = 30  # of L-BFGS in a round
 SPREAD = 0.1  # how much devices are made to differ where jobs choose which to look at
+HIGHEST = 1e4  # worth of a whole device, relative to what jobs cost on one: prices of too many jobs would grow forever
 GOOD_ENOUGH = 1e-3  # relative gap at which nothing more is tried
 AT_A_TIME = 32  # jobs that are looked at together: small enough for a processor's cache
 TINY = 1e-9
@@ -69,7 +70,7 @@ def _climbed(dual: _Dual, x: Array, temperature: float, until: float) -> Array:
             raise StopIteration
 
     smooth = dual.smooth(temperature)
-    limits = [(0.0, None)] * len(x)
+    limits = [(0.0, HIGHEST)] * len(x)
     return np.asarray(
         minimize(smooth, x, jac=True, method="L-BFGS-B", bounds=limits, callback=in_time, options={"maxiter": STEPS}).x
     )

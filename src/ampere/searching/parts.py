@@ -50,10 +50,10 @@ class Part:
         for begin in range(0, self.count, CHUNK):
             count = min(CHUNK, self.count - begin)
             if self.drawn:
-                columns = [rng.integers(0, size, count, dtype=np.int32) for size in sizes]
+                columns: list[Any] = [rng.integers(0, size, count, dtype=np.int32) for size in sizes]
             else:
                 numbers = np.arange(self.first + begin, self.first + begin + count)
-                columns = list(np.unravel_index(numbers, sizes)) if sizes else []
+                columns = [*np.unravel_index(numbers, sizes)] if sizes else []
             yield np.stack(columns, axis=1) + least if columns else np.zeros((count, 0), dtype=np.int64)
 
 
