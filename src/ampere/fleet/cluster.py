@@ -7,6 +7,7 @@ scheduler comes back.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -77,6 +78,7 @@ def own_client(threads: int, resources: Mapping[str, float]) -> Iterator[Client]
 def connect(scheduler: str) -> Iterator[Client]:
     with _needed():
         from distributed import Client
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is lost is said in our own words
     try:
         client = Client(scheduler, timeout=CONNECTING_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
@@ -90,9 +92,10 @@ def connect(scheduler: str) -> Iterator[Client]:
 
 def _check_versions(client: Client, scheduler: str) -> None:
     """Refuses a scheduler of another version: messages would be misunderstood somewhere in the middle."""
-    versions = client.get_versions()
-    here = versions["client"]["packages"].get("distributed")
-    there = (versions.get("scheduler") or {}).get("packages", {}).get("distributed")
+    from distributed import __version__ as here
+
+    said: Any = client.sync(client.scheduler.versions, packages=[])  # `get_versions` would ask all workers too
+    there = said.get("packages", {}).get("distributed")
     if here != there:
         raise DeviceError(
             f"the scheduler {scheduler} runs dask.distributed {there}, and {here} is installed here: "
@@ -149,12 +152,11 @@ def _pieces_on(client: Client, work: Callable[[Piece], Made], left: Mapping[int,
     threads = client.nthreads()
     ahead = AHEAD * sum(threads.get(address, 1) for address in workers)
     todo, since = iter(sorted(left)), time.monotonic()
-    sent = dict[Future, int]()
+    sent: dict[Future, int] = {}
     with _losing():
-        shared = client.submit(_itself, work, pure=False, workers=workers)  # made again where its worker is lost
         while True:
             while len(sent) < ahead and (number := next(todo, None)) is not None:
-                future = client.submit(_call, shared, left[number], pure=False, retries=3, workers=workers)
+                future = client.submit(work, left[number], pure=False, retries=3, workers=workers)
                 sent[future] = number
             if not sent:
                 return
@@ -162,7 +164,7 @@ def _pieces_on(client: Client, work: Callable[[Piece], Made], left: Mapping[int,
                 for future in wait([*sent], timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done:
                     if future.status == "cancelled":
                         raise CancelledError
-                    yield sent.pop(future), future.result()
+                    yield sent.pop(future), _result(future)
                     since = time.monotonic()
             if client.status != "running":
                 raise CancelledError
@@ -172,6 +174,16 @@ def _pieces_on(client: Client, work: Callable[[Piece], Made], left: Mapping[int,
                 raise CancelledError
             if time.monotonic() - since > LOST_SECONDS:
                 raise DeviceError(f"all workers of {client.scheduler.address} were lost for {LOST_SECONDS:g} s")
+
+
+def _result(future: Future) -> Any:
+    """What was made. A scheduler unpacks what it is sent, and needs what it was made of."""
+    try:
+        return future.result()
+    except RuntimeError as error:
+        if "deserialization" not in str(error):
+            raise
+        raise DeviceError(f"the scheduler {future.client.scheduler.address} has no Ampere: install it there") from None
 
 
 def _usable(client: Client) -> list[str]:
@@ -185,14 +197,6 @@ def _usable(client: Client) -> list[str]:
     problem = next(iter(other.values()), "is missing")
     address = client.scheduler.address
     raise DeviceError(f"no dask worker of {address} can be used, one {problem}: start one with: dask worker {address}")
-
-
-def _itself(work: Any) -> Any:
-    return work
-
-
-def _call(work: Callable[[Piece], Made], piece: Piece) -> Made:
-    return work(piece)
 
 
 @contextmanager

@@ -202,3 +202,18 @@ def screened_in_parts(
     if not found:
         raise UsageError("no candidate is within the limits of power and memory: give more of them")
     return found, sum(k.screened for k in left.values()), sum(k.inside for k in left.values()), spread
+
+
+def shortlisted(groups: Sequence[Group], allowed: float, varied: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of a table: the candidates that are left inside the budget, the cheapest first."""
+    found = []
+    for group in groups:
+        rows = np.flatnonzero(group.joules <= allowed)
+        if not len(rows):
+            continue
+        costs = np.stack([group.joules[rows], group.stddevs(rows), group.capacity(rows)], axis=1).tolist()
+        for row, cost in zip(rows.tolist(), costs, strict=True):
+            arguments = {name: value for name, value in group.arguments(row).items() if name in varied}
+            way = {"optimizer": group.optimizer, "batch": group.batch}
+            found.append({**dict(zip(("joules", "stddev", "capacity"), cost, strict=True)), **way, **arguments})
+    return sorted(found, key=lambda candidate: float(candidate["joules"]))

@@ -27,7 +27,7 @@ from ampere.storage.profile import Profile
 from .candidates import Group, OpenGroup, Prices, Progress, Rows, choose, refuse_impossible, within_power
 from .hyperpower import HyperPower
 from .memory import At, fitting, rule_of, upper_bytes, within_memory
-from .parts import BARS, Over, Screen, Spread, parts_of, screened_in_parts
+from .parts import BARS, Over, Screen, Spread, parts_of, screened_in_parts, shortlisted
 from .result import Candidate, Found
 from .spaces import SearchSpace, Shape, Values, of_function, of_space
 from .training import Chance, Train, chance_of, name_of, of_user, on_made_task, refuse_if_none_trained, tried
@@ -89,7 +89,8 @@ def search(
     if memory_bytes is not None:
         at = upper_bytes(searched, [e.profile for e in estimators], allocator == "tuned")
     limits = Limits(allowed, power, memory_bytes, at)
-    if over is None and (candidates or 0) <= AT_A_TIME:
+    in_parts = over is not None or (candidates or 0) > AT_A_TIME
+    if not in_parts:
         groups = screen(searched, prices, candidates, seed, lambda done, total, words: on_progress(0, 1, words))
         screened, inside, spread = *_counted(groups, allowed), _spread(groups)
         groups = limits.kept(groups)
@@ -120,6 +121,7 @@ def search(
         mode=mode,
         power_watts=power,
         memory_bytes=memory_bytes,
+        shortlist=tuple(shortlisted(groups, allowed, searched.varied)) if in_parts else (),
     )
     if run is None:
         return found
