@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import stdtrit
 
 from ampere.core.kinds import VECTOR_WIDTHS
 
@@ -28,7 +29,7 @@ JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated
 ISOLATED_REFIT_UP_TO = 120
 REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters too: few measurements are overfitted
 FEWEST_SORTS, FEWEST_OF_A_SORT = 4, 3  # of networks, from which on folds are sorts
-CALIBRATED_FROM = 16  # measurements, below which intervals are not calibrated
+CALIBRATED_FROM = 16  # measurements, below which too few could be held out
 
 
 def learn(
@@ -79,6 +80,8 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     """
     data, scores = model.data, np.full(len(model.data), np.nan)
     fresh = Hyperparameters(one_by_one=model.hyper.one_by_one)
+    if len(data) < CALIBRATED_FROM:
+        return Additive(data, replace(model.hyper, calibration=few_factor(len(data))), model.prices)
     if np.sum(judged) < CALIBRATED_FROM:
         return model
     sorts = sorts_of(data, judged)
@@ -93,6 +96,11 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # the finite-sample level of conformal prediction
     factor = float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
     return Additive(data, replace(model.hyper, calibration=factor), model.prices)
+
+
+def few_factor(measurements: int) -> float:
+    """How much wider intervals of so few measurements are: Student's t in place of the normal distribution."""
+    return float(stdtrit(measurements, 0.95)) / 1.645 if 0 < measurements < CALIBRATED_FROM else 1.0
 
 
 def sorts_of(data: Data, judged: Array) -> list[str]:
