@@ -4,6 +4,7 @@
     python benchmarks/fleet.py large [--devices 1000 --jobs 10000]      a simulated fleet: seconds, gap, joules by rule
     python benchmarks/fleet.py days [--days 10000]      how often a battery is empty before its jobs have ended
     python benchmarks/fleet.py many [--devices 1000]    that many simulated devices checked and estimated, with dask
+    python benchmarks/fleet.py screen [--candidates 1000000000]     a search in parts on a dask cluster: speed, memory
 
 The fleet has boards, phones and servers (the simulated devices), each with its own speed, battery and hours. Jobs train
 the built-in families at several batches. Truths are the simulated devices' own; estimates differ from them by an error
@@ -15,9 +16,12 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does: more only wait for each other
 
 import numpy as np
 
@@ -46,6 +50,8 @@ def main() -> None:
     parser.add_argument("--devices", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--days", type=int, default=10_000)
+    parser.add_argument("--candidates", type=int, default=1_000_000_000)
+    parser.add_argument("--workers", type=int, default=2, help="processes of the cluster that screens candidates")
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=1, help="of the fleet and its jobs; of the first small case")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/fleet.json"))
@@ -62,7 +68,7 @@ def small(options: argparse.Namespace) -> dict[str, object]:
         gaps, fewer, empty = [], 0, 0
         for seed in range(options.seed, options.seed + options.cases):
             problem = random_problem(seed, 12, 4, priced=priced)
-            exact, near = best(problem, 20.0), approximate(problem, 5.0, seed)
+            exact, near = best(problem, 20.0), approximate(problem, 20.0, seed)
             if np.all(exact.device == NOWHERE):  # no job can run at all: there is no gap
                 empty += 1
                 continue
@@ -159,6 +165,49 @@ def many(options: argparse.Namespace) -> dict[str, object]:
     return found
 
 
+def screen(options: argparse.Namespace) -> dict[str, object]:
+    """`ampere search lstm` on a scheduler with worker processes; their memory and this process's, each second."""
+    import psutil
+    from distributed import LocalCluster
+
+    import ampere
+
+    with tempfile.TemporaryDirectory() as folder, LocalCluster(
+        n_workers=options.workers, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as cluster:  # fmt: skip
+        os.environ["AMPERE_HOME"] = folder
+        profile = ampere.profile("lstm", device="simulated:server", seconds=20, out=f"{folder}/lstm.json").profile
+        seen, ended = list[float](), threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(1.0):
+                all_ = [psutil.Process(), *psutil.Process().children(recursive=True)]
+                seen.append(sum(process.memory_info().rss for process in all_) / 1e6)
+
+        watching = threading.Thread(target=watch)
+        watching.start()
+        began = time.perf_counter()
+        address, table = cluster.scheduler_address, f"{folder}/best.csv"
+        found = ampere.search(
+            "lstm", "50%", profile, trials=0, candidates=options.candidates, scheduler=address, table=table
+        )
+        seconds = time.perf_counter() - began
+        ended.set()
+        watching.join()
+    return {
+        "candidates": found.screened,
+        "workers": options.workers,
+        "seconds": seconds,
+        "candidates_per_second": found.screened / seconds,
+        "shortlist": len(found.shortlist),
+        "megabytes_of_all_processes": {
+            "after a quarter": seen[len(seen) // 4],
+            "at the end": seen[-1],
+            "most": max(seen),
+        },
+    }
+
+
 def simulated_fleet(devices: int, jobs: int, seed: int, battery_share: float = 1.0) -> Problem:
     """Devices of the five simulated kinds, each a little different, and jobs of the built-in families."""
     rng, networks, parts = np.random.default_rng(seed), traced(), list(PARTS)
@@ -202,7 +251,7 @@ def cost_of(part: str, network: Network) -> tuple[float, float]:
     return total.joules, total.seconds
 
 
-DOES = {"small": small, "large": large, "days": days, "many": many}
+DOES = {"small": small, "large": large, "days": days, "many": many, "screen": screen}
 
 if __name__ == "__main__":
     main()

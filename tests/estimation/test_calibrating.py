@@ -8,7 +8,7 @@ import pytest
 from tests.synthetic import chain, measured
 
 from ampere.estimation.additive import Data
-from ampere.estimation.learning import calibrated, learn, sorts_of
+from ampere.estimation.learning import CALIBRATED_FROM, calibrated, few_factor, learn, sorts_of
 
 # Each sort has widths of its own, and costs more or less than its arithmetic says.
 SORTS = {"narrow": (1, 6, 1.5), "small": (8, 14, 0.7), "middle": (18, 28, 1.4), "wide": (34, 60, 0.75)}
@@ -43,3 +43,12 @@ def test_what_differs_between_sorts_widens_intervals():
     by_sort, at_random = (calibrated(learn(data), judged(data)).hyper.calibration for data in (named, unnamed))
     assert by_sort > at_random
     assert by_sort == pytest.approx(np.clip(by_sort, 0.7, 2.5))
+
+
+def test_intervals_of_few_measurements_are_wider():
+    factors = [few_factor(count) for count in range(1, CALIBRATED_FROM + 1)]
+    assert factors == sorted(factors, reverse=True)
+    assert factors[0] > 3.5
+    assert factors[-1] == 1.0
+    data = of_sorts(False).only(np.arange(60) < 3)
+    assert calibrated(learn(data), judged(data)).hyper.calibration == few_factor(3) > 1.4

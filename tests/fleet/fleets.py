@@ -60,3 +60,9 @@ def answers(action, device, arguments):
     if device.name.startswith("bug"):
         raise ZeroDivisionError("oh")
     return {"name": device.name, "process": os.getpid()}
+
+
+def negative(number):
+    """A piece of bulk work."""
+    time.sleep(0.05)
+    return -number

@@ -1,6 +1,7 @@
 """The same work on many devices: one that fails, hangs or vanishes is named, and the others go on."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -9,11 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.fleet.fleets import answers
+from tests.fleet.fleets import answers, negative
 
 from ampere import __version__
 from ampere.core.errors import BusyError, DeviceError, ProfileError
+from ampere.fleet import cluster as cluster_module
 from ampere.fleet import running
+from ampere.fleet.cluster import spread
 from ampere.fleet.files import FleetDevice
 from ampere.fleet.running import HERE, Outcome, Task, machine_of, perform, run_all, skipping
 
@@ -107,7 +110,7 @@ def test_one_machine_is_measured_once_at_a_time():
 
 @dask
 def test_a_scheduler_that_is_not_there_is_one_line(monkeypatch):
-    monkeypatch.setattr(running, "CONNECTING_SECONDS", 0.3)
+    monkeypatch.setattr(cluster_module, "CONNECTING_SECONDS", 0.3)
     with pytest.raises(DeviceError, match="cannot be reached"):
         list(run_all([task()], answers, "tcp://127.0.0.1:9"))
 
@@ -120,8 +123,8 @@ def test_a_device_whose_worker_never_comes_back_or_has_another_ampere_is_named(m
     (tmp_path / "ampere").mkdir()
     (tmp_path / "ampere" / "__init__.py").write_text('__version__ = "0.0.1"\n')
 
-    monkeypatch.setattr(running, "POLL_SECONDS", 0.1)
-    monkeypatch.setattr(running, "LOST_SECONDS", 0.3)
+    monkeypatch.setattr(cluster_module, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(cluster_module, "LOST_SECONDS", 0.3)
     with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
         address = cluster.scheduler_address
         started = [_worker(address, "slow"), _worker(address, "old", str(tmp_path))]
@@ -146,7 +149,8 @@ def test_a_device_whose_worker_never_comes_back_or_has_another_ampere_is_named(m
 def test_a_scheduler_that_ends_in_the_middle_is_one_line_for_each_device(monkeypatch):
     from distributed import LocalCluster
 
-    monkeypatch.setattr(running, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(cluster_module, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(cluster_module, "LOST_SECONDS", 0.1)
     with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50) as cluster:
         process = _worker(cluster.scheduler_address, "slow")
         try:
@@ -193,6 +197,52 @@ def test_a_worker_that_is_killed_loses_nothing_that_others_do(record_property):
             for process in started.values():
                 process.kill()
                 process.wait()
+
+
+@dask
+@pytest.mark.fault(21)
+def test_a_scheduler_that_is_started_again_loses_nothing(monkeypatch, record_property):
+    """A real scheduler process is killed in the middle and started again on its port, with its workers."""
+    monkeypatch.setattr(cluster_module, "POLL_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address, started = f"tcp://127.0.0.1:{port}", []
+
+    def start() -> None:
+        started[:] = [_scheduler(port), _worker(address, "a"), _worker(address, "slow")]
+
+    start()
+    try:
+        assert cluster_module.comes_back(address, ["a", "slow"])
+        found = {}
+        for outcome in run_all([task("a"), task("slow")], answers, address):
+            if outcome.device == "a":
+                _stop(started)
+                start()
+            found[outcome.device] = outcome
+        assert all(outcome.result for outcome in found.values())
+        notices = []
+        made = spread(negative, range(40), address, notices.append)  # another command uses the same scheduler
+        numbers = [next(made), next(made)]
+        _stop(started[:1])  # and goes on by itself where nobody starts it again
+        monkeypatch.setattr(cluster_module, "LOST_SECONDS", 0.1)
+        assert sorted([*numbers, *made]) == [-n for n in reversed(range(40))]
+        assert "was lost" in notices[0]
+        record_property("figure", "a scheduler killed and started again: its tasks are sent again, nothing is lost")
+    finally:
+        _stop(started)
+
+
+def _stop(processes) -> None:
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def _scheduler(port: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.Popen([*command, "--no-dashboard"], **quiet)
 
 
 def _worker(scheduler: str, name: str, packages: str = "") -> subprocess.Popen[bytes]:

@@ -8,10 +8,11 @@ import pytest
 from tests.fleet.fleets import DAY, HOUR, one_device, random_problem
 
 from ampere.core.errors import UsageError
-from ampere.fleet import scheduling
+from ampere.fleet import heuristic, scheduling
 from ampere.fleet.drawing import gantt
 from ampere.fleet.heuristic import approximate
-from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem
+from ampere.fleet.prices import prices_of
+from ampere.fleet.problem import FOREVER, MOST_SLOTS, DeviceLimits, JobLimits, Problem, Slots
 from ampere.fleet.reports import JobReport, Reports, reported, with_reports
 from ampere.fleet.scheduling import plan
 from ampere.fleet.solving import NOWHERE, best, timeline
@@ -91,6 +92,28 @@ def test_many_jobs_are_planned_by_the_heuristic_with_a_bound():
     assert len(found.jobs) + len(found.unscheduled) == 300
     if found.gap is not None:
         assert found.gap < 0.1
+
+
+def test_prices_of_many_devices_prove_that_a_plan_is_near_the_best():
+    """Jobs look at some of the devices; the bound is of all."""
+    problem = random_problem(1, 400, 60)
+    slots = Slots.of(problem, MOST_SLOTS)
+    costs = heuristic._least_costs(problem, slots)
+    rough = heuristic._placed(problem, slots, costs, None)
+    found = prices_of(problem, slots, costs, heuristic._total(costs, rough), 600.0)
+    guided = heuristic._placed(problem, slots, costs, found)
+    assert not np.any(guided == NOWHERE)
+    check_holds(problem, guided)
+    assert 0.95 * value(problem, guided) < found.bound < value(problem, guided)
+
+
+def test_prices_of_jobs_that_do_not_fit_stay_finite():
+    problem = random_problem(1063, 40, 4, priced=True, tight=0.3)
+    problem = problem.only(np.flatnonzero(np.any(problem.possible, axis=1)).tolist(), range(4))
+    slots = Slots.of(problem, MOST_SLOTS)
+    found = prices_of(problem, slots, heuristic._least_costs(problem, slots), 1e9, 600.0)
+    assert np.all(np.isfinite(found.seconds))
+    assert np.all(np.isfinite(found.joules))
 
 
 def test_a_tighter_confidence_never_costs_less():

@@ -1,6 +1,7 @@
 """Candidates that are inside their budget, spread along joules, and a front that nothing beats."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from ampere.models.loading import find_space
 from ampere.searching.candidates import ListedGroup, choose
 from ampere.searching.drawing import draw
 from ampere.searching.memory import upper_bytes
+from ampere.searching.parts import parts_of
 from ampere.searching.result import Candidate, Found, Trial, in_words
 from ampere.searching.searching import search
-from ampere.searching.spaces import DRAWN, OPEN, of_function, of_space, read_axis
+from ampere.searching.spaces import DRAWN, OPEN, Shape, of_function, of_space, read_axis
 from ampere.searching.training import Chance, make_task, on_made_task, tried
 
 NET = """
@@ -418,5 +420,53 @@ def test_a_search_in_parts_chooses_as_well_as_one_at_once(estimator, net, monkey
     at_once = search(f"{net}:build", "70%", estimator, **asked)
     monkeypatch.setattr("ampere.searching.searching.AT_A_TIME", 1000)
     in_parts = search(f"{net}:build", "70%", estimator, **asked)
-    assert in_parts.screened >= at_once.screened
+    assert (in_parts.screened, in_parts.inside) == (at_once.screened, at_once.inside)
     assert [c.arguments for c in in_parts.chosen] == [c.arguments for c in at_once.chosen]
+
+
+def test_parts_are_every_network_once_and_leave_what_no_other_beats(estimator, monkeypatch):
+    monkeypatch.setattr("ampere.searching.parts.PART", 300_000)
+    monkeypatch.setattr("ampere.searching.parts.MOST_KEPT", 4_000)
+    sent = []
+
+    def elsewhere(work, parts):
+        sent.append(pickle.dumps(work))  # as it goes to another process
+        return map(pickle.loads(sent[0]), reversed(parts))
+
+    found = search("lenet5", "90%", estimator, confidence=0.5, candidates=10**9, trials=0, over=elsewhere)
+    whole = search("lenet5", "90%", estimator, confidence=0.5, candidates=10**6, trials=0)  # all in memory
+    assert found.screened == whole.screened == 6 * 16 * 120 * 84
+    assert (found.inside, sum(found.spread[1])) == (whole.inside, whole.screened)
+    assert found.chosen[0] == whole.chosen[0]
+    assert len(found.chosen) == len(whole.chosen)
+    assert min(c.joules for c in found.chosen) == pytest.approx(min(c.joules for c in whole.chosen), rel=0.1)
+    assert len(sent[0]) < 4e6
+    assert 100 < len(found.shortlist) < 2_000
+    best = max(found.shortlist, key=lambda row: row["capacity"])
+    assert best["joules"] <= found.budget_joules
+    assert {"joules", "stddev", "capacity", "channels", "fc"} <= set(best)
+
+
+def test_limits_hold_for_candidates_in_parts_too(estimator):
+    sizes = upper_bytes(of_space(find_space("lenet5"), (), 0), [estimator.profile], tuned=False)
+    free = search("lenet5", "90%", estimator, confidence=0.5, candidates=50_000, trials=0, over=map)
+    limit = sizes(free.chosen[0].arguments, "sgd") - 1e5
+    found = search(
+        "lenet5", "90%", estimator, confidence=0.5, candidates=50_000, trials=0, memory_bytes=limit, over=map
+    )
+    assert all(sizes(c.arguments, "sgd") <= limit for c in found.chosen)
+    with pytest.raises(UsageError, match="of power cannot be met"):
+        search("lenet5", "90%", estimator, confidence=0.5, candidates=50_000, trials=0, power=1e-9, over=map)
+    with pytest.raises(UsageError, match="cannot be met: the least"):
+        search("lenet5", 1e-12, estimator, candidates=50_000, trials=0, over=map)
+    with pytest.raises(UsageError, match="estimated one by one"):
+        search("cnn", "50%", estimator, trials=0, over=map)
+
+
+def test_of_a_space_that_is_too_large_as_many_as_asked_for_are_drawn():
+    parts = parts_of([Shape((1,), (9,), dict), Shape((1,) * 5, (100,) * 5, dict)], 9_000_000, 3)
+    assert sum(part.count for part in parts) == 9_000_000
+    assert [part.drawn for part in parts] == [False, True, True, True]
+    drawn = next(parts[1].widths(Shape((1,) * 5, (100,) * 5, dict)))
+    assert (drawn.min(), drawn.max()) == (1, 100)
+    assert not np.array_equal(drawn, next(parts[2].widths(Shape((1,) * 5, (100,) * 5, dict))))

@@ -6,8 +6,6 @@ for what was measured when. What an earlier run has done is in FLEET/done.json, 
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import time
@@ -24,9 +22,10 @@ from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
 from ampere.fleet.files import FleetDevice, read_fleet
 from ampere.fleet.running import Outcome, Task, run_all, skipping
-from ampere.storage.files import append, storing, write_whole
+from ampere.storage.files import append, write_whole
 from ampere.storage.places import home
 from ampere.storage.profile import Profile, same_device
+from ampere.storage.tables import check_table, write_table
 
 from .estimating import profile
 from .judging import report, validate
@@ -124,6 +123,8 @@ def fleet(
     if not devices:
         raise UsageError(f"no device of {file} has a label or name of {', '.join(labels)}")
     store = FleetStore.of(file)
+    if out and action in ("estimate", "validate"):
+        check_table(Path(out))
     if action == "report":
         return _report(devices, store, models, found.problems, Path(out or "fleet.html"))
     arguments = {"models": list(models), "seconds": seconds, "folder": str(store.folder)}
@@ -300,19 +301,7 @@ def _table(outcomes: Sequence[Outcome], path: Path) -> Path:
     rows = [row for outcome in outcomes if outcome.result for row in outcome.result["rows"]]
     if not rows:
         raise StorageError(f"{path} was not written: no device has an estimate")
-    if path.suffix == ".parquet":
-        try:
-            from pyarrow import Table, parquet
-        except ImportError:
-            raise UsageError(f"{path} needs pyarrow: pip install pyarrow, or name a .csv file") from None
-        with storing(path):
-            parquet.write_table(Table.from_pylist(rows), str(path))
-        return path
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(path, text.getvalue())
+    write_table(rows, path)
     return path
 
 

@@ -14,6 +14,7 @@ from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimator, estimator_for, joules_in
 from ampere.estimation.memory import MemoryEstimate, runtime_bytes_in
 from ampere.models.loading import refuse_flax, refuse_step
+from ampere.storage.tables import check_table, write_table
 
 from .memory import StepMemory, bytes_in
 from .models import Model, ResolvedModel, resolve
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from ampere.pruning.checking import Check
     from ampere.pruning.result import Pruned
+    from ampere.searching.parts import Over
     from ampere.searching.result import Found
     from ampere.searching.spaces import Values
     from ampere.searching.training import Train
@@ -168,6 +170,8 @@ def search(
     input: str | None = None,
     mode: str = "capacity",
     power: float | None = None,
+    scheduler: str | None = None,
+    table: Path | str | None = None,
     on_trial: Callable[[Found], None] = lambda found: None,
     **options: Unpack[OptionKeywords],
 ) -> Found:
@@ -176,9 +180,11 @@ def search(
     `space` is a family, a general space, or `file.py:function` whose arguments `vary`. Each of the `optimizers` has a
     profile of its own, made where it is missing. `train(model, candidate)` returns an accuracy from 0 to 1; `trials=0`
     trains nothing. `on_trial` is called after each. `power` (watts) and `memory` ("4GB") are further limits. With
-    `mode="hyperpower"` what was trained decides what is trained next, and what learns nothing is stopped early. The
-    other keywords are those of `estimate`.
+    `mode="hyperpower"` what was trained decides what is trained next, and what learns nothing is stopped early. With
+    `scheduler`, the address of a running dask scheduler, its workers screen the candidates. `table` is a file
+    (.parquet or .csv) for the largest candidates at each cost. The other keywords are those of `estimate`.
     """
+    from ampere.fleet.cluster import spread
     from ampere.searching.searching import allowed_joules, space_of
     from ampere.searching.searching import search as search_space
     from ampere.searching.training import of_user
@@ -186,10 +192,15 @@ def search(
     asked = Options(**options)
     space_of(space, vary or {}, batches, input, asked.seed)  # what makes no sense is refused before profiling
     allowed_joules(budget, 1.0, iterations, joules_in(battery) if battery else None)
+    if table is not None:
+        check_table(Path(table))
     limit = None if memory is None else bytes_in(memory)
     run = of_user(train) if isinstance(train, str) and trials else train
     estimators = _by_optimizer(space, input, profiles, optimizers, asked)
-    return search_space(
+    over: Over | None = None if table is None else map
+    if scheduler is not None:
+        over = partial(spread, scheduler=scheduler, on_notice=asked.say)
+    found = search_space(
         space,
         budget,
         *estimators,
@@ -208,9 +219,13 @@ def search(
         seed=asked.seed,
         mode=mode,
         power=power,
+        over=over,
         on_progress=lambda done, total, text: asked.report(f"searching {space}", done, total, text),
         on_trial=on_trial,
     )
+    if table is not None:
+        write_table(found.shortlist, Path(table))
+    return found
 
 
 def _by_optimizer(

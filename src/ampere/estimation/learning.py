@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from ampere.core.kinds import VECTOR_WIDTHS
 
@@ -34,7 +35,7 @@ JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated
 ISOLATED_REFIT_UP_TO = 120
 REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters too: few measurements are overfitted
 FEWEST_SORTS, FEWEST_OF_A_SORT = 4, 3  # of networks, from which on folds are sorts
-CALIBRATED_FROM = 16  # measurements, below which intervals are not calibrated
+CALIBRATED_FROM = 16  # measurements, below which too few could be held out
 
 
 def learn(
@@ -85,6 +86,8 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     the measurements that are like the networks to estimate. Where networks are of several sorts, folds of whole sorts
     say how wrong a model of no measured sort is, others how wrong one of a measured sort is; a user's is between.
     """
+    if (count := len(model.data)) < CALIBRATED_FROM:
+        return Additive(model.data, replace(model.hyper, calibration=few_factor(count)), model.prices)
     if np.sum(judged) < CALIBRATED_FROM:
         return model
     sorts = sorts_of(model.data, judged)
@@ -105,6 +108,11 @@ def _calibration(model: Additive, judged: Array, sorts: list[str]) -> float:
     judged = judged & ~np.isnan(scores)
     level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # the finite-sample level of conformal prediction
     return float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
+
+
+def few_factor(measurements: int) -> float:
+    """How much wider intervals of so few measurements are: Student's t in place of the normal distribution."""
+    return float(stdtrit(measurements, 0.95)) / 1.645 if 0 < measurements < CALIBRATED_FROM else 1.0
 
 
 def sorts_of(data: Data, judged: Array) -> list[str]:

@@ -121,6 +121,53 @@ class LayerTable:
         return place
 
 
+class SumTable:
+    """Means of all networks of a template: what a search needs of every candidate. It is small, and can be sent."""
+
+    def __init__(
+        self, model: Additive, layers: int, system: bool, alone: Array, tables: dict[tuple[int, ...], Array],
+        deviation: Array, low: Array, step: Array,
+    ) -> None:  # fmt: skip
+        """`alone` has the sums of layers without open widths; `tables` those of others, by one or two widths."""
+        self._model, self._layers, self._system, self._alone = model, layers, system, alone
+        self._deviation, self._low, self._step = deviation, low, step
+        self._tables = [(v, t.shape[1] if len(v) == 2 else 1, t.reshape(-1, SUMMED)) for v, t in tables.items()]
+
+    def seconds(self, widths: Widths) -> Array:
+        """Seconds of a step for each row of widths."""
+        parts = [self.seconds_of(self.of(widths[i : i + CHUNK])) for i in range(0, len(widths), CHUNK)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def of(self, widths: Widths) -> Array:
+        """Sums over layers, one row a network."""
+        total = np.tile(self._alone, (len(widths), 1))
+        for variables, stride, sums in self._tables:
+            place = widths[:, variables[0]] - 1
+            if len(variables) == 2:
+                place = place * stride + widths[:, variables[1]] - 1
+            total += sums.take(place, axis=0)
+        return total
+
+    def seconds_of(self, sums: Array) -> Array:
+        step = self._model.step
+        physics, wholes = self.summed(sums)
+        relative = self._interpolate((wholes.places[:, :2] - self._low) / self._step)
+        if self._system:
+            relative = relative + wholes.shares @ self._model.loop_shift
+        return np.asarray(self._model.whole_means(sums[:, 0] + step.mean, physics, relative))
+
+    def summed(self, sums: Array) -> tuple[Array, Wholes]:
+        return summed(sums, self._layers, self._model.step.physics, self._system)
+
+    def _interpolate(self, place: Array) -> Array:
+        cell = np.clip(place.astype(np.int64), 0, GRID - 2)
+        u, v = (place - cell).T
+        flat, corner = self._deviation.ravel(), cell[:, 0] * GRID + cell[:, 1]
+        low = flat.take(corner) * (1 - v) + flat.take(corner + 1) * v
+        high = flat.take(corner + GRID) * (1 - v) + flat.take(corner + GRID + 1) * v
+        return low * (1 - u) + high * u
+
+
 class LookupTable:
     """Costs of all networks of a template, by one fitted model."""
 
@@ -139,7 +186,7 @@ class LookupTable:
         self._model, self._template, self._system, self._stddevs = model, template, system, stddevs
         self._known = {} if known is None else known
         self._tables = [self._table(i) for i in range(len(template.layers))]
-        self._grid()
+        self.sums = SumTable(model, len(self._tables), system, *self._merged(), *self._grid())
 
     def _table(self, index: int) -> LayerTable:
         template = self._template
@@ -193,8 +240,28 @@ class LookupTable:
             with_data += model.hyper.residual_of(kind) ** 2 * physics[:, None] * together
         return sums, model.whiten(with_data.T).T, rows * model.price_stddev, positions
 
-    def _grid(self) -> None:
-        """Fills the grid of relative deviations of whole networks, over octaves of arithmetic and of memory.
+    def _merged(self) -> tuple[Array, dict[tuple[int, ...], Array]]:
+        """The sums of all layers that depend on no width, and one table for those that depend on the same ones."""
+        largest = self._template.largest
+        alone, tables = np.zeros(SUMMED), dict[tuple[int, ...], Array]()
+        for table in self._tables:
+            variables = tuple(v for v in table.index if v is not None)
+            sums = table.sums.reshape(*(largest[v] for v in variables), SUMMED)
+            if variables[::-1] == tuple(sorted(variables)):
+                variables, sums = variables[::-1], sums.transpose(*range(len(variables))[::-1], len(variables))
+            if not variables:
+                alone = alone + sums
+            else:
+                tables[variables] = tables.get(variables, 0.0) + sums
+        pairs = [variables for variables in tables if len(variables) == 2]
+        for (variable,) in [variables for variables in tables if len(variables) == 1]:
+            if pair := next((both for both in pairs if variable in both), None):
+                own = tables.pop((variable,))
+                tables[pair] = tables[pair] + (own[:, None] if pair[0] == variable else own[None])
+        return alone, tables
+
+    def _grid(self) -> tuple[Array, Array, Array]:
+        """Relative deviations of whole networks over octaves of arithmetic and memory; first place and step.
 
         What depends on the shares of overheads, arithmetic and memory is a sum of its own.
         """
@@ -208,37 +275,12 @@ class LookupTable:
         groups = model.design.wholes.shares.shape[1]
         nodes = Wholes(places, np.zeros((len(places), groups)), np.full(len(places), float(self._system)))
         relative = whole_covariance(nodes, model.design.wholes, model.hyper)
-        self._deviation = (relative @ (model.design.physics * model.solved)).reshape(GRID, GRID)
-        self._low, self._step = low, (high - low) / (GRID - 1)
-
-    def _sums(self, widths: Widths) -> Array:
-        total = np.zeros((len(widths), SUMMED))
-        for table in self._tables:
-            total += table.sums[table.rows(widths)]
-        return total
+        deviation = (relative @ (model.design.physics * model.solved)).reshape(GRID, GRID)
+        return deviation, low, (high - low) / (GRID - 1)
 
     def seconds(self, widths: Widths) -> Array:
         """Seconds of a step for each row of widths."""
-        return self._seconds(self._sums(widths))
-
-    def _seconds(self, sums: Array) -> Array:
-        step = self._model.step
-        physics, wholes = self._summed(sums)
-        relative = self._interpolate((wholes.places[:, :2] - self._low) / self._step)
-        if self._system:
-            relative = relative + wholes.shares @ self._model.loop_shift
-        return np.asarray(self._model.whole_means(sums[:, 0] + step.mean, physics, relative))
-
-    def _summed(self, sums: Array) -> tuple[Array, Wholes]:
-        return summed(sums, len(self._tables), self._model.step.physics, self._system)
-
-    def _interpolate(self, place: Array) -> Array:
-        cell = np.clip(place.astype(np.int64), 0, GRID - 2)
-        u, v = (place - cell).T
-        flat, corner = self._deviation.ravel(), cell[:, 0] * GRID + cell[:, 1]
-        low = flat[corner] * (1 - v) + flat[corner + 1] * v
-        high = flat[corner + GRID] * (1 - v) + flat[corner + GRID + 1] * v
-        return low * (1 - u) + high * u
+        return self.sums.seconds(widths)
 
     def seconds_and_stddevs(self, widths: Widths) -> tuple[Array, Array]:
         """Seconds of a step and their standard deviation for each row of widths."""
@@ -249,8 +291,8 @@ class LookupTable:
     def _with_stddevs(self, widths: Widths) -> tuple[Array, Array]:
         model, hyper = self._model, self._model.hyper
         rows = [table.rows(widths) for table in self._tables]
-        sums = self._sums(widths)
-        seconds, (physics, wholes) = self._seconds(sums), self._summed(sums)
+        sums = self.sums.of(widths)
+        seconds, (physics, wholes) = self.sums.seconds_of(sums), self.sums.summed(sums)
         relative = whole_covariance(wholes, model.design.wholes, hyper)
         whitened = model.whiten((relative * (model.design.physics * physics[:, None])).T).T + model.step.whitened
         deviations = np.tile(STEP * model.price_stddev, (len(widths), 1))

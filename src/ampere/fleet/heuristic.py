@@ -1,8 +1,7 @@
 """Assignments of very many jobs, with a bound on how much better the best one could be.
 
-1. Prices for a device's seconds and battery, by the volume algorithm (Barahona and Anbil) on the Lagrangian dual: with
-   prices, each job chooses its device by itself. What that costs, less what the resources are worth, is a bound for
-   every assignment. Prices follow the mean of the last choices, since one choice alone swings from device to device.
+1. Prices for a device's seconds and battery (prices.py): with prices, each job chooses its device by itself. What that
+   costs, less what the resources are worth, is a bound for every assignment.
 2. Jobs are placed one by one, those first that lose most by their second choice, each where its cost and the prices of
    what it takes are least and where there is room.
 3. Jobs that found no room, and small groups of devices with all their jobs, are solved again exactly (solving.py).
@@ -11,24 +10,19 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .prices import GOOD_ENOUGH, Prices, prices_of
 from .problem import MOST_SLOTS, Array, Problem, Slots
 from .solving import NOWHERE, Assignment, best, completion, earliest_end, timeline
 
-STEPS = 600  # of the dual at most
-STEP_SIZE = 1.0  # of the first dual step, in units of Polyak's
-NEWEST = 0.05  # weight of the newest choice of devices in the mean that prices follow
-PATIENCE = 2  # steps without a better bound before they become smaller
 GROUP_PAIRS = 300  # jobs times devices that are solved again at a time
 GROUP_SECONDS = 1.0
-GOOD_ENOUGH = 1e-3  # relative gap at which nothing more is tried
 COMPLETION_STEPS = 6
-AT_A_TIME = 32  # devices whose hours, or jobs whose choices, are looked at together
+AT_A_TIME = 32  # devices whose hours are looked at together
 FRUITLESS = 30  # groups, and three for each device, after which nothing more is tried
 
 
@@ -93,15 +87,6 @@ class Room:
         return shares
 
 
-@dataclass(frozen=True)
-class Prices:
-    """What a second before a deadline and a joule of a battery are worth on each device."""
-
-    seconds: Array  # [slots, devices]: of a second of a job that must end by the end of the slot
-    joules: Array  # [devices]
-    bound: float
-
-
 def approximate(problem: Problem, seconds: float = 45.0, seed: int = 0) -> Assignment:
     """A good assignment of many jobs, found within about so many seconds, and a bound for all."""
     began = time.monotonic()
@@ -115,7 +100,7 @@ def approximate(problem: Problem, seconds: float = 45.0, seed: int = 0) -> Assig
     slots = Slots.of(some, MOST_SLOTS)
     costs = _least_costs(some, slots)
     rough = _placed(some, slots, costs, None)
-    prices = _prices(some, slots, costs, _total(costs, rough), 0.6 * seconds)
+    prices = prices_of(some, slots, costs, _total(costs, rough), 0.6 * seconds, seed)
     found = rough
     if prices.bound > 0:
         guided = _placed(some, slots, costs, prices)
@@ -140,71 +125,6 @@ def _least_costs(problem: Problem, slots: Slots) -> Array:
     least = {span: np.min(open_[:, span[0] : span[1]], axis=1, initial=np.inf) for span in set(spans)}
     rates = np.array([least[span] for span in spans])
     return np.asarray(problem.joules * np.where(np.isfinite(rates), rates, 0.0))
-
-
-def _prices(problem: Problem, slots: Slots, least: Array, reached: float, seconds: float) -> Prices:
-    """Prices with a high bound. Seconds count until the end of a slot: capacity[e] is what is free until then."""
-    began = time.monotonic()
-    capacity = np.cumsum(slots.free, axis=1).T  # [slots, devices]
-    # A deadline inside a slot counts as the slot's end: a bound must not ask for more than the problem does.
-    due = np.searchsorted(slots.edges[1:], np.minimum(problem.deadlines, slots.edges[-1]) - 1e-6)
-    due = np.minimum(due, len(capacity) - 1)
-    in_order = np.argsort(due, kind="stable")  # jobs that are due together lie together, and have one row of prices
-    due, possible = due[in_order], problem.possible[in_order]
-    starts = [*np.flatnonzero(np.diff(due, prepend=-1)).tolist(), len(due)]
-    together = [
-        slice(n, min(n + AT_A_TIME, end)) for begin, end in pairwise(starts) for n in range(begin, end, AT_A_TIME)
-    ]
-    costs = np.where(possible, least[in_order], np.inf).astype(np.float32)
-    reserved = np.where(possible, problem.reserved[in_order], 0).astype(np.float32)
-    drawn = np.where(possible, problem.drawn[in_order], 0).astype(np.float32)
-    chosen, least_adjusted = np.zeros(len(due), dtype=np.intp), np.zeros(len(due))
-    limited = np.isfinite(problem.batteries)
-    batteries = np.where(limited, problem.batteries, 1.0)
-    count, rows = len(problem.devices), np.arange(len(problem.jobs))
-    nu, mu = np.zeros_like(capacity), np.zeros(count)
-    found = Prices(nu, mu, -np.inf)
-    best_nu, mean_over, mean_used = nu, np.zeros_like(capacity), np.zeros(count)
-    step, worse = STEP_SIZE, 0
-    for n in range(STEPS):
-        if time.monotonic() - began > seconds:
-            break
-        second = np.cumsum(nu[::-1], axis=0)[::-1]
-        short_second, short_mu = second.astype(np.float32), mu.astype(np.float32)
-        for some in together:  # small enough for a processor's cache
-            adjusted = reserved[some] * short_second[due[some.start]]
-            adjusted += drawn[some] * short_mu
-            adjusted += costs[some]
-            chosen[some] = np.argmin(adjusted, axis=1)
-            least_adjusted[some] = np.min(adjusted, axis=1)
-        worth = float(np.sum(nu * capacity)) + float(np.sum(mu * batteries * limited))
-        bound = float(np.sum(least_adjusted)) * (1 - 1e-6) - worth
-        load = np.zeros_like(capacity)
-        np.add.at(load, (due, chosen), reserved[rows, chosen])
-        over = np.cumsum(load, axis=0) / np.maximum(capacity, 1e-9) - 1
-        used = np.bincount(chosen, drawn[rows, chosen], count) / np.maximum(batteries, 1e-9) - 1
-        used = np.where(limited, used, 0.0)
-        weight = max(NEWEST, 1 / (n + 1))
-        mean_over, mean_used = mean_over + weight * (over - mean_over), mean_used + weight * (used - mean_used)
-        if bound > found.bound:
-            agrees = float(np.sum(over * mean_over) + np.sum(used * mean_used)) >= 0
-            found, best_nu, worse, step = Prices(second, mu, bound), nu, 0, step * (1.1 if agrees else 1.0)
-        else:
-            worse += 1
-            if worse >= PATIENCE:
-                step, worse = step * 0.66, 0
-        if reached - found.bound <= GOOD_ENOUGH * reached:
-            break
-        # Only rows that bind, or are priced, move.
-        move_nu = np.where((mean_over > 0) | (best_nu > 0), mean_over, 0.0)
-        move_mu = np.where((mean_used > 0) | (found.joules > 0), mean_used, 0.0)
-        norm = float(np.sum(move_nu**2) + np.sum(move_mu**2))
-        if norm == 0.0:
-            break
-        length = step * max(min(reached, 1.05 * found.bound) - found.bound, 1e-4 * reached) / norm
-        nu = np.maximum(0.0, best_nu + length * move_nu / np.maximum(capacity, 1e-9))
-        mu = np.maximum(0.0, found.joules + length * move_mu / np.maximum(batteries, 1e-9))
-    return found
 
 
 def _placed(problem: Problem, slots: Slots, least: Array, prices: Prices | None) -> NDArray[np.int64]:

@@ -17,15 +17,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ampere.core.errors import AmpereError, BusyError, DeviceError, RuntimeMissingError, first_line
+from ampere.core.errors import AmpereError, BusyError, DeviceError, first_line
 
+from . import cluster
 from .files import FleetDevice
 
 if TYPE_CHECKING:
@@ -33,12 +32,7 @@ if TYPE_CHECKING:
 
 THREADS = 8  # tasks at a time in one process
 PAUSE_SECONDS = 2.0  # before another attempt
-POLL_SECONDS = 2.0  # between two looks at which dask workers are there
-LOST_SECONDS = 60.0  # that a dask worker may be away while its device has work to do
-CONNECTING_SECONDS = 10.0
 HERE = "this machine"
-VERSION = "ampere:__version__"
-LOOPBACK_ONLY = "127.0.0.1:0"  # dask always serves a page about its state, by default to everybody
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -141,22 +135,37 @@ def _limited(work: Callable[[], Mapping[str, Any]], seconds: float) -> Mapping[s
 def run_all(tasks: Sequence[Task], do: Do, scheduler: str | None = None) -> Iterator[Outcome]:
     """The outcome of each task, as they end. `scheduler` is the address of a running one."""
     if scheduler is not None:
-        with _connected(scheduler) as client:
-            yield from _on_workers(client, tasks, do, scheduler)
+        yield from _on_scheduler(tasks, do, scheduler)
         return
     here = [task for task in tasks if machine_of(task.device) == HERE]
     elsewhere = [task for task in tasks if machine_of(task.device) != HERE]
     machines = {_resource(machine_of(task.device)): 1.0 for task in tasks}
-    with _own_client(min(THREADS, max(1, len(machines))), machines) as client:
+    with cluster.own_client(min(THREADS, max(1, len(machines))), machines) as client:
         for some in (elsewhere, here):
             futures = {_submit(client, task, do, _resource(machine_of(task.device))): task for task in some}
             yield from _as_they_end(futures)
 
 
+def _on_scheduler(tasks: Sequence[Task], do: Do, scheduler: str) -> Iterator[Outcome]:
+    """The outcomes of tasks; those that a scheduler knew of when it was lost are sent again when it is back."""
+    left = {task.device.name: task for task in tasks}
+    while left:
+        try:
+            with cluster.connect(scheduler) as client:
+                for outcome in _on_workers(client, [*left.values()], do, scheduler):
+                    del left[outcome.device]
+                    yield outcome
+        except cluster.SchedulerLostError:
+            if not cluster.comes_back(scheduler, [*left]):
+                lost = "the scheduler was lost: start it again, and run again; what has ended is kept"
+                yield from (Outcome(task.device.name, task.action, None, lost) for task in left.values())
+                return
+
+
 def _on_workers(client: Client, tasks: Sequence[Task], do: Do, scheduler: str) -> Iterator[Outcome]:
-    there, futures = fronted(client), {}
+    there, futures = cluster.fronted(client), {}
     # A dask worker that cannot unpack its task ends, and takes what it was doing with it: look before sending one.
-    other = _other_versions(client, {there[task.device.name] for task in tasks if task.device.name in there})
+    other = cluster.other_versions(client, {there[task.device.name] for task in tasks if task.device.name in there})
     for task in tasks:
         name = task.device.name
         if name not in there:
@@ -173,7 +182,7 @@ def _submit(client: Client, task: Task, do: Do, resource: str) -> Future:
     return client.submit(perform, task, do, resources={resource: 1}, pure=False, retries=task.attempts - 1)
 
 
-def _as_they_end(futures: Mapping[Future, Task], cluster: Client | None = None) -> Iterator[Outcome]:
+def _as_they_end(futures: Mapping[Future, Task], client: Client | None = None) -> Iterator[Outcome]:
     """Outcomes in the order in which tasks end. On a cluster, a worker that is lost may come back for a while."""
     from distributed import CancelledError, wait
     from distributed import TimeoutError as NoneYet
@@ -181,28 +190,27 @@ def _as_they_end(futures: Mapping[Future, Task], cluster: Client | None = None) 
     waiting, lost_since = dict(futures), dict[str, float]()
     while waiting:
         try:
-            done = wait(list(waiting), timeout=POLL_SECONDS, return_when="FIRST_COMPLETED").done
+            done = wait(list(waiting), timeout=cluster.POLL_SECONDS, return_when="FIRST_COMPLETED").done
         except NoneYet:
             done = set()
-        except (CancelledError, OSError):  # the scheduler forgot them, or is gone
-            lost = "the scheduler was lost: start it again, and run again; what has ended is kept"
-            yield from (Outcome(task.device.name, task.action, None, lost) for task in waiting.values())
-            return
+        except (CancelledError, OSError) as error:  # the scheduler forgot them, or is gone
+            raise cluster.SchedulerLostError("the scheduler was lost") from error
+        if client is not None and (client.status != "running" or any(f.status == "cancelled" for f in done)):
+            raise cluster.SchedulerLostError("the scheduler was lost")
         for future in done:
             yield _outcome(future, waiting.pop(future))
-        if cluster is None or done or cluster.status != "running":
+        if client is None or done:
             continue
-        there, now = fronted(cluster), time.monotonic()
+        there, now = cluster.fronted(client), time.monotonic()
         for future, task in list(waiting.items()):
             name = task.device.name
             if name in there:
                 lost_since.pop(name, None)
-            elif now - lost_since.setdefault(name, now) > LOST_SECONDS:
+            elif now - lost_since.setdefault(name, now) > cluster.LOST_SECONDS:
                 del waiting[future]
                 future.cancel()
-                yield Outcome(
-                    name, task.action, None, f"its dask worker was lost for {LOST_SECONDS:g} s: start it again"
-                )
+                problem = f"its dask worker was lost for {cluster.LOST_SECONDS:g} s: start it again"
+                yield Outcome(name, task.action, None, problem)
 
 
 def _outcome(future: Future, task: Task) -> Outcome:
@@ -213,83 +221,8 @@ def _outcome(future: Future, task: Task) -> Outcome:
     return Outcome(task.device.name, task.action, None, f"its dask worker was lost ({words}): run again")
 
 
-def fronted(client: Client) -> dict[str, str]:
-    """The names of the devices that dask workers front, and the addresses of these."""
-    try:
-        workers = client.scheduler_info(n_workers=-1)["workers"]
-    except TypeError:  # older versions list all workers anyway
-        workers = client.scheduler_info()["workers"]
-    return {str(name): address for address, worker in workers.items() for name in worker.get("resources", {})}
-
-
-def _other_versions(client: Client, workers: Collection[str]) -> dict[str, str]:
-    """What is wrong with the Ampere of each worker that has another one or none, by address."""
-    here = resolve_name(VERSION)
-    found = client.run(resolve_name, VERSION, workers=[*workers], on_error="return") if workers else {}
-    return {
-        address: f"has {f'Ampere {said}' if isinstance(said, str) else 'no Ampere'}: install {here} there"
-        for address, said in found.items()
-        if said != here
-    }
-
-
 def _resource(machine: str) -> str:
     return f"machine {machine}"
-
-
-@contextmanager
-def _own_client(threads: int, resources: Mapping[str, float]) -> Iterator[Client]:
-    with _needed():
-        from distributed import Client, LocalCluster
-    with (
-        LocalCluster(
-            n_workers=1,
-            threads_per_worker=threads,
-            processes=False,
-            dashboard_address=LOOPBACK_ONLY,
-            worker_dashboard_address=LOOPBACK_ONLY,
-            scheduler_kwargs={"dashboard": False},
-            resources=dict(resources),
-            silence_logs=40,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
-
-
-@contextmanager
-def _connected(scheduler: str) -> Iterator[Client]:
-    with _needed():
-        from distributed import Client
-    try:
-        client = Client(scheduler, timeout=CONNECTING_SECONDS)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise DeviceError(f"the scheduler {scheduler} cannot be reached ({error!s:.100}): is it running?") from None
-    try:
-        _check_versions(client, scheduler)
-        yield client
-    finally:
-        client.close()
-
-
-def _check_versions(client: Client, scheduler: str) -> None:
-    """Refuses a scheduler of another version: messages would be misunderstood somewhere in the middle."""
-    versions = client.get_versions()
-    here = versions["client"]["packages"].get("distributed")
-    there = (versions.get("scheduler") or {}).get("packages", {}).get("distributed")
-    if here != there:
-        raise DeviceError(
-            f"the scheduler {scheduler} runs dask.distributed {there}, and {here} is installed here: "
-            "install the same version on both"
-        )
-
-
-@contextmanager
-def _needed() -> Iterator[None]:
-    try:
-        yield
-    except ImportError:
-        raise RuntimeMissingError("dask is not installed: pip install 'ampere-energy[fleet]'") from None
 
 
 def skipping(tasks: Sequence[Task], ended: Mapping[str, Outcome]) -> tuple[list[Task], list[Outcome]]:

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -26,8 +25,8 @@ from numpy.typing import NDArray
 from ampere.core import Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimate, Estimator
-from ampere.estimation.lookup_table import LayerTable, LookupTable, Template, template
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.lookup_table import LayerTable, LookupTable, SumTable, Template, template
 from ampere.models.spaces import Arguments
 
 from .result import Candidate, in_words
@@ -79,30 +78,47 @@ class OpenGroup:
         `seconds` are those of some widths, for as many examples as `joules` are.
         """
         self._again = (shape, table, form, price, uncertainty, optimizer)
-        self._seconds = seconds
+        self.shape, self.sums, self.price, self.seconds = shape, table.sums, price, seconds
         self.optimizer, self.batch, self._uncertainty = optimizer, form.batch, uncertainty
-        self._shape, self._table, self._form, self._price, self.widths = shape, table, form, price, drawn
-        self.joules = table.seconds(drawn) * price
+        self._table, self._form, self.widths = table, form, drawn
+        self.joules = self.joules_of(drawn)
+
+    def joules_of(self, widths: Rows) -> Array:
+        return self.sums.seconds(widths) * self.price
 
     def stddevs(self, rows: Rows) -> Array:
         seconds, stddevs = self._table.seconds_and_stddevs(self.widths[rows])
-        return np.hypot(stddevs, self._uncertainty * seconds) * self._price
+        return np.hypot(stddevs, self._uncertainty * seconds) * self.price
 
     def watts(self) -> Array:
-        return np.asarray(self.joules / self._seconds(self.widths))
+        return np.asarray(self.joules / self.seconds(self.widths))
 
     def capacity(self, rows: Rows) -> Array:
-        widths, total = self.widths[rows].astype(float), np.zeros(len(rows))
-        for layer, channels in zip(self._form.layers, self._form.channels_out, strict=True):
-            if layer.trainable:
-                total += np.log2(1.0 + channels.at(widths))
+        widths, total = self.widths[rows], np.zeros(len(rows))
+        for column, sizes in enumerate(self.capacities()):
+            total += sizes.take(widths[:, column])
         return total
 
+    def capacities(self) -> list[Array]:
+        """What each width adds to the capacity, for every value from 0 on; layers without one are in the first."""
+        largest = self.shape.largest
+        found = [np.zeros(1 + high) for high in largest]
+        for layer, channels in zip(self._form.layers, self._form.channels_out, strict=True):
+            if layer.trainable:
+                column = channels.variable or 0
+                values = np.tile(np.arange(1.0 + largest[column])[:, None], len(largest))
+                found[column] += np.log2(1.0 + channels.at(values))
+        return found
+
     def arguments(self, row: int) -> Arguments:
-        return self._shape.arguments([int(w) for w in self.widths[row]])
+        return self.shape.arguments([int(w) for w in self.widths[row]])
 
     def kept(self, rows: Rows) -> OpenGroup:
-        return OpenGroup(*self._again, self.widths[rows], self._seconds)
+        return self.at(self.widths[rows])
+
+    def at(self, widths: Rows) -> OpenGroup:
+        """The same with these candidates."""
+        return OpenGroup(*self._again, widths, self.seconds)
 
 
 @dataclass
@@ -135,6 +151,28 @@ class ListedGroup:
         return ListedGroup(self.optimizer, self.batch, *costs, arguments, self._watts[rows])
 
 
+@dataclass(frozen=True)
+class Seconds:
+    """Seconds of widths, for as many examples as a group's joules are."""
+
+    sums: SumTable
+    factor: float  # to seconds, at the largest widths
+    timed: Additive | None  # where `sums` are of a counter's joules: a table of seconds is made from it
+    form: Template
+    system: bool
+
+    def __call__(self, widths: Rows) -> Array:
+        table, factor = self._made
+        return np.asarray(table.seconds(widths) * factor)
+
+    @cached_property
+    def _made(self) -> tuple[SumTable, float]:
+        if self.timed is None:
+            return self.sums, self.factor
+        full, found = np.array([self.form.largest]), LookupTable(self.timed, self.form, self.system, False).sums
+        return found, self.factor * float(self.sums.seconds(full)[0] / found.seconds(full)[0])
+
+
 class Prices:
     """What networks cost on one device with one optimizer, in joules of `examples` examples."""
 
@@ -161,26 +199,14 @@ class Prices:
         some = self.estimator.estimate(form.network(shape.largest), self.allocator)
         uncertainty = float(np.hypot(self.estimator.condition_uncertainty, self.estimator.condition.stddev))
         price *= some.condition * self._examples / form.batch
-        table = LookupTable(model, form, some.allocator == "system", known=self._known)
-        seconds = self._seconds(model, form, table, some)
-        group = OpenGroup(shape, table, form, price, uncertainty, self.optimizer, drawn, lambda w: seconds(w) * price)
+        timed, system = self.estimator.model, some.allocator == "system"
+        table = LookupTable(model, form, system, known=self._known)
+        other = None if model is timed or not isinstance(timed, Additive) else timed
+        seconds = Seconds(table.sums, price / (some.joules / some.seconds), other, form, system)
+        group = OpenGroup(shape, table, form, price, uncertainty, self.optimizer, drawn, seconds)
         rows = np.linspace(0, len(drawn) - 1, CHECKED).astype(np.int64)
         alone = [self.of(space.network(group.arguments(int(row))))[0] for row in rows]
         return group if np.allclose(group.joules[rows], alone, rtol=AGREE) else None
-
-    def _seconds(self, model: Additive, form: Template, table: LookupTable, some: Estimate) -> Callable[[Rows], Array]:
-        """Seconds of widths over the price of a second; the table of a counter's joules has none, so one is made."""
-        watts, timed = some.joules / some.seconds, self.estimator.model
-        if model is timed or not isinstance(timed, Additive):
-            return lambda widths: table.seconds(widths) / watts
-        full = np.array([form.largest])
-
-        @cache
-        def made() -> tuple[LookupTable, float]:
-            found = LookupTable(timed, form, some.allocator == "system")
-            return found, float(table.seconds(full)[0] / found.seconds(full)[0]) / watts
-
-        return lambda widths: np.asarray(made()[0].seconds(widths) * made()[1])
 
     def listed(self, arguments: Sequence[Arguments], space: SearchSpace, report: Progress) -> list[ListedGroup]:
         """Networks estimated one by one, grouped by batch."""
@@ -268,20 +294,6 @@ def choose(groups: Sequence[Group], allowed: float, deviations: float, count: in
 
 
 KEPT_RUNGS = 96  # of joules below the budget, in each of which a part of a large search leaves the best TRIED
-
-
-def promising(groups: Sequence[Group], allowed: float) -> list[Group]:
-    """The same groups with only what may be chosen: the largest capacities at each cost, and both ends of joules."""
-    edges = [0.0, *np.geomspace(allowed / SPAN, allowed * (1 + 1e-9), KEPT_RUNGS + 1)]
-    kept = list[Group]()
-    for group in groups:
-        rows = [np.array([np.argmin(group.joules), np.argmax(group.joules)])]
-        for low, high in pairwise(edges):
-            some = np.flatnonzero((group.joules > low) & (group.joules <= high))
-            if len(some):
-                rows.append(some[np.argsort(-group.capacity(some), kind="stable")[:TRIED]])
-        kept.append(group.kept(np.unique(np.concatenate(rows))))
-    return kept
 
 
 def _limit(groups: Sequence[Group], allowed: float, deviations: float) -> float:

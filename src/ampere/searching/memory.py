@@ -9,6 +9,7 @@ is followed allocation by allocation; it is raised by the most that it was below
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,12 +75,29 @@ def _sizes(group: Group, at: At) -> Array:
     rows = np.arange(len(group.joules))
     if not isinstance(group, OpenGroup):
         return np.array([at(group.arguments(int(row)), group.optimizer) for row in rows])
+    return rule_of(group, at, 0.0).bytes(group.widths)
+
+
+@dataclass(frozen=True)
+class MemoryRule:
+    """The rule of one group, and what its candidates may need."""
+
+    factors: Array
+    above: float  # the most that it was below a network that was followed
+    limit: float
+
+    def bytes(self, widths: Rows) -> Array:
+        return np.asarray(_terms(widths) @ self.factors + self.above)
+
+
+def rule_of(group: OpenGroup, at: At, limit_bytes: float) -> MemoryRule:
     terms = _terms(group.widths)
-    some = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), FOLLOWED_FOR_EACH * terms.shape[1])).astype(int))
+    most = min(len(terms), FOLLOWED_FOR_EACH * terms.shape[1])
+    some = np.unique(np.linspace(0, len(terms) - 1, most).astype(int))
     sizes = np.array([at(group.arguments(int(row)), group.optimizer) for row in some])
     scale = np.abs(terms).max(axis=0)
-    rule = np.linalg.lstsq(terms[some] / scale, sizes, rcond=None)[0] / scale
-    return np.asarray(terms @ rule + max(0.0, float(np.max(sizes - terms[some] @ rule))))
+    factors = np.linalg.lstsq(terms[some] / scale, sizes, rcond=None)[0] / scale
+    return MemoryRule(factors, max(0.0, float(np.max(sizes - terms[some] @ factors))), limit_bytes)
 
 
 def _terms(widths: Rows) -> Array:

@@ -72,6 +72,7 @@ class Found:
     mode: str = "capacity"  # how candidates were chosen
     power_watts: float | None = None  # limits of a candidate, where there are
     memory_bytes: float | None = None  # what training may take; None where nobody said
+    shortlist: tuple[Mapping[str, Any], ...] = ()  # of candidates in parts: the largest capacities at each cost
 
     @property
     def front(self) -> tuple[Trial, ...]:

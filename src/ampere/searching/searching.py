@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -24,17 +24,18 @@ from ampere.models.spaces import Arguments
 from ampere.pruning.budget import deviations, joules_allowed
 from ampere.storage.profile import Profile
 
-from .candidates import Group, Prices, Progress, Rows, choose, promising, refuse_impossible, within_power
+from .candidates import Group, OpenGroup, Prices, Progress, Rows, choose, refuse_impossible, within_power
 from .hyperpower import HyperPower
-from .memory import fitting, upper_bytes, within_memory
+from .memory import At, fitting, rule_of, upper_bytes, within_memory
+from .parts import BARS, Over, Screen, Spread, parts_of, screened_in_parts, shortlisted
 from .result import Candidate, Found
 from .spaces import SearchSpace, Shape, Values, of_function, of_space
 from .training import Chance, Train, chance_of, name_of, of_user, on_made_task, refuse_if_none_trained, tried
 
 TRIALS, STEPS, CONFIDENCE = 12, 300, 0.9
 IN_BULK, ONE_BY_ONE = 1_000_000, 300  # candidates by default
-AT_A_TIME = 4_000_000  # candidates in memory; of more, each part leaves only those that may be chosen
-BARS = 60
+AT_A_TIME = 4_000_000  # candidates in memory; more are screened in parts
+SAMPLE = 1_000  # candidates that show whether limits can be kept at all, before they are screened in parts
 MODES = ("capacity", "hyperpower")
 
 
@@ -57,6 +58,7 @@ def search(
     seed: int = 0,
     mode: str = MODES[0],
     power: float | None = None,
+    over: Over | None = None,
     on_progress: Progress = lambda done, total, words: None,
     on_trial: Callable[[Found], None] = lambda found: None,
 ) -> Found:
@@ -67,7 +69,8 @@ def search(
     examples); `trials=0` trains nothing. One that yields accuracies while it trains can be stopped early.
     Candidates that draw more than `power` (watts), or whose training may need more than `memory_bytes`, are left out.
     `mode` "hyperpower" chooses the next candidate by what was trained, and stops those at chance level after a part of
-    their training. `on_trial` is called with the result so far after each trial.
+    their training. `on_trial` is called with the result so far after each trial. Very many candidates are screened in
+    parts, one after the other or by `over`, which does what `map` does in any order and place.
     """
     _check(trials, steps, candidates, allocator, mode, power)
     if not profiles:
@@ -82,25 +85,21 @@ def search(
     now = min(price.of(original)[0] for price in prices)
     allowed = allowed_joules(budget, now, iterations, joules_in(battery) if battery else None)
     began = time.perf_counter()
+    at: At | None = None
     if memory_bytes is not None:
         at = upper_bytes(searched, [e.profile for e in estimators], allocator == "tuned")
-    groups, screened, inside = list[Group](), 0, 0
-    parts = _parts(candidates)
-    for number, count in enumerate(parts):
-        part = screen(searched, prices, count, seed + number, lambda done, total, words: on_progress(0, 1, words))
-        screened += sum(len(g.joules) for g in part)
-        inside += sum(int(np.sum(g.joules <= allowed)) for g in part)
-        if number == 0:
-            spread = _spread(part)
-        if power is not None:
-            part = within_power(part, power)
-        if memory_bytes is not None:
-            part = within_memory(part, at, memory_bytes)
-        groups += part if len(parts) == 1 else promising(part, allowed)
+    limits = Limits(allowed, power, memory_bytes, at)
+    in_parts = over is not None or (candidates or 0) > AT_A_TIME
+    if not in_parts:
+        groups = screen(searched, prices, candidates, seed, lambda done, total, words: on_progress(0, 1, words))
+        screened, inside, spread = *_counted(groups, allowed), _spread(groups)
+        groups = limits.kept(groups)
+    else:
+        groups, screened, inside, spread = _in_parts(searched, prices, candidates, limits, seed, over, on_progress)
     chosen: list[Candidate] = []
     if not hyperpower:
         chosen = choose(groups, allowed, deviations(confidence), trials or TRIALS)
-        if memory_bytes is not None:
+        if at is not None and memory_bytes is not None:
             chosen = fitting(chosen, at, memory_bytes)
     found = Found(
         space=space,
@@ -122,6 +121,7 @@ def search(
         mode=mode,
         power_watts=power,
         memory_bytes=memory_bytes,
+        shortlist=tuple(shortlisted(groups, allowed, searched.varied)) if in_parts else (),
     )
     if run is None:
         return found
@@ -210,12 +210,56 @@ def screen(
     return groups
 
 
-def _parts(candidates: int | None) -> list[int | None]:
-    """How many candidates are screened at a time."""
-    if candidates is None or candidates <= AT_A_TIME:
-        return [candidates]
-    whole, rest = divmod(candidates, AT_A_TIME)
-    return [*[AT_A_TIME] * whole, *([rest] if rest else [])]
+@dataclass(frozen=True)
+class Limits:
+    """What a candidate may need; None where that is not limited."""
+
+    joules: float
+    watts: float | None
+    bytes: float | None
+    at: At | None  # the memory of a candidate
+
+    def kept(self, groups: list[Group]) -> list[Group]:
+        """The candidates within the limits of power and memory."""
+        if self.watts is not None:
+            groups = within_power(groups, self.watts)
+        if self.at is not None and self.bytes is not None:
+            groups = within_memory(groups, self.at, self.bytes)
+        return groups
+
+
+def _in_parts(
+    space: SearchSpace,
+    prices: Sequence[Prices],
+    candidates: int | None,
+    limits: Limits,
+    seed: int,
+    over: Over | None,
+    on_progress: Progress,
+) -> tuple[list[Group], int, int, Spread]:
+    """The candidates that may be chosen of more than memory holds: parts.py."""
+    some = [
+        group for group in screen(space, prices, SAMPLE, seed, lambda *report: None) if isinstance(group, OpenGroup)
+    ]
+    if len(some) < len(space.shapes) * len(prices) or not some:
+        raise UsageError(
+            f"the networks of {space.name} are estimated one by one: give at most {AT_A_TIME:,} --candidates, and no "
+            "--scheduler"
+        )
+    groups = [group.at(np.vstack([group.shape.least, group.widths])) for group in some]
+    limits.kept([*groups])  # refuses what not even the smallest networks keep
+    rules = [rule_of(group, limits.at, limits.bytes) for group in groups] if limits.at and limits.bytes else []
+    parts = parts_of([group.shape for group in groups], candidates or IN_BULK, seed)
+
+    def report(done: int, total: int) -> None:
+        on_progress(done, total, f"part {done} of {total}")
+
+    return screened_in_parts(groups, Screen(groups, limits.joules, limits.watts, rules), parts, over or map, report)
+
+
+def _counted(groups: Sequence[Group], allowed: float) -> tuple[int, int]:
+    """How many there are, and how many are inside the budget."""
+    return sum(len(g.joules) for g in groups), sum(int(np.sum(g.joules <= allowed)) for g in groups)
 
 
 def _few(rng: np.random.Generator, shape: Shape, count: int) -> list[Arguments]:

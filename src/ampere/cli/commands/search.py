@@ -28,6 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere search resnet --budget 5mJ --confidence 95% --trials 20",
         "ampere search lstm --budget 5mJ --batch 8,16,32 --optimizers sgd,adam",
         "ampere search net.py:build --vary width=8..64 --vary kernel=3,5 --budget 40%",
+        "ampere search lstm --budget 5mJ --candidates 1000000000 --scheduler tcp://lab:8786 --table best.parquet",
     )
     spaces = "a family (lenet5 cnn5 har lstm transformer resnet), a general space (cnn transformers recurrent)"
     parser.add_argument("space", metavar="SPACE", help=f"{spaces}, or file.py:function with --vary")
@@ -37,7 +38,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     arguments.add_memory(parser, "leave out candidates whose training may take more memory")
     _add_what_varies(parser)
     _add_training(parser)
+    words = "a running dask scheduler, whose workers screen the candidates (default: this process)"
+    parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=words)
     parser.add_argument("--out", metavar="FILE", help="write the result as JSON (default search-SPACE.json)")
+    words = "the largest candidates at each cost, as .parquet or .csv"
+    parser.add_argument("--table", metavar="FILE", help=words)
     parser.add_argument("--plot", metavar="FILE", help="draw the front (default search-SPACE.png)")
     parser.add_argument("--no-plot", action="store_true", help="draw nothing")
     arguments.add_allocator(parser, "system")
@@ -110,10 +115,13 @@ def run(options: Namespace) -> None:
             input=options.input,
             mode=options.mode,
             power=options.power,
+            scheduler=options.scheduler,
+            table=options.table,
             on_trial=lambda found: _save(found, out),
             **vars(arguments.api_options(options, device, display, profile=None)),
         )
     written = _write(found, out, plot)
+    written += [Path(options.table)] if options.table else []
     if options.json:
         print_json({**found.to_json(), "written": [str(path) for path in written]})
     else:
