@@ -22,10 +22,10 @@ from .gaussian_process import BLOCK, kernel
 from .hyperparameters import Hyperparameters
 from .prices import SPEED_GROUPS
 
-ALLOCATOR_MEAN_STDDEV = 0.15  # relative, of what the system's allocator adds to all networks alike
+ALLOCATOR_MEAN_STDDEV = 0.1  # relative, of what the system's allocator adds to all networks alike
 # Relative, of what a user's loop adds to overheads, to arithmetic and to memory each. Steps that follow each other find
 # their data in the caches; new memory costs page faults.
-LOOP_STDDEV = 0.3
+LOOP_STDDEV = 0.15
 NETWORK_OCTAVES = 3.0  # length scale of a whole network's deviation
 ALLOCATOR_OCTAVES = 2.0  # length scale of what the system's allocator adds
 
