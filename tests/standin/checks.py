@@ -11,7 +11,6 @@ import json
 import math
 import os
 import sys
-import time
 from contextlib import contextmanager
 from unittest import mock
 
@@ -24,7 +23,7 @@ from ampere.core import Layer, Network, TrainingSetup
 from ampere.core.errors import WorkerError
 from ampere.core.windows import Plan
 from ampere.meters import selection
-from ampere.runtimes import find_runtime, torch_runtime
+from ampere.runtimes import find_runtime
 from ampere.runtimes.torch_accelerator import TorchAccelerator
 from ampere.runtimes.torch_runtime import TorchRuntime
 from ampere.worker.accelerators import ready
@@ -32,7 +31,7 @@ from ampere.worker.block import block
 from ampere.worker.measuring import Target, measure, window
 
 ON = "standin:0"
-torch_runtime.IMAGES_PER_UNIT = 2  # the reference step need not fill this card
+SETTINGS["images"] = 2
 WINDOWS = int(os.environ.get("AMPERE_STANDIN_WINDOWS", "200"))
 
 
@@ -126,7 +125,7 @@ def placement():
 def device_time():
     """Seconds of one window: busy by its events, of the card's own work, and of the clock until all was done."""
     processor = ready(find_runtime("torch"), ON)
-    began = max(time.perf_counter(), CARD.until)
+    began = max(CARD.now(), CARD.until)
     measured = window(lambda: CARD.queue(0.02), 5, Spy(), processor)
     return {"busy": measured.busy_seconds, "card": CARD.busy(began, CARD.until), "wall": measured.wall_seconds}
 
