@@ -82,7 +82,7 @@ def readings(count=WINDOWS):
         training.step()
         CARD.queue(1e-3)  # longer than it takes to get to the next reading
 
-    measure(Plan((1,) * count, yardsticks=1, settling=0), Target(step), step, spy, math.inf, processor)
+    measure(Plan((1,) * count, yardsticks=1, settling=1), Target(step), step, spy, math.inf, processor)
     return {"read": spy.read, "early": spy.early}
 
 
@@ -172,10 +172,9 @@ def refused(workload, **fields):
 
 def full():
     """What comes of a variant that does not fit, and whether the next one trains."""
-    before = CARD.allocated
-    error = refused(perceptron(width=4000))
-    gc.collect()
-    return {"error": error, "left": CARD.allocated - before, "next": block(request())["flags"]}
+    errors = []
+    left = left_by(lambda: errors.append(refused(perceptron(width=4000))))
+    return {"error": errors[0], "left": left, "next": block(request())["flags"]}
 
 
 def forks():

@@ -75,7 +75,7 @@ def test_what_is_left_is_noticed(checked, fault, what):
 def test_a_variant_that_does_not_fit_is_refused_and_the_next_one_trains(checked):
     found = checked["full"]
     assert found["error"]["type"] == "out_of_memory"
-    assert found["left"] == 0
+    assert found["left"] == {"allocated": 0, "cached": 0}
     assert "nonfinite_loss" not in found["next"]
 
 
