@@ -93,6 +93,13 @@ def test_a_budget_reads_the_card_that_trains_when_its_queue_is_empty(checked):
     assert found["joules"] > 0
 
 
+@pytest.mark.parametrize(("job", "readers"), [("two_cards", 2), ("one_card", 1)])
+def test_ranks_that_train_together_count_each_card_once(checked, job, readers):
+    first, second = checked["ranks"][job]
+    assert sum(rank["read"] > 0 for rank in (first, second)) == readers
+    assert max(first["spent"], second["spent"]) == pytest.approx(first["read"] + second["read"], abs=1e-3)
+
+
 # What cannot be used is refused in one line.
 
 
