@@ -107,7 +107,7 @@ class Part:
 
 
 GIGA, TERA, MIBI, PICO, MICRO = 1e9, 1e12, 2.0**20, 1e-12, 1e-6
-INA3221 = {"seen": 1 / 6, "looks": 3}  # one converter for the currents and voltages of three rails
+SEEN_BY_INA3221 = 1 / 6  # one converter for the currents and voltages of three rails
 
 XAVIER = Part(
     name="xavier",
@@ -132,7 +132,9 @@ XAVIER = Part(
     joules_per_flop=11 * PICO,
     joules_per_byte=60 * PICO,
     joules_per_cached_byte=12 * PICO,
-    counter=Counter("simulated INA3221", "module input, 5 mOhm shunts", 0.02, 0.04, 0.15, **INA3221),
+    counter=Counter(
+        "simulated INA3221", "module input, 5 mOhm shunts", 0.02, 0.04, 0.15, seen=SEEN_BY_INA3221, looks=3
+    ),
     ripple=0.2,
     ridge=Ridge(rows_at_most=600, octave=5.5, width=0.8, height=0.2),
 )
@@ -160,7 +162,9 @@ TX2 = Part(
     joules_per_flop=14 * PICO,
     joules_per_byte=75 * PICO,
     joules_per_cached_byte=15 * PICO,
-    counter=Counter("simulated INA3221", "module input, 10 mOhm shunts", 0.02, 0.02, 0.1, **INA3221),
+    counter=Counter(
+        "simulated INA3221", "module input, 10 mOhm shunts", 0.02, 0.02, 0.1, seen=SEEN_BY_INA3221, looks=3
+    ),
     ripple=0.2,
     ridge=Ridge(rows_at_most=600, octave=5.5, width=0.8, height=0.1),
 )
