@@ -44,6 +44,8 @@ TESTS_ALONE = ("tests of time and power, one at a time", ["pytest", "-rs", "-m",
 
 def main(arguments: list[str]) -> int:
     os.environ.setdefault("PYTHONUTF8", "1")  # Windows reads the paths of installed packages in another encoding else
+    # The first process that imports a file compiles it for all: less than half of what is installed is ever imported.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if arguments[:1] == ["test"]:
         install(TEST_EXTRAS)
         return check(arguments[1:])
@@ -71,7 +73,6 @@ def install(extras: str) -> None:
     by_uv = not follow([*pip, "--retries", "1", "uv"], "installing uv") and not follow([*uv, *wanted], what)
     if not by_uv and follow([*pip, *wanted], f"{what} with pip"):
         sys.exit(why_it_failed())
-    compile_packages()
     STAMP.write_text(f"{digest()}\n{every}")
 
 
@@ -90,12 +91,6 @@ def pip_settings() -> list[tuple[str, str]]:
     listed = subprocess.run([str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
     lines = [line.partition("=") for line in listed.splitlines()]
     return [(name.rpartition(".")[2], value.strip("'\"").replace("\\n", " ")) for name, _, value in lines]
-
-
-def compile_packages() -> None:
-    """As pip does, but on all cores and without what is hardly used. Not every .py file in there is Python."""
-    skip = ["-x", r"[/\\](tests|transformers[/\\]models)[/\\]"]
-    subprocess.run([str(PYTHON), "-m", "compileall", "-qq", "-j", "0", *skip, str(VENV)], stdout=subprocess.DEVNULL)
 
 
 def installed_extras() -> set[str]:
@@ -177,7 +172,6 @@ def build_docs() -> int:
 
 
 def check(chosen_tests: list[str]) -> int:
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # a hundred processes would compile the same files again
     for what, command in CHECKS:
         if code := step(what, command):
             return code

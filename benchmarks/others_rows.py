@@ -10,7 +10,8 @@ counter wrapped (no positive energy) are left out. GPUs: rows of CDECatapult/ml-
 --data and --gpu-data, from $AMPERE_RAPL_DATA and $AMPERE_GPU_DATA, or from ../shared/data beside the clone. Results
 are written to --out part by part, beside what it already has; --table prints them for the documentation.
 
-Choices are made on Raptor Lake and K40. Broadwell and V100 are for reporting.
+Choices are made on Raptor Lake and one GPU, and reported on Broadwell and the other GPU: row tiles and copies were
+found on K40, the starts of the search on V100.
 """
 
 import argparse

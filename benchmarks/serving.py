@@ -4,12 +4,15 @@
 
 The server is a process of its own, with one profile of a device that never was (26 measurements), or with --home FOLDER
 the profiles stored there. Clients are threads of this process: run it on a machine with two free cores.
-The first picture is timed in Chromium where playwright and Chromium are installed.
+The first picture, and the frames while a width of a network of 1,000 layers is dragged, are timed in Chromium where
+playwright and Chromium are installed. `--only frames` times nothing else.
 """
 
 import argparse
 import http.client
+import itertools
 import json
+import math
 import os
 import random
 import shutil
@@ -19,6 +22,7 @@ import tempfile
 import threading
 import time
 from array import array
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,7 +35,7 @@ from ampere.storage.networks import save_network
 
 DEEP = 50  # layers of the network whose what-if is timed
 LONGEST = 1000
-PAGE = Path(__file__).parents[1] / "src" / "ampere" / "web" / "static"
+PAGE = Path(__file__).parents[1] / "src" / "ampere" / "page"
 WIDTHS = (32, 64, 128, 256)  # of cnn5
 
 
@@ -70,11 +74,13 @@ def quantiles(seconds):
     return {f"p{p}_ms": round(1e3 * ordered[int(p / 100 * (len(ordered) - 1))], 2) for p in (50, 99)}
 
 
-def first_picture(home):
-    """A server is started, and a browser that runs already opens its page; None where there is no such browser."""
+@contextmanager
+def browser_page():
+    """A page of a real browser; None where there is no such browser."""
     chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if chromium is None or find_spec("playwright") is None:
-        return None
+        yield None
+        return
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -82,6 +88,15 @@ def first_picture(home):
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
         page = browser.new_page()
         page.goto("about:blank")
+        yield page
+        browser.close()
+
+
+def first_picture(home):
+    """A server is started, and a browser that runs already opens its page."""
+    with browser_page() as page:
+        if page is None:
+            return None
         sizes = []
         page.on("requestfinished", lambda request: sizes.append(request.sizes()["responseBodySize"]))
         server = Server(home)
@@ -103,7 +118,46 @@ def first_picture(home):
         finally:
             server.process.kill()
             server.process.wait()
-            browser.close()
+
+
+# The times of all frames from now on, and of all pictures of the layers that are drawn.
+WATCH_FRAMES = """() => {
+  window.frames_at = [];
+  window.drawn_at = [];
+  const tick = (time) => { window.frames_at.push(time); requestAnimationFrame(tick); };
+  requestAnimationFrame(tick);
+  const seen = new MutationObserver(() => window.drawn_at.push(performance.now()));
+  seen.observe(document.querySelector("#layers .drawn"), { childList: true });
+}"""
+
+
+def frames(port, profile, network, seconds=10.0):
+    """How evenly frames come while the mouse drags a slider of a long network."""
+    with browser_page() as page:
+        if page is None:
+            return None
+        page.goto(f"http://127.0.0.1:{port}/#view=explorer&network={network}&profile={profile}")
+        page.wait_for_selector("#layers svg")
+        box = page.locator("input[type=range]").first.bounding_box()
+        middle = box["y"] + box["height"] / 2
+        page.mouse.move(box["x"] + 0.1 * box["width"], middle)
+        page.mouse.down()
+        page.evaluate(WATCH_FRAMES)
+        began, moves = time.perf_counter(), 0
+        while (passed := time.perf_counter() - began) < seconds:
+            place = 0.5 + 0.4 * math.sin(2 * passed)
+            page.mouse.move(box["x"] + place * box["width"], middle)
+            moves += 1
+        page.mouse.up()
+        at, drawn = page.evaluate("() => [window.frames_at, window.drawn_at]")
+    waits = [b - a for a, b in itertools.pairwise(at)]
+    return {
+        "frames_a_second": round(1e3 * len(waits) / sum(waits), 1),
+        **quantiles([wait / 1e3 for wait in waits]),
+        "frames_later_than_20_ms": sum(wait > 20 for wait in waits),
+        "moves": moves,
+        "pictures_a_second": round(len(drawn) / seconds, 1),
+    }
 
 
 def what_if(server, profile, network, count):
@@ -170,6 +224,7 @@ def main():
     parser.add_argument("--clients", type=int, default=200)
     parser.add_argument("--home", type=Path)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--only", choices=["frames"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         home = options.home or Path(folder)
@@ -189,6 +244,13 @@ def main():
                 "first_answer_seconds": round(time.perf_counter() - server.began, 2),
                 "first_answer_cpu_seconds": server.cpu_seconds(),
             }
+            longest = next(
+                n["id"] for n in json.loads(server.ask("networks", None))["networks"] if "longest" in n["id"]
+            )
+            found["frames"] = frames(server.port, profile, longest)
+            if options.only:
+                print(json.dumps(found["frames"], indent=2))
+                return
             found["what_if"] = what_if(server, profile, "deep", 300)
             found["what_if_longest"] = what_if(server, profile, "longest", 20)
             found["batch"] = batches(server, profile)

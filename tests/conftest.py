@@ -4,12 +4,13 @@ import contextlib
 import gc
 import os
 import random
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.processes import popen_of_warm_workers, start_warm_process
+from tests.processes import STARTERS, start_warm_process, warm_subprocess
 from tests.rounds import pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401
 
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
@@ -29,19 +30,20 @@ settings.load_profile("steady")
 # Where how workers start and end is what is tested.
 REAL_WORKERS = (
     "worker",
-    "conformance",
+    "conformance/test_workers.py",
     "devices/test_local.py",
     "faults/test_current_folder.py",
     "faults/test_other_systems.py",
 )
 
 
-@pytest.fixture(autouse=True)
-def warm_workers(request, monkeypatch):
-    """Workers on this machine start without importing PyTorch each time."""
-    place = request.path.relative_to(Path(__file__).parent).as_posix()
-    if os.name == "posix" and not place.startswith(REAL_WORKERS) and "ampere.devices" in sys.modules:
-        monkeypatch.setattr("ampere.devices.transport.subprocess", popen_of_warm_workers())
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Workers and plain loops on this machine start without importing PyTorch each time, those of fixtures too."""
+    place = item.path.relative_to(Path(__file__).parent).as_posix()
+    warm = os.name == "posix" and not place.startswith(REAL_WORKERS)
+    for name in sys.modules.keys() & set(STARTERS):
+        sys.modules[name].subprocess = warm_subprocess() if warm else subprocess
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +82,6 @@ LONGEST = (
     "budget/test_recording.py",
     "web/test_in_a_browser.py",
     "profiling/test_slow_meters.py",
-    "reporting/test_in_a_browser.py",
     "test_simulated_truth.py",
     "profiling/test_common_yardstick.py",
     "worker/test_idle.py",

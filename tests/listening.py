@@ -50,11 +50,11 @@ def listening(command: str, place: str = "0", *more: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     sys.path[0] = str(Path(__file__).parents[1])
-    from tests.processes import popen_of_warm_workers
+    from tests.processes import warm_subprocess
 
     from ampere.worker import __main__ as ours
     from ampere.worker import listening as serving
 
     if os.name == "posix":
-        serving.subprocess = popen_of_warm_workers()  # type: ignore[assignment]
+        serving.subprocess = warm_subprocess()  # type: ignore[assignment]
     ours.main()

@@ -9,8 +9,10 @@ process is what is tested, tests start one themselves.
 
 import array
 import contextlib
+import gc
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -18,13 +20,17 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+STREAMS = ("stdin", "stdout", "stderr")
+STARTED = "AMPERE_TESTS_STARTED"  # a file for the process ids of what is started in place of subprocess.Popen
 WARM = "AMPERE_TESTS_WARM"  # the address of the warm process
 PRELOADED = (
     "torch",
@@ -34,7 +40,16 @@ PRELOADED = (
     "ampere.cli.entry",
     "ampere.api",
     "ampere.devices.transport",
+    "ampere.runtimes.torch_runtime",
 )
+# Where Ampere starts a program of its own that needs PyTorch.
+STARTERS = (
+    "ampere.devices.transport",
+    "ampere.profiling.overheads",
+    "ampere.profiling.plain_processes",
+    "ampere.web.memory",
+)
+OUR_PROGRAM = re.compile(r".*; from (ampere\.[\w.]+) import main; main\(\)")  # of python_program
 PRELOADED_WHERE_INSTALLED = ("jax", "flax.nnx", "optax")  # JAX starts its threads later, when it first computes
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = (
     -1,
@@ -64,7 +79,21 @@ def start_command(words: "list[str]", folder: Path, environment: "dict[str, str]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     if os.name == "posix":
         return WarmProcess("command", words, folder, environment, **streams)
-    return subprocess.Popen([sys.executable, "-m", "ampere", *words], cwd=folder, env=environment, **streams)
+    return start_cold_command(words, folder, environment)
+
+
+def start_script(code: str, *words: str) -> Any:
+    """`python -c` with this code and these words, left running with its standard output in a pipe."""
+    if os.name != "posix":
+        return subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE)
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": None}
+    return WarmProcess("script", f"import sys; sys.argv[1:] = {words!r}\n{code}", Path.cwd(), os.environ, **streams)
+
+
+def start_cold_command(words: "list[str]", folder: Path, environment: "dict[str, str]") -> Any:
+    """As `start_command`, in a new Python: for what only that shows, such as what is not imported."""
+    pipe, command = subprocess.PIPE, [sys.executable, "-m", "ampere", *words]
+    return subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
 
 
 def _run(what: str, job: Any, words: "list[str]", folder: Path, environment: "dict[str, str]", seconds: float) -> Done:
@@ -88,9 +117,13 @@ def _run(what: str, job: Any, words: "list[str]", folder: Path, environment: "di
 class WarmProcess:
     """What `subprocess.Popen` is, of a job of the warm process."""
 
-    def __init__(self, what: str, job: Any, folder: Any, environment: Any, **streams: Any) -> None:
+    def __init__(self, what: str, job: Any, folder: Any, environment: Any, text: bool = False, **streams: Any) -> None:
         self.returncode: int | None = None
-        theirs = [self._stream(name, streams[name]) for name in ("stdin", "stdout", "stderr")]
+        self._text = text
+        self.stdin: Any = None
+        self.stdout: Any = None
+        self.stderr: Any = None
+        theirs = [self._stream(name, streams[name]) for name in STREAMS]
         self._line = socket.socket(socket.AF_UNIX)
         self._line.connect(warm_address())
         request = {"what": what, "job": job, "folder": str(folder), "environment": dict(environment)}
@@ -105,12 +138,13 @@ class WarmProcess:
         if wanted == subprocess.DEVNULL:
             return os.open(os.devnull, os.O_RDWR)
         if wanted != subprocess.PIPE:
-            return os.dup(wanted.fileno())
+            return os.dup(STREAMS.index(name) if wanted is None else wanted.fileno())
         reading, writing = os.pipe()
+        kind = "" if self._text else "b"
         if name == "stdin":
-            self.stdin = open(writing, "wb")  # noqa: SIM115
+            self.stdin = open(writing, f"w{kind}")  # noqa: SIM115
             return reading
-        setattr(self, name, open(reading, "rb"))  # noqa: SIM115
+        setattr(self, name, open(reading, f"r{kind}"))  # noqa: SIM115
         return writing
 
     def _read(self) -> bytes:
@@ -129,11 +163,21 @@ class WarmProcess:
         assert code is not None
         return code
 
-    def communicate(self, timeout: "float | None" = None) -> "tuple[bytes, bytes]":
-        """What it printed, which must fit into pipes that nobody reads until it has ended."""
+    def communicate(self, said: Any = None, timeout: "float | None" = None) -> "tuple[Any, Any]":
+        """What it printed into pipes."""
+        if self.stdin and not self.stdin.closed:
+            with contextlib.suppress(BrokenPipeError), self.stdin:
+                self.stdin.write(said or ("" if self._text else b""))
+        printed: dict[Any, Any] = {}
+        pipes = [pipe for pipe in (self.stdout, self.stderr) if pipe and not pipe.closed]
+        readers = [threading.Thread(target=lambda p=pipe: printed.update({p: p.read()}), daemon=True) for pipe in pipes]
+        for reader in readers:
+            reader.start()
         self.wait(timeout)
-        with self.stdout, self.stderr:
-            return self.stdout.read(), self.stderr.read()
+        for reader, pipe in zip(readers, pipes, strict=True):
+            reader.join()
+            pipe.close()
+        return printed.get(self.stdout), printed.get(self.stderr)
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
@@ -143,15 +187,38 @@ class WarmProcess:
         self.send_signal(signal.SIGKILL)
 
 
-def warm_worker(command: Sequence[str], env: "dict[str, str] | None" = None, **options: Any) -> Any:
-    """In place of `subprocess.Popen` where a host or a listener starts a worker on this machine."""
+def warm_popen(command: Sequence[str], env: "dict[str, str] | None" = None, **options: Any) -> Any:
+    """In place of `subprocess.Popen` where Ampere starts a program of its own: a worker, a plain loop."""
+    module = _module_of(list(command))
+    if module is None or os.name != "posix":  # another one, such as a liar
+        return subprocess.Popen(command, env=env, **options)
+    streams = {name: options.get(name) for name in STREAMS}
+    job, text = [module, *command[3:]], options.get("text", False)
+    process = WarmProcess("module", job, Path.cwd(), env or os.environ, text, **streams)
+    if STARTED in os.environ:
+        with open(os.environ[STARTED], "a") as file:
+            file.write(f"{process.pid}\n")
+    return process
+
+
+def warm_run(command: Sequence[str], timeout: "float | None" = None, **options: Any) -> Any:
+    """In place of `subprocess.run`, as `warm_popen`."""
+    process = warm_popen(command, **options)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def _module_of(command: "list[str]") -> "str | None":
+    """The module of Ampere whose `main` a command runs with this interpreter."""
     from ampere.core.processes import python_program
 
-    program = python_program("ampere.worker.__main__")
-    if list(command[: len(program)]) != program:  # another one, such as a liar
-        return subprocess.Popen(command, env=env, **options)
-    streams = {name: options.get(name, getattr(sys, name)) for name in ("stdin", "stdout", "stderr")}
-    return WarmProcess("worker", list(command[len(program) :]), Path.cwd(), env or os.environ, **streams)
+    if command[:2] == [sys.executable, "-m"] and command[2] == "ampere.web.memory":
+        return command[2]
+    found = OUR_PROGRAM.fullmatch(command[2]) if command[1:2] == ["-c"] else None
+    return found[1] if found and command[:3] == python_program(found[1]) else None
 
 
 def start_warm_process() -> None:
@@ -174,13 +241,15 @@ def warm_address() -> str:
 
 def serve() -> None:
     """Fork a process for each request, until the process that started this one is gone."""
+    parent, address = os.getppid(), os.environ[WARM]  # it may be gone before all is imported
     for module in PRELOADED:
         __import__(module)
     for module in PRELOADED_WHERE_INSTALLED:
         with contextlib.suppress(ImportError):
             __import__(module)
-    sys.modules["ampere.devices.transport"].subprocess = popen_of_warm_workers()  # type: ignore[attr-defined]
-    parent, address = os.getppid(), os.environ[WARM]
+    for module in STARTERS:
+        import_module(module).subprocess = warm_subprocess()  # type: ignore[attr-defined]
+    gc.freeze()  # else each child looks for garbage in all of it, and so copies it
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{address}.new")
     listener.listen(64)
@@ -244,29 +313,33 @@ def _do(request: "dict[str, Any]", files: "list[int]") -> None:
 
 
 def _done(what: str, job: Any) -> int:
-    sys.argv = ["ampere", *(job if what != "script" else [])]
+    sys.argv = ["ampere", *(job if what == "command" else [])]
     if what == "command":
         from ampere.cli import main
 
         return main(job)
-    if what == "worker":
-        import ctypes
-
-        from ampere.worker.__main__ import main as work
-
-        for name, number in (("TRIM_THRESHOLD", TRIM_THRESHOLD), ("TOP_PAD", TOP_PAD), ("MMAP_MAX", MMAP_MAX)):
-            if (value := os.environ.get(f"MALLOC_{name}_")) is not None:
-                ctypes.CDLL(None).mallopt(number, min(int(value), 2**31 - 1))
-        work()
+    if what == "module":
+        _allocate_as_asked()
+        sys.argv = ["-c", *job[1:]]
+        import_module(job[0]).main()
         return 0
     sys.path.insert(0, "")
     exec(compile(job, "<string>", "exec"), {"__name__": "__main__"})
     return 0
 
 
-def popen_of_warm_workers() -> Any:
-    """In place of the module `subprocess` where a host starts local workers."""
-    return SimpleNamespace(Popen=warm_worker, PIPE=subprocess.PIPE, TimeoutExpired=subprocess.TimeoutExpired)
+def _allocate_as_asked() -> None:
+    import ctypes
+
+    for name, number in (("TRIM_THRESHOLD", TRIM_THRESHOLD), ("TOP_PAD", TOP_PAD), ("MMAP_MAX", MMAP_MAX)):
+        if (value := os.environ.get(f"MALLOC_{name}_")) is not None:
+            ctypes.CDLL(None).mallopt(number, min(int(value), 2**31 - 1))
+
+
+def warm_subprocess() -> Any:
+    """In place of the module `subprocess` where Ampere starts programs of its own."""
+    same = {name: getattr(subprocess, name) for name in ("PIPE", "DEVNULL", "TimeoutExpired")}
+    return SimpleNamespace(Popen=warm_popen, run=warm_run, **same)
 
 
 if __name__ == "__main__":

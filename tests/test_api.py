@@ -352,7 +352,7 @@ def test_nonsense_is_refused_at_once():
 # For real.
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_a_live_module_on_this_machine():
     model = small()
 
@@ -362,5 +362,5 @@ def test_a_live_module_on_this_machine():
         return found
 
     with ampere.device() as device:
-        estimate = ampere.estimate(model, IMAGES, device=device, seconds=6)
+        estimate = ampere.estimate(model, IMAGES, device=device, seconds=3)
         assert median_off(0.5, lambda: estimate.joules / measured(device).joules - 1, rounds=5) <= 0.5

@@ -80,7 +80,7 @@ def test_ruff_is_of_one_version():
 
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed here")
 def test_it_estimates_from_outside_the_clone(programs, tmp_path):
-    estimate = ["estimate", "lenet5", "--device", "simulated:xavier", "--seconds", 60, "--json"]
+    estimate = ["estimate", "lenet5", "--device", "simulated:xavier", "--seconds", 5, "--json"]
     done = run([programs / "ampere", *estimate], tmp_path)
     assert done.returncode == 0, done.stderr
     estimated = json.loads(done.stdout)

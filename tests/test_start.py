@@ -29,7 +29,6 @@ def start(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "make_venv", lambda: _pretend_venv(module))
     monkeypatch.setattr(module, "has_pip", module.PYTHON.exists)
     monkeypatch.setattr(module, "follow", lambda command, what: module.commands.append(command) or 0)
-    monkeypatch.setattr(module, "compile_packages", lambda: None)
     monkeypatch.setattr(module, "pip_settings", lambda: [("find-links", "/wheels /more"), ("no-index", "1")])
     return module
 
@@ -189,9 +188,10 @@ def test_tests_that_were_chosen_replace_all_others(start, ran):
     assert tests == [["pytest", "-rs", "-m", mark] for mark in ("not alone", "alone")]
 
 
-def test_what_is_compiled_is_kept_for_the_next_process(start, ran, monkeypatch):
+@pytest.mark.parametrize("words", [["test"], ["estimate", "lenet5"]])
+def test_what_is_compiled_is_kept_for_the_next_process(start, ran, monkeypatch, words):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    start.main(["test"])
+    start.main(words)
     assert "PYTHONDONTWRITEBYTECODE" not in os.environ
 
 

@@ -1,5 +1,6 @@
 """A touch: a user's own code is trained for a few seconds, stored with the profile, and combined with its layers."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +32,22 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "home"
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    """A home with lenet5's profile, made once for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AMPERE_HOME", str(tmp_path_factory.mktemp("once") / "home"))
+        return ampere.profile("lenet5", device=XAVIER, seconds=60).path.parents[1]
+
+
+@pytest.fixture
+def made(once, home) -> Path:
+    """The profile's path in a copy of that home."""
+    shutil.copytree(once, home)
+    [path] = home.glob("profiles/*.json")
+    return path
+
+
 @pytest.fixture
 def model(tmp_path) -> str:
     (tmp_path / "net.py").write_text(OWN_CODE)
@@ -53,8 +70,7 @@ def more_expensive(monkeypatch):
     monkeypatch.setattr(SimulatedWorker, "block", slower)
 
 
-def test_a_touch_is_stored_once_and_used_from_then_on(model, more_expensive, monkeypatch):
-    ampere.profile("lenet5", device=XAVIER, seconds=60)
+def test_a_touch_is_stored_once_and_used_from_then_on(model, made, more_expensive, monkeypatch):
     options = Options(device=XAVIER)
     before = ensure_profile("lenet5", options).estimate
     found = ensure_profile(model, options, touch=2.0)
@@ -73,34 +89,31 @@ def test_a_touch_is_stored_once_and_used_from_then_on(model, more_expensive, mon
     assert again.touch == found.estimate.touch
 
 
-def test_profiling_more_keeps_what_was_touched(model):
-    ampere.profile("lenet5", device=XAVIER, seconds=60)
+def test_profiling_more_keeps_what_was_touched(model, made):
     found = ensure_profile(model, Options(device=XAVIER), touch=1.0)
     more = ampere.profile("cnn5", device=XAVIER, seconds=60).profile
     assert more.touches == found.profile.touches
     assert len(more.touches) > 0
 
 
-def test_a_profile_that_is_given_is_used_but_not_changed(model):
-    made = ampere.profile("lenet5", device=XAVIER, seconds=60)
-    content = made.path.read_bytes()
-    for profile in (made.path, made.profile):
+def test_a_profile_that_is_given_is_used_but_not_changed(model, made):
+    content = made.read_bytes()
+    for profile in (made, Profile.load(made)):
         assert ampere.estimate(model, profile=profile, device=XAVIER, touch=1.0).touch is not None
         assert ampere.estimate(model, profile=profile, device=XAVIER).touch is None
-    assert made.path.read_bytes() == content
+    assert made.read_bytes() == content
 
 
-def test_a_profile_that_another_process_writes_to_is_left_alone(model):
-    made, said = ampere.profile("lenet5", device=XAVIER, seconds=60), []
-    with Journal(journal_path(made.path)):
+def test_a_profile_that_another_process_writes_to_is_left_alone(model, made):
+    said = []
+    with Journal(journal_path(made)):
         found = ampere.estimate(model, device=XAVIER, touch=1.0, notice=said.append)
     assert found.touch is not None
     assert any("what its own code showed is not stored" in line for line in said)
-    assert Profile.load(made.path).touches == ()
+    assert Profile.load(made).touches == ()
 
 
-def test_what_has_no_code_that_runs_there_is_refused(tmp_path, model):
-    made = ampere.profile("lenet5", device=XAVIER, seconds=60).profile
+def test_what_has_no_code_that_runs_there_is_refused(model, made):
     live = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
     for subject in (live, ampere.trace(live, torch.randn(10, 1, 28, 28))):
         inputs = torch.randn(10, 1, 28, 28) if subject is live else None
@@ -111,11 +124,10 @@ def test_what_has_no_code_that_runs_there_is_refused(tmp_path, model):
             ampere.estimate(model, profile=made, touch=seconds)
 
 
-def test_code_that_fails_leaves_the_layers_estimate_unless_it_was_asked_for(model, monkeypatch):
+def test_code_that_fails_leaves_the_layers_estimate_unless_it_was_asked_for(model, made, monkeypatch):
     def failing(*arguments, **named):
         raise VariantFailed("the model cannot be trained: its loss is on the moon")
 
-    ampere.profile("lenet5", device=XAVIER, seconds=60)
     monkeypatch.setattr("ampere.api.touching.rounds_of", failing)
     monkeypatch.setattr("ampere.api.touching._usual_seconds", lambda *_: 5.0)  # as on the local device
     said = []
@@ -125,17 +137,16 @@ def test_code_that_fails_leaves_the_layers_estimate_unless_it_was_asked_for(mode
         ampere.estimate(model, device=XAVIER, touch=1.0)
 
 
-def test_without_being_asked_nothing_is_trained_elsewhere(model, monkeypatch):
+def test_without_being_asked_nothing_is_trained_elsewhere(model, made, monkeypatch):
     monkeypatch.setattr("ampere.api.touching.rounds_of", None)
-    made = ampere.profile("lenet5", device=XAVIER, seconds=60)
     assert ampere.estimate(model, device=XAVIER).touch is None
-    assert ampere.estimate("lenet5", made.profile).touch is None
+    assert ampere.estimate("lenet5", Profile.load(made)).touch is None
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_own_code_on_this_machine(model, home):
     """For real: an estimate from a profile that never saw the model, and fresh processes that train its own code."""
-    ampere.profile("lenet5", seconds=4)
+    ampere.profile("lenet5", seconds=2)
     tasks = []
     found = ampere.estimate(model, touch=1.0, progress=lambda p: tasks.append(p.task))
     assert found.touch is not None

@@ -1,20 +1,17 @@
-"""A bench meter's file that comes after the run: a worker trains for real, the meter is imitated from its CPU time."""
+"""A bench meter's file that comes after the run: a worker trains for real, and the file shows when it did."""
 
 import shutil
-import sys
+from dataclasses import replace
 from statistics import median
 
 import pytest
 from tests.cli.conftest import Ampere
-from tests.imitated_bench import BUSY, IDLE, ImitatedBench
+from tests.imitated_bench import BUSY, EVERY, IDLE, ImitatedBench
 
+from ampere.devices.external_meters.log import span
 from ampere.estimation.normalization import normalized, reference_of
 from ampere.storage.profile import Profile
 
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(sys.platform != "linux", reason="the imitated meter reads /proc"),
-]
 COLUMNS = ("--time", "Time (s)", "--power", "Main power (mW):mW")
 
 
@@ -22,24 +19,18 @@ COLUMNS = ("--time", "Time (s)", "--power", "Main power (mW):mW")
 def a_run_beside_a_recording(tmp_path_factory):
     place = tmp_path_factory.mktemp("recorded")
     command = Ampere(place / "home", place)
-    words = ("profile", "lenet5", "--meter", "log:deferred", "--seconds", 22, "--out", "made.json")
-    process = command.start(*words)
-    bench = ImitatedBench(process.pid)
-    bench.start()
-    said, problem = process.communicate(timeout=120)
-    bench.stop()
-    assert process.returncode == 0, problem
-    (place / "said.txt").write_text(said)
-    return place, bench
+    ran = command("profile", "lenet5", "--meter", f"log:deferred,every={EVERY}", "--seconds", 2, "--out", "made.json")
+    assert ran.code == 0, ran.err
+    return place, ran.out
 
 
 @pytest.fixture(name="there")
 def a_copy(recorded, tmp_path):
     """(the profile, the meter, what the run said)"""
-    place, bench = recorded
+    place, said = recorded
     shutil.copy(place / "made.json", tmp_path / "made.json")
     shutil.copy(place / "made.json.journal", tmp_path / "made.json.journal")
-    return tmp_path / "made.json", bench, (place / "said.txt").read_text()
+    return tmp_path / "made.json", ImitatedBench(Profile.load(tmp_path / "made.json")), said
 
 
 def test_until_then_joules_are_modelled_and_say_so(there):
@@ -60,8 +51,7 @@ def test_joules_are_those_of_the_log(there, here):
     assert ran.code == 0, ran.err
     reported, profile = ran.record, Profile.load(path)
     assert reported["covered"] == reported["blocks"] == len(profile.observations)
-    assert reported["alignment"]["found"] >= 2, reported["alignment"]
-    assert reported["alignment"]["rate"] == pytest.approx(bench.rate, abs=1e-3)
+    assert reported["alignment"]["found"] == reported["alignment"]["given"] >= 1
     assert reported["meter"] == profile.meter.to_json()
     assert (profile.meter.name, profile.meter.measured) == ("log", True)
     off = [
@@ -70,8 +60,10 @@ def test_joules_are_those_of_the_log(there, here):
     ]
     assert abs(median(off)) < 0.1
     assert all(o.measurement.meter == profile.meter for o in profile.observations)
-    assert profile.yardstick_joules == pytest.approx((BUSY + IDLE) * profile.yardstick_seconds, rel=0.15)
-    assert profile.watts_idle == pytest.approx(IDLE, rel=0.5)
+    slowed = median(w.wall_seconds / w.busy_seconds for o in profile.observations for w in o.measurement.yardstick)
+    watts = BUSY + IDLE * slowed  # of a busy second, where others were busy too
+    assert profile.yardstick_joules == pytest.approx(watts * profile.yardstick_seconds, rel=0.15)
+    assert profile.watts_idle == pytest.approx(IDLE, rel=0.05)
     assert profile.joules_fit
     assert path.with_name("made.json.journal").read_bytes() == b""
 
@@ -125,11 +117,22 @@ def test_what_is_no_log_of_this_run_is_refused(there, here, refused):
     assert not path.with_name("mad.json.journal").exists()
 
 
+def later(observation, seconds=60.0):
+    """The same once more: on a busy machine the run may have measured one network only."""
+    windows = {
+        name: tuple(w._replace(began=w.began + seconds) for w in getattr(observation.measurement, name))
+        for name in ("target", "yardstick")
+    }
+    return replace(observation, measurement=replace(observation.measurement, **windows, pattern=()))
+
+
 def test_a_network_whose_rows_are_missing_is_only_timed(there, here):
-    path, bench, _ = there
-    *_, lost = Profile.load(path).observations
-    began = lost.measurement.target[0].began
-    holes = [(began, began + lost.measurement.target[0].wall_seconds)]
+    path, *_ = there
+    known = Profile.load(path)
+    lost = later(known.observations[-1])
+    replace(known, observations=(*known.observations, lost)).save(path)
+    holes = [span(lost.measurement.target[0])]
+    bench = ImitatedBench(Profile.load(path))
     ran = here("attach", bench.export(path.with_name("bench.csv"), holes=holes), "--to", path, *COLUMNS, "--json")
     assert ran.code == 0, ran.err
     assert ran.record["covered"] == ran.record["blocks"] - len(holes)
@@ -147,9 +150,9 @@ def test_a_log_with_too_few_rows_is_refused_with_what_can_be_done(there, here, r
     log = bench.export(path.with_name("bench.csv"))
     rows = log.read_text().splitlines(keepends=True)
     log.write_text("".join(rows[:1] + rows[1::2]))
-    refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.02 s", "--meter log:deferred,every=0.02")
+    refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.008 s", "--meter log:deferred,every=0.008")
     log.write_text("".join(rows[:1] + rows[1::50]))
-    refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.5 s", "--meter log:FILE,time=COLUMN")
+    refused(here("attach", log, "--to", path, *COLUMNS), 9, "a row every 0.2 s", "--meter log:FILE,time=COLUMN")
 
 
 def test_other_profiles_are_refused(there, here, refused):

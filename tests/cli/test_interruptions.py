@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.processes import start_command
+from tests.processes import STARTED, start_command
 
 from ampere.storage.recording import observations_from, profiling_seconds_from
 
@@ -31,16 +31,11 @@ def wait_until_measuring(ampere, process, count=2):
         time.sleep(0.05)
 
 
-def workers_of(pid):
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            parent = next(line.split()[1] for line in status.read_text().splitlines() if line.startswith("PPid:"))
-        except (OSError, StopIteration):
-            continue
-        if int(parent) == pid:
-            found.append(int(status.parent.name))
-    return found
+def start(ampere, *words):
+    """The command, left running, and a function that lists the workers that it started and that still run."""
+    started = ampere.folder / "started"
+    process = start_command([*words], ampere.folder, {**ampere._environment(), STARTED: str(started)})
+    return process, lambda: [pid for pid in map(int, started.read_text().split()) if running(pid)]
 
 
 def running(pid):
@@ -52,19 +47,18 @@ def running(pid):
 
 def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(ampere, refused):
     words = ["profile", "lenet5", "--quiet"]
-    process = ampere.start(*words, "--seconds", 60)
+    process, workers = start(ampere, *words, "--seconds", "60")
     wait_until_measuring(ampere, process)
-    workers = workers_of(process.pid)
+    assert workers()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=90)
     kept = measured(ampere)
     assert process.returncode == 130
-    assert err.strip() == (
+    assert err.decode().strip() == (
         f"ampere: stopped; what was measured is kept in {journal_of(ampere)}, the same command goes on from there"
     )
-    assert out == ""
-    assert workers
-    assert not [pid for pid in workers if running(pid)]
+    assert out == b""
+    assert not workers()
     spent = profiling_seconds_from(journal_of(ampere))
     again = ampere(*words, "--seconds", spent + 5, "--json")
     assert again.code == 0, again.err
@@ -73,17 +67,17 @@ def test_ctrl_c_keeps_what_was_measured_and_the_same_command_goes_on(ampere, ref
 
 
 def test_a_killed_worker_is_replaced_and_the_run_ends_well(ampere):
-    process = ampere.start("profile", "lenet5", "--seconds", 6, "--json")
+    process, workers = start(ampere, "profile", "lenet5", "--seconds", "6", "--json")
     wait_until_measuring(ampere, process)
-    os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+    os.kill(workers()[0], signal.SIGKILL)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert '"expected_error"' in out
-    assert "Traceback" not in err
+    assert b'"expected_error"' in out
+    assert b"Traceback" not in err
 
 
 def test_a_reader_who_leaves_is_no_error(profiled):
-    process = profiled.start("estimate", "lenet5", "--json")
+    process = profiled.start("devices", "--json")
     process.stdout.close()
     assert process.wait(90) == 0
     assert process.stderr.read() == ""

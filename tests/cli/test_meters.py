@@ -8,8 +8,6 @@ import pytest
 from tests.processes import run_command
 from tests.sysfs_tree import Machine, add_battery, add_powercap, add_zone
 
-pytestmark = pytest.mark.alone
-
 
 @pytest.fixture(name="ampere_there")
 def on_that_tree(tmp_path):
@@ -33,6 +31,7 @@ def test_a_machine_without_a_counter_is_as_it_was(ampere_there):
     assert [meter["name"] for meter in record["meters"]] == ["cpu-time"]
 
 
+@pytest.mark.alone
 def test_a_counter_is_listed_and_used(ampere_there, tree):
     with Machine(add_powercap(tree)):
         record = json.loads(ampere_there("devices", "--json").out)
@@ -43,6 +42,7 @@ def test_a_counter_is_listed_and_used(ampere_there, tree):
     assert "measured by powercap, package-0 + package-0 dram" in " ".join(shown.split())
 
 
+@pytest.mark.alone
 def test_the_check_rejects_what_does_not_rise(ampere_there, tree):
     """The machine of this test draws the same whatever the command does: nothing that a load could raise."""
     with Machine(add_powercap(tree), idle=6.0, busy=0.0):
@@ -81,6 +81,7 @@ def test_refusals_are_one_line_with_a_code_of_their_own(ampere_there, tree, word
     assert len(ran.err.strip().splitlines()) == 1
 
 
+@pytest.mark.alone
 def test_joules_of_two_meters_are_not_held_against_each_other(ampere_there, tree):
     profile = Path(__file__).parents[1] / "fixtures" / "profile-format-2.json"
     with Machine(add_powercap(tree)):
@@ -89,6 +90,7 @@ def test_joules_of_two_meters_are_not_held_against_each_other(ampere_there, tree
     assert "the profile's joules come from modelled-cpu, those measured here from powercap" in ran.err
 
 
+@pytest.mark.alone
 def test_training_is_measured_by_the_counter(ampere_there, tree):
     """It draws 6 W whatever happens, so joules must be 6 W times the time of a step."""
     with Machine(add_powercap(tree), idle=6.0, busy=0.0):

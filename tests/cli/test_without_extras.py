@@ -20,17 +20,14 @@ def lean(ampere, python_without_extras):
     return ampere
 
 
-@pytest.mark.parametrize("words", COMMANDS)
-def test_what_needs_a_runtime_says_how_to_get_it(lean, refused, words):
-    runtime = COMMANDS[words]
-    ran = lean(*words.split(), "--runtime", runtime)
-    refused(ran, RUNTIME_MISSING, f"{runtime.upper()} is not installed", f"pip install 'ampere-energy[{runtime}]'")
-
-
-def test_a_model_of_flax_says_how_to_get_it(lean, refused):
+def test_what_needs_a_runtime_says_how_to_get_it(lean, refused):
     (lean.folder / "net.py").write_text("from flax import nnx\n\n\ndef build(): ...\n")
-    ran = lean("estimate", "net.py:build", "--runtime", "jax")
-    refused(ran, RUNTIME_MISSING, "needs flax", "pip install 'ampere-energy[jax]'")
+    *wanting, of_flax = lean.each(
+        *(f"{words} --runtime {runtime}" for words, runtime in COMMANDS.items()), "estimate net.py:build --runtime jax"
+    )
+    for ran, runtime in zip(wanting, COMMANDS.values(), strict=True):
+        refused(ran, RUNTIME_MISSING, f"{runtime.upper()} is not installed", f"pip install 'ampere-energy[{runtime}]'")
+    refused(of_flax, RUNTIME_MISSING, "needs flax", "pip install 'ampere-energy[jax]'")
 
 
 def test_a_device_elsewhere_is_named(here, refused, python_without_extras):

@@ -32,15 +32,11 @@ def test_torch_is_really_absent(torchless):
 
 
 def test_a_network_file_is_estimated(torchless, net):
-    ran = torchless("estimate", net, "--iterations", 1000, "--json")
+    ran, shown = torchless.each(f"estimate {net} --iterations 1000 --json", f"estimate {net}")
     assert ran.code == 0, ran.err
     assert ran.record["total"]["joules"] == pytest.approx(1000 * ran.record["joules_per_iteration"])
-
-
-def test_it_is_also_shown(torchless, net):
-    ran = torchless("estimate", net)
-    assert ran.code == 0, ran.err
-    assert "per iteration" in ran.out
+    assert shown.code == 0, shown.err
+    assert "per iteration" in shown.out
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -54,12 +50,11 @@ def test_the_memory_stays_small(torchless, net):
     assert int(ran.stdout.split()[-2]) * 1024 <= LARGEST_RESIDENT_BYTES
 
 
-@pytest.mark.parametrize("words", ["estimate lenet5", "profile lenet5", "measure lenet5", "trace net.py:build"])
-def test_what_needs_torch_says_how_to_get_it(torchless, refused, words):
-    refused(torchless(*words.split()), RUNTIME_MISSING, "pip install 'ampere-energy[torch]'")
-
-
-def test_devices_says_so_too(torchless):
-    ran = torchless("devices")
-    assert ran.code == 0, ran.err
-    assert "pip install 'ampere-energy[torch]'" in ran.out
+def test_what_needs_torch_says_how_to_get_it(torchless, refused):
+    *wanting, listed = torchless.each(
+        "estimate lenet5", "profile lenet5", "measure lenet5", "trace net.py:build", "devices"
+    )
+    for ran in wanting:
+        refused(ran, RUNTIME_MISSING, "pip install 'ampere-energy[torch]'")
+    assert listed.code == 0, listed.err
+    assert "pip install 'ampere-energy[torch]'" in listed.out

@@ -7,7 +7,7 @@ import json
 import math
 
 import pytest
-from tests.listening import OURS, listening
+from tests.listening import WARM_OURS, listening
 from tests.recordings import record
 from tests.sshd import server
 from tests.synthetic import chain
@@ -26,7 +26,7 @@ QUICK = {"iterations": 6, "warmup": 2}
 @pytest.fixture(scope="module", params=["local", "ssh", "tcp", *SIMULATED, "replayed"], name="spec")
 def a_spec(request, tmp_path_factory):
     if request.param == "tcp":
-        with listening(OURS) as address:
+        with listening(WARM_OURS) as address:
             yield address
         return
     if request.param == "ssh":

@@ -21,8 +21,9 @@ REAL = {"powercap": powercap.find, "hwmon": hwmon.find, "battery": battery.find,
 
 class TestOnASimulatedMachine(MeterConformance):
     @pytest.fixture(params=METERS)
-    def meter(self, request, tmp_path):
+    def meter(self, request, tmp_path, monkeypatch):
         find, add = METERS[request.param]
+        monkeypatch.setattr(battery.BatteryMeter, "update_seconds", 0.05)  # a real one takes a second
         with Machine(add(tmp_path)):
             yield find(str(tmp_path))
 

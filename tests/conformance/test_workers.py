@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.listening import NODE, OURS, listening
+from tests.listening import NODE, OURS, WARM_OURS, listening
 
 from ampere.cli import main
 from ampere.core.errors import DeviceError, UsageError
@@ -35,11 +35,10 @@ FOUND_BY = {
 def target(request):
     if "node" in request.param and not shutil.which("node"):
         pytest.skip("Node.js is not installed here (nodejs)")
-    command = NODE if "node" in request.param else OURS
     if "tcp" not in request.param:
-        yield command
+        yield NODE if "node" in request.param else OURS
         return
-    with listening(command) as address:
+    with listening(NODE if "node" in request.param else WARM_OURS) as address:
         yield address
 
 

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from tests.described import described
+from tests.plugins import COUNTING, install_runtime
 from tests.processes import run_command
 from tests.sshd import left_behind, pull_the_cable, server, workers
 from tests.synthetic import chain
@@ -22,11 +23,14 @@ from ampere.models import SPACES
 
 QUICK = {"iterations": 2, "warmup": 1}
 LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
+COUNTED = TrainingSetup("counting")
 
 
 @pytest.fixture(scope="module")
 def there(tmp_path_factory):
     with server(tmp_path_factory.mktemp("far")) as there:
+        [site] = there.folder.glob("python/lib/python*/site-packages")
+        install_runtime(site, "counting", COUNTING)
         yield there
 
 
@@ -78,10 +82,10 @@ def _environment(pid):
 
 def test_a_pulled_cable_is_plugged_in_again(there):
     with SshWorker(address(there)) as device:
-        device.block(LAYERS, **QUICK)
+        device.block(LAYERS, COUNTED, **QUICK)
         before = workers(there)
         threading.Timer(0.3, pull_the_cable, [there]).start()
-        block = device.block(LAYERS, iterations=3000, warmup=1, seconds_limit=2.0)
+        block = device.block(LAYERS, COUNTED, iterations=3000, warmup=1, seconds_limit=2.0)
         assert block.iterations > 1
         assert device.restarts == 1
         assert not set(before) & set(workers(there))
@@ -125,7 +129,7 @@ def test_a_device_that_goes_down_with_a_variant_is_spared_it(there, monkeypatch)
         puller.start()
         try:
             with pytest.raises(VariantDied, match="connection was lost"):
-                device.block(LAYERS, iterations=3000, warmup=1, seconds_limit=5.0)
+                device.block(LAYERS, COUNTED, iterations=3000, warmup=1, seconds_limit=5.0)
         finally:
             ending.set()
             puller.join()

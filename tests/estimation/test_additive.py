@@ -6,9 +6,11 @@ from tests.synthetic import chain, conv, linear, measured, random_chains, true_s
 
 from ampere.core import Network
 from ampere.estimation.additive import Additive, Data
+from ampere.estimation.design_matrix import group_shares
+from ampere.estimation.features import network_features
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import calibrated, learn
-from ampere.estimation.prices import fit_prices
+from ampere.estimation.prices import MEMORY, fit_prices
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +97,20 @@ def test_the_allocator_is_learnt_apart() -> None:
     model = learn(both)
     ratios = [model.answer(n, system=True).seconds / model.answer(n).seconds for n in random_chains(2, 30)]
     assert np.mean(ratios) == pytest.approx(1.1, abs=0.02)
+
+
+def test_what_a_loop_adds_to_memory_is_learnt_for_networks_that_move_more_of_it() -> None:
+    quiet, networks = measured(random_chains(1, 40)), random_chains(2, 40)
+    model = learn(quiet)
+    shares = group_shares(np.array([network_features(n, 8).row for n in networks]), model.prices)[:, MEMORY]
+    factor = dict(zip(networks, 1 + 0.3 * shares, strict=True))
+    taught, asked = networks[::2], networks[1::2]
+    loops = measured(taught)
+    costs = np.concatenate([quiet.costs, loops.costs * [factor[n] for n in taught]])
+    system = np.concatenate([quiet.system, np.ones(len(taught))])
+    both = learn(Data((*quiet.networks, *taught), costs, np.concatenate([quiet.noise, loops.noise]), system))
+    ratios = np.array([both.answer(n, system=True).seconds / both.answer(n).seconds for n in asked])
+    assert np.max(np.abs(ratios / [factor[n] for n in asked] - 1)) < 0.03
 
 
 def test_without_any_measurement_it_still_answers() -> None:

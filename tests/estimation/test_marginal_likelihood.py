@@ -31,6 +31,13 @@ def test_the_search_finds_something_more_probable() -> None:
     assert model.marginal_likelihood(found)[0] > model.marginal_likelihood(start)[0]
 
 
+def test_a_search_from_several_places_ends_at_the_most_probable() -> None:
+    poor, usual = Hyperparameters(residual=1.2, octaves=0.3), Hyperparameters()
+    model = Additive(measured(random_chains(1, 15)), usual)
+    found = most_probable(model.marginal_likelihood, coordinates(model), poor, 1, other_starts=[usual])
+    assert model.marginal_likelihood(found)[0] > model.marginal_likelihood(poor)[0] + 10
+
+
 def test_a_search_without_time_ends_where_it_began() -> None:
     start = Hyperparameters()
     model = Additive(measured(random_chains(1, 10)), start)

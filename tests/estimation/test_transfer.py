@@ -4,14 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.synthetic import measured, observed, random_chains, true_seconds
+from tests.synthetic import conv, measured, observed, random_chains, true_seconds
 
-from ampere.core import Meter, TrainingSetup
+from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError
 from ampere.estimation.additive import Data
 from ampere.estimation.estimate import Estimator
+from ampere.estimation.features import PRIOR_PRICES, network_features
+from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import learn
-from ampere.estimation.transfer import Transferred
+from ampere.estimation.transfer import Transferred, _Said, tangent
 from ampere.storage.profile import Profile
 
 UNSEEN = random_chains(99, 30)
@@ -68,6 +70,49 @@ def test_a_misleading_source_costs_little_and_intervals_still_cover(misleading):
     alone = learn(few).joint(UNSEEN, np.zeros(len(UNSEEN)))[0]
     assert error(logs) < 1.5 * error(np.log(alone)) + 0.05
     assert np.mean(np.abs(np.log(truth()) - logs) <= 1.645 * deviations) >= 0.8
+
+
+def test_parts_may_change_tenfold():
+    """A device that computes ten times as fast and starts operations no faster: its logarithm is far from linear."""
+    parts, faster = np.array([[x, 1 - x, 0.0] for x in np.linspace(0.02, 0.98, 12)]), np.array([0.0, np.log(0.1), 0.0])
+    logs, none = np.linspace(-4, 0, 12), np.zeros(12)
+    heard = _Said(logs, none, ((),) * 12, (none,) * 12, parts)
+    truth = logs + np.log(parts @ np.exp(faster))
+    assert np.ptp(logs + parts @ faster - truth) > 0.3
+    at = tangent(heard, truth)
+    found = heard.around(at)
+    shift = truth - found.logs - found.parts @ at
+    assert np.ptp(shift) < 0.1
+
+
+def lone(seed: int, count: int, deviation: float) -> Data:
+    """Convolutions alone, which cost what physics says times a factor that changes with their width."""
+    rng = np.random.default_rng(seed)
+    sizes = np.exp2(rng.uniform([0, 0, 2], [7, 7, 6], (count, 3))).astype(int)
+    networks = tuple(Network((conv(a, b, size),), 10) for a, b, size in sizes.tolist())
+    physics = np.array([network_features(n, 8).row @ PRIOR_PRICES for n in networks])
+    costs = physics * np.exp(deviation * np.sin(np.log2(sizes[:, 0]) + np.log2(sizes[:, 1])))
+    return Data(networks, costs, np.full(count, 1e-6), np.zeros(count))
+
+
+def lone_source(deviation: float):
+    return learn(lone(0, 120, deviation), Hyperparameters(residual=0.4, octaves=2.0), evaluations=0)
+
+
+def test_lone_layers_that_deviate_from_physics_alike_are_learnt_from_each_other():
+    few, unseen = lone(1, 6, 0.5), lone(2, 40, 0.5)
+    few = replace(few, costs=5 * few.costs)
+    logs, _ = Transferred([lone_source(0.5)], few).logs(unseen.networks, unseen.system)
+    alone = learn(few).joint(unseen.networks, unseen.system)[0]
+    errors = [np.mean(np.abs(np.log(5 * unseen.costs) - found)) for found in (logs, np.log(alone))]
+    assert errors[0] < errors[1] / 1.5
+
+
+def test_of_lone_layers_that_cost_what_physics_says_a_source_tells_little():
+    few = lone(1, 6, 0.0)
+    telling = [Transferred([lone_source(d)], few)._telling() for d in (0.02, 0.5)]
+    assert telling[0] < 0.01
+    assert telling[1] == 1
 
 
 def test_layers_and_step_sum_to_the_total(source):

@@ -6,14 +6,14 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 
 import pytest
+from tests.processes import start_script
 
 pytestmark = pytest.mark.fault(28)
 if not hasattr(os, "fork"):
     pytest.skip("ranks are forked, and processes cannot be forked here", allow_module_level=True)
+RANKS = "import runpy; runpy.run_module('tests.faults.ranks', run_name='__main__')"
 LIGHTNING = importlib.util.find_spec("lightning") is not None
 
 
@@ -24,15 +24,14 @@ def what_two_real_ranks_say(tmp_path_factory):
     counter.touch()
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    words = [sys.executable, "-m", "tests.faults.ranks", port, str(counter), *(["lightning"] if LIGHTNING else [])]
-    ranks = subprocess.Popen(words, stdout=-1, stderr=-1, text=True, start_new_session=True)
+    ranks = start_script(RANKS, port, str(counter), *(["lightning"] if LIGHTNING else []))
     try:
-        said, problems = ranks.communicate(timeout=120)
+        said, _ = ranks.communicate(timeout=120)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(ranks.pid, signal.SIGKILL)
-    assert ranks.returncode == 0, problems
-    lines = sorted((json.loads(line) for line in said.splitlines() if line.startswith("{")), key=lambda r: r["rank"])
+    assert ranks.returncode == 0
+    lines = sorted((json.loads(line) for line in said.splitlines() if line.startswith(b"{")), key=lambda r: r["rank"])
     return {job: [line for line in lines if line["job"] == job] for job in ("plain", "lightning", "death")}
 
 

@@ -2,12 +2,11 @@
 
 import random
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from tests.processes import start_script
 
 from ampere.storage import (
     Header,
@@ -53,8 +52,7 @@ while True:
 
 def acknowledged_until_killed(script: str, path: Path, seconds: float) -> list[int]:
     """Runs the script for a while after its first acknowledgement, kills it, and returns all that it acknowledged."""
-    child = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE)
-    assert child.stdout is not None
+    child = start_script(script, str(path))
     first = child.stdout.readline()
     time.sleep(seconds)
     child.kill()

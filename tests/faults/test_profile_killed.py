@@ -7,12 +7,13 @@ recorded is trained again.
 """
 
 import argparse
+import inspect
 import json
 import math
-import multiprocessing
 import os
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.processes import PRELOADED
+from tests.processes import start_script
 
 from ampere.storage import Profile, observations_from
 
@@ -54,25 +55,25 @@ def command(home: str, words: list[str], out: str) -> None:
     os._exit(code)
 
 
-def warm(*given: Any) -> Any:
+CODE = f"""import os, sys
+from pathlib import Path
+{inspect.getsource(command)}
+command(sys.argv[1], sys.argv[3:], sys.argv[2])"""
+
+
+def warm(home: str, words: list[str], out: str) -> Any:
     """Forked from a process that has imported everything: only what a run does itself is left to be killed in."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(PRELOADED)
-    process = context.Process(target=command, args=given)
-    process.start()
-    return process
+    return start_script(CODE, home, out, *words)
 
 
-def cold(*given: Any) -> Any:
+def cold(home: str, words: list[str], out: str) -> Any:
     """From the start of Python on."""
-    process = multiprocessing.get_context("spawn").Process(target=command, args=given)
-    process.start()
-    return process
+    return subprocess.Popen([sys.executable, "-c", CODE, home, out, *words], stdout=subprocess.PIPE)
 
 
 def ended(process: Any) -> int:
-    process.join()
-    return process.exitcode
+    process.communicate()
+    return process.returncode
 
 
 def recorded(home: Path) -> list[object]:

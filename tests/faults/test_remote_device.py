@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.listening import OURS, listening
+from tests.listening import WARM_OURS, listening
+from tests.processes import STARTED
 from tests.rounds import least
-from tests.sshd import command_of, descendants, left_behind, server, workers
+from tests.sshd import left_behind, server, workers
 
 from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
 from ampere.core.measurement import Window
@@ -61,14 +62,14 @@ def stopped_while_it_trains(device, pid_of):
     return noticed[1] - noticed[0]
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_a_hanging_worker_is_noticed_within_three_beats():
     with LocalWorker() as device:
         seconds = least(NOTICED, lambda: stopped_while_it_trains(device, lambda: device.worker_pid))
     assert seconds < NOTICED
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_a_hanging_worker_over_ssh(tmp_path):
     with server(tmp_path) as there:
         with SshWorker(Address.parse(there.spec.partition(":")[2])) as device:
@@ -77,17 +78,18 @@ def test_a_hanging_worker_over_ssh(tmp_path):
         assert left_behind(there) == []
 
 
-def test_a_dead_worker_over_tcp_is_done_again():
-    before = descendants(os.getpid())
-    with listening(OURS) as address, TcpWorker(TcpAddress.parse(address.partition(":")[2])) as device:
+@pytest.mark.skipif(os.name != "posix", reason="looks up what the warm process started")
+def test_a_dead_worker_over_tcp_is_done_again(tmp_path, monkeypatch):
+    monkeypatch.setenv(STARTED, str(tmp_path / "started"))
+    with listening(WARM_OURS) as address, TcpWorker(TcpAddress.parse(address.partition(":")[2])) as device:
         device.block(LAYERS, iterations=2, warmup=1)
-        [pid] = [p for p in descendants(os.getpid()) if p not in before and "--listen" not in command_of(p)]
+        pid = int((tmp_path / "started").read_text().split()[-1])
         threading.Timer(0.3, os.kill, (pid, signal.SIGKILL)).start()
         assert device.block(LAYERS, **LONG).iterations >= 1
         assert device.restarts == 1
 
 
-@pytest.mark.alone
+@pytest.mark.measured
 def test_a_long_block_with_signs_of_life_is_no_hanging_one():
     with LocalWorker() as device:
         device.beat_seconds = 0.5

@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.processes import start_script
 
 from ampere.core.errors import BusyError
 from ampere.storage import Journal, read_records
@@ -23,9 +25,8 @@ time.sleep(60)
 """
 
 
-def holding(path: Path) -> subprocess.Popen[bytes]:
-    child = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE)
-    assert child.stdout is not None
+def holding(path: Path) -> Any:
+    child = start_script(HOLDER, str(path))
     assert child.stdout.readline() == b"held\n"
     return child
 

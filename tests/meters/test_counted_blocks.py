@@ -8,7 +8,6 @@ from tests.worker.conftest import measurement
 
 from ampere.core.windows import plan_for_counter
 
-pytestmark = pytest.mark.alone
 WATTS = 6.0
 
 
@@ -81,23 +80,27 @@ def test_the_yardsticks_joules_are_the_counters_too(exact):
     assert alone["joules"] / alone["busy_seconds"] == pytest.approx(WATTS, rel=0.05)
 
 
+@pytest.mark.alone
 def test_joules_of_sysfs_are_those_of_the_machine(metered, workload_of):
     block = measurement(metered.block(workload_of("mlp"))["result"])
     joules, seconds = (sum(getattr(w, name) for w in block.target) for name in ("joules", "wall_seconds"))
     assert 0.6 * WATTS < joules / seconds < 3 * WATTS
 
 
+@pytest.mark.alone
 def test_where_only_time_is_asked_for_the_counter_is_left_alone(metered, workload_of):
     block = measurement(metered.block(workload_of("mlp"), count=False)["result"])
     assert {window.joules for window in (*block.target, *block.yardstick)} == {None}
     assert block.ratio() > 0
 
 
+@pytest.mark.alone
 def test_the_power_at_rest_is_read_before_the_yardstick(metered):
     alone = metered.ask("yardstick", seconds=0.2)["result"]
     assert alone["watts_idle"] == pytest.approx(WATTS, rel=0.3)
 
 
+@pytest.mark.alone
 def test_a_stage_is_too_short_for_a_counter(metered, layers_workload, examples):
     error = metered.block(layers_workload(*examples["linear"][:1]), stage="forward")["error"]
     assert error["type"] == "bad_request"
@@ -109,18 +112,18 @@ def test_without_a_counter_a_block_is_as_it_was(worker, workload_of):
     assert block.joules == pytest.approx(5.0 * block.busy_seconds, rel=0.2)
 
 
-@pytest.mark.parametrize("fault", ["gone", "stands still"])
-def test_a_counter_that_fails_stores_nothing(tmp_path, start_worker, workload_of, fault):
+@pytest.mark.alone
+def test_a_counter_that_fails_stores_nothing(tmp_path, start_worker, workload_of):
     counter = add_zone(tmp_path, "intel-rapl:0", "package-0")
     environment = {**os.environ, "AMPERE_SYSFS": str(tmp_path), "AMPERE_METER": ""}
     with Machine(lambda joules, watts: put(counter, int(1e6 * joules))):
         worker = start_worker(**environment)
         assert worker.ask("hello")["result"]["meter"]["measured"] is True
-    if fault == "gone":
-        counter.unlink()
-    answer = worker.block(workload_of("mlp"))
-    assert "result" not in answer
-    assert answer["error"]["type"] == "meter_failed"
+    for fault in ("stands still", "is gone"):
+        answer = worker.block(workload_of("mlp"))
+        assert "result" not in answer, fault
+        assert answer["error"]["type"] == "meter_failed", fault
+        counter.unlink(missing_ok=True)
 
 
 def test_one_failed_read_is_measured_again(tmp_path, monkeypatch):

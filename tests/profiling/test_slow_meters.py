@@ -60,11 +60,11 @@ def test_the_layers_still_sum_to_the_total(profile):
 def test_a_profile_like_that_can_be_continued_and_replayed(profile, tmp_path):
     path = tmp_path / "p.json"
     profile.save(path)
-    more = ampere.profile("cnn5", device=f"simulated:{NAME}", seconds=20, out=path, seed=1).profile
+    more = ampere.profile("cnn5", device=f"simulated:{NAME}", seconds=5, out=path, seed=1).profile
     assert len(more.observations) > len(profile.observations)
     profile.save(tmp_path / "recorded.json")
     again = ampere.profile(
-        "cnn5", device=f"replayed:{tmp_path / 'recorded.json'}", seconds=40, out=tmp_path / "again.json"
+        "cnn5", device=f"replayed:{tmp_path / 'recorded.json'}", seconds=15, out=tmp_path / "again.json"
     ).profile
     assert sum(bool(c.joules_rounds) for c in costs_of(again)) >= 1
 

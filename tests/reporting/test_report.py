@@ -1,5 +1,6 @@
 """What a report says: all of it, in the order in which people ask, with its origin, and nothing that is not so."""
 
+import json
 import re
 from dataclasses import replace
 from xml.etree import ElementTree
@@ -10,10 +11,12 @@ from tests.synthetic import conv, linear
 from ampere.core import Meter, Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimator, LayerShare
-from ampere.reporting import Run, make_report, save_charts, save_page, write_report
+from ampere.reporting import Run, make_report, save_page, write_report
+from ampere.reporting.charts import Histogram, Scatter
 from ampere.reporting.layer_charts import kind_colours, kinds_chart
 from ampere.reporting.model_section import _warning, where_it_goes
 from ampere.reporting.page import html
+from ampere.reporting.plotting import save_chart
 
 
 def keys(report):
@@ -22,6 +25,11 @@ def keys(report):
 
 def chart(report, key):
     return next(c for c in report.charts if c.key == key)
+
+
+def frozen(page):
+    """The data that a page holds."""
+    return json.loads(re.search(r'<script type="application/json" id="report">(.*)</script>', page)[1])
 
 
 def test_sections_come_in_the_order_in_which_people_ask(report):
@@ -61,14 +69,18 @@ def test_joules_from_a_recording_are_called_replayed(profile):
     assert dict(report.facts)["joules"].startswith("replayed from a recording")
 
 
-@pytest.mark.parametrize("width", [326.0, 420.0, 860.0])
-def test_every_chart_has_a_mark_for_every_row_and_stays_within_its_paper(report, width):
+def data(plot):
+    """What a chart shows, one by one."""
+    if isinstance(plot, Histogram):
+        return [count for count in plot.counts if count]
+    if isinstance(plot, Scatter):
+        return [spot for one in plot.series for spot in one.spots]
+    return next(getattr(plot, name) for name in ("bars", "shares", "seen") if hasattr(plot, name))
+
+
+def test_every_chart_shows_every_row_of_its_table(report):
     for c in report.charts:
-        drawing = c.plot.draw(width)
-        assert drawing.data, c.key
-        if c.key != "left-out":
-            assert len(drawing.data) == len(c.table.rows), c.key
-        assert drawing.width == width
+        assert len(data(c.plot)) == len(c.table.rows) > 0, c.key
 
 
 def test_layers_of_the_table_sum_to_the_total(profile, network, report):
@@ -83,7 +95,7 @@ def test_a_long_network_shows_its_most_expensive_layers_and_the_others_as_one(pr
     long = Network(tuple(replace(conv(8, 8 + i), name=f"c{i}") for i in range(40)), 10, "long")
     report = make_report(profile, [long], [Run()])
     bars = chart(report, "model-1-layers")
-    assert len(bars.plot.draw(860).data) == 22
+    assert len(bars.plot.bars) == 22
     assert len(bars.table.rows) == 41
 
 
@@ -100,7 +112,7 @@ def test_layers_that_were_never_measured_are_named_and_pale(profile):
     )
     report = make_report(profile, [strange], [Run()])
     assert "not profiled" in dict(report.sections[0].facts)
-    assert 'opacity="0.35"' in html(report)
+    assert [bar.name for bar in chart(report, "model-1-layers").plot.bars if bar.hollow] == ["up"]
 
 
 def test_the_run_and_the_battery_are_shown(report):
@@ -126,13 +138,17 @@ def test_names_stay_names(report):
     page = html(report)
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert page.count("<script>") == 1
+    assert re.findall("<script[^>]*>", page) == [
+        '<script type="application/json" id="report">',
+        '<script type="module">',
+    ]
 
 
 def test_the_page_asks_nobody_for_anything(report):
     page = html(report)
     assert "default-src 'none'" in page
-    assert not re.findall(r"(?:src|href)=\"(?!data:,)", page)
+    assert not re.findall(r"<[^>]*(?:src|href)=\"(?!data:,)", page)
+    assert not re.search(r"^(import|export) ", page, re.MULTILINE)  # modules of the page are one script
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert len(page) < 500_000
 
@@ -149,14 +165,14 @@ def test_no_name_breaks_the_page_or_a_picture(profile, name, tmp_path):
     report = make_report(profile, [named], [Run()])
     [page] = save_page(report, tmp_path / "page.html")
     assert page.stat().st_size < 500_000
-    for path in save_charts(report, tmp_path, "svg"):
-        ElementTree.parse(path)
+    save_chart(chart(report, "model-1-layers"), tmp_path / "layers.svg")
+    ElementTree.parse(tmp_path / "layers.svg")
 
 
 def test_a_network_of_a_thousand_layers_stays_a_page(profile):
     deep = Network(tuple(replace(conv(8, 8 + i % 50), name=f"block.{i}") for i in range(1000)), 10, "deep")
     page = html(make_report(profile, [deep], [Run()]))
-    assert "and 601 more rows" in page
+    assert '"more":601' in page
     assert len(page) < 500_000
 
 
@@ -202,8 +218,7 @@ def test_the_setup_is_in_the_first_lines_and_in_the_json(profile, network):
     report = make_report(profile, [network, Network(network.layers, 20, "twice")])
     name, words = report.facts[0]
     assert (name, words) == ("training", "torch, sgd, float32, 1 thread, batch 10 (tidy), batch 20 (twice)")
-    page = html(report)
-    assert page.index(words) < page.index("<section")
+    assert frozen(html(report))["facts"][0] == [name, words]
     record = report.to_json()
     assert record["setup"] == {**profile.setup.to_json(), "batch": {"tidy": 10, "twice": 20}}
     assert [model["network"] for model in record["models"]] == ["tidy", "twice"]
@@ -225,7 +240,7 @@ def test_equal_blocks_are_one_bar_and_can_be_opened(profile):
     inside, every = blocks.inside
     assert [bar.name for bar in inside.plot.bars] == ["attention", "feed_forward"]
     assert len(every.table.rows) == 27
-    assert "<details class=inside><summary>Inside encoder.layers.0-11 (each of 12 equal blocks)" in html(report)
+    assert inside.title == "Inside encoder.layers.0-11 (each of 12 equal blocks)"
 
 
 @pytest.mark.parametrize(("group_by", "bars"), [("block", 4), ("layer", 9), (None, 9)])
@@ -272,8 +287,6 @@ def test_a_report_is_written_in_one_call(profile, network, tmp_path):
     page = write_report(profile, [network], tmp_path / "r.html")
     assert page.to_json()["bytes"] == (tmp_path / "r.html").stat().st_size
     assert page.to_json()["setup"]["optimizer"] == "sgd"
-    charts = write_report([profile, profile], [network], tmp_path / "charts", format="svg")
-    assert [path.stem for path in charts.files] == [c.key for c in charts.report.charts]
     with pytest.raises(UsageError, match="is a folder"):
         write_report(profile, [network], tmp_path)
 

@@ -49,6 +49,21 @@ def test_views_are_free() -> None:
     assert viewed == plain
 
 
+def test_the_gradient_of_a_part_is_as_large_as_the_whole() -> None:
+    """Each of three parts has a gradient that is filled with zeros; two of them are added to another."""
+
+    def parts(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        whole = m.linear(x)
+        return torch.tanh(whole[:, 0]) + torch.tanh(whole[:, 1]) + torch.tanh(whole[:, 2])
+
+    whole = 2 * 4  # batch and features
+    trailing = trace(*linear(parts)).layers[0].trailing
+    of_views = [op for op in trailing if not op.backward]
+    assert {op.op for op in of_views} == {"elementwise"}
+    moved = sum(op.values_in + op.values_out for op in of_views)
+    assert 3 * whole + 2 * 3 * whole <= moved <= 2 * (3 * whole + 2 * 3 * whole)
+
+
 def test_what_precedes_the_first_layer_is_glue() -> None:
     first = trace(*linear(lambda m, x: m.linear(torch.tanh(x)))).layers[0]
     assert (first.kind, [op.op for op in first.trailing], first.backward) == ("nonparametric", ["elementwise"], False)

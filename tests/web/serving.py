@@ -3,10 +3,10 @@
 import asyncio
 import json
 import os
-import subprocess
-import sys
 from contextlib import contextmanager
+from pathlib import Path
 
+from tests.processes import start_command
 from tests.synthetic import block, conv, linear, random_chains, true_seconds
 
 from ampere.core import Meter, Network, TrainingSetup
@@ -28,20 +28,20 @@ def profile_of(device, optimizer="sgd", speed=1.0):
 
 
 @contextmanager
-def served(home, *words, port=0):
+def served(home, *words, port=0, start=start_command):
     """`ampere serve` as a process of its own: the process, and the address that it printed."""
-    command = [sys.executable, "-m", "ampere", "serve", *map(str, words), "--port", str(port), "--no-browser", "--json"]
-    environment = {**os.environ, "AMPERE_HOME": str(home)}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            text = ""
-            while "}" not in text:
-                line = process.stdout.readline()
-                assert line, f"the server ended after {text!r}"
-                text += line
-            yield process, json.loads(text)["address"]
-        finally:
-            process.kill()
+    command = ["serve", *map(str, words), "--port", str(port), "--no-browser", "--json"]
+    process = start(command, Path.cwd(), {**os.environ, "AMPERE_HOME": str(home)})
+    try:
+        text = b""
+        while b"}" not in text:
+            line = process.stdout.readline()
+            assert line, f"the server ended after {text!r}: {process.stderr.read()!r}"
+            text += line
+        yield process, json.loads(text)["address"]
+    finally:
+        process.kill()
+        process.communicate()
 
 
 class Answered:

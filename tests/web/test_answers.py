@@ -265,6 +265,16 @@ def test_what_is_known_of_a_profile(answers):
     total = sum(each["share"] for each in shares["layers"]) + shares["whole"] + shares["step"] + shares["measuring"]
     assert total == pytest.approx(1.0)
     assert json.dumps(found, allow_nan=False)
+    more = shares["more_profiling"]
+    assert [each["seconds"] for each in more] == [0, 15, 30, 60]
+    assert more[-1]["measurements"] == pytest.approx(60 * 26 / 12.5, abs=1)  # as many as a minute did so far
+    widths = [each["interval90"] for each in more]
+    assert widths == sorted(widths, reverse=True)
+    low, high = (
+        answers.catalogue.estimator("a-sgd").estimate(answers.catalogue.network("cnn5").network, "system", 1.0).interval
+    )
+    assert widths[0] == pytest.approx((high - low) / (high + low))
+    assert widths[0] > widths[-1] >= shares["least_interval90"] > 0
 
 
 def test_recorded_runs_are_beside_their_forecast(folder, tmp_path):

@@ -1,4 +1,4 @@
-"""The explorer as people use it: in a real Chromium, with mouse and keyboard, on a desk and on a phone."""
+"""The explorer and reports as people use them: in a real Chromium, with mouse and keyboard, on a desk and a phone."""
 
 import csv
 import json
@@ -11,12 +11,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from tests.synthetic import chain
+from tests.reporting import conftest as reported
+from tests.synthetic import chain, conv
 from tests.web.serving import profile_of, served
 
 from ampere import Budget
 from ampere.cli import main
-from ampere.core import Meter
+from ampere.core import Meter, Network
+from ampere.reporting import Run, make_report, save_page
+from ampere.reporting.accuracy import Validated
+from ampere.reporting.colours import DARK, LIGHT
 from ampere.storage.places import journal_path
 from ampere.web.client import Client
 
@@ -105,6 +109,35 @@ def test_a_slider_moves_and_the_figures_follow(opened, address):
     page.wait_for_function("() => !location.hash.includes('w.0=27')")
 
 
+def test_a_long_network_is_few_shapes_and_its_slider_notes_the_address_sparingly(opened, address):
+    """So that every frame of a drag can be drawn, and no browser refuses to note the state."""
+    with Client(address) as client:
+        long = client.upload(chain(3, *[8, 12] * 155).renamed("long"))
+    page = opened(f"view=explorer&network={long}&profile=a-sgd")
+    before = headline(page)
+    page.evaluate(
+        """() => {
+          window.noted = 0;
+          for (const name of ["pushState", "replaceState"]) {
+            const own = history[name].bind(history);
+            history[name] = (...words) => { window.noted += 1; own(...words); };
+          }
+          const slider = document.querySelector("input[type=range]");
+          for (let value = 2; value <= 60; value += 1) {
+            slider.value = value;
+            slider.dispatchEvent(new Event("input", { bubbles: true }));
+          }
+          slider.dispatchEvent(new Event("change", { bubbles: true }));
+        }"""
+    )
+    page.wait_for_function("words => document.querySelector('.headline').innerText !== words", arg=before)
+    assert page.evaluate("() => [window.noted, document.querySelectorAll('#layers svg rect').length]") == [2, 0]
+    assert 2 < page.locator("#layers svg path").count() < 60
+    page.wait_for_function("() => /w\\.[^=]*=/.test(location.hash)")
+    page.get_by_role("button", name="Undo").click()  # all of the drag at once
+    page.wait_for_function("words => document.querySelector('.headline').innerText === words", arg=before)
+
+
 def test_a_link_shares_the_state(opened, address):
     run = "iterations=1000&battery=15Wh&grid=400"
     page = opened(f"view=explorer&network=cnn5&profile=b-sgd&w.0=8&w.8=100&batch=20&{run}")
@@ -119,19 +152,25 @@ def test_a_link_shares_the_state(opened, address):
 def test_the_buttons_search(opened):
     page = opened("view=explorer&network=lenet5&profile=a-sgd&w.0=1&w.3=16&w.7=20&w.9=80")
     headline(page)
+    page.evaluate(  # a message is gone after some seconds
+        """() => {
+          window.messages = [];
+          const message = document.getElementById("message");
+          new MutationObserver(() => window.messages.push(message.textContent)).observe(message, { childList: true });
+        }"""
+    )
     page.get_by_role("button", name="Widest at this budget").click()
-    page.wait_for_function("() => document.getElementById('message').innerText.includes('of 300,001 networks')")
+    page.wait_for_function("() => window.messages.some(words => words.includes('of 300,001 networks'))")
 
 
-def test_every_view_opens_and_the_device_can_be_changed(opened):
+def test_views_open_and_the_device_can_be_changed(opened):
     page = opened("view=explorer")
     headline(page)
     page.get_by_label("Device").select_option("Board b")
     page.wait_for_function("() => location.hash.includes('b-sgd')")
     for view, words in {
         "compare": "cheapest is",
-        "pareto": "are on the front",
-        "profile": "Measurements",
+        "profile": "What one more minute of profiling would bring",
         "runs": "No run is recorded yet",
     }.items():
         page.get_by_role("link", name=view.capitalize()).click()
@@ -140,8 +179,11 @@ def test_every_view_opens_and_the_device_can_be_changed(opened):
 
 
 def test_a_point_of_the_front_opens_in_the_explorer(opened):
-    page = opened("view=pareto&network=lenet5&profile=a-sgd")
+    page = opened("view=explorer&network=lenet5&profile=a-sgd")
+    headline(page)
+    page.get_by_role("link", name="Pareto").click()
     shown(page, "are on the front")
+    assert page.locator("nav a[aria-current=page]").inner_text() == "Pareto"
     page.get_by_label("Open a network of the front").select_option(index=2)
     headline(page)
     assert "w.0=" in page.url
@@ -294,12 +336,45 @@ def test_a_server_that_was_killed_comes_back(browser, folder):
     context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+@pytest.mark.parametrize(("viewport", "scheme"), [(DESK, "light"), (PHONE, "dark")], ids=["desk", "phone"])
 def test_nothing_is_wider_than_the_screen(opened, viewport, scheme):
     page = opened("view=explorer&network=transformer&profile=a-sgd", viewport, color_scheme=scheme)
     headline(page)
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
+SHORTENED = """async ([names, pixels]) => {
+  const { shortNames } = await import("/static/charts.js");
+  return pixels.map((room) => shortNames(names, room));
+}"""
+TICKS = """async () => {
+  const { decades, ticks } = await import("/static/draw.js");
+  const found = [];
+  for (let i = 0; i < 400; i += 1) {
+    const low = 10 ** (18 * Math.sin(i) ** 2 - 9), high = low * (1.01 + 10 ** (5 * Math.cos(7 * i) ** 2));
+    found.push([low, high, ticks(low, high, 6), decades(low, high, 7)]);
+  }
+  return found;
+}"""
+
+
+def test_names_that_differ_never_look_alike_and_ticks_rise_within_their_scale(opened):
+    page = opened("view=runs")
+    parts = ("attention.self.query", "attention.self.key", "attention.output.dense", "intermediate.dense")
+    names = [f"bert.encoder.layer.{i}.{part}" for i in range(12) for part in parts]
+    narrow, *_, wide = page.evaluate(SHORTENED, [names, [90, 120, 160, 190]])
+    assert len(set(narrow)) == len(set(wide)) == len(names)
+    assert all(len(short) < len(name) for short, name in zip(wide, names, strict=True))
+    assert wide[0] == "…0.attention.self.query"  # the part that all names share goes first
+    odd = ["", ".", "..", "a." * 40, "a." * 41, "a" * 60, "a" * 61, "b" + "a" * 60, "…" * 30, "x.y.z" * 9]
+    for shown_names in page.evaluate(SHORTENED, [odd, [10, 40, 90, 300]]):
+        assert len(set(shown_names)) == len(odd)
+    for low, high, even, logarithmic in page.evaluate(TICKS):
+        for ticks in (even, logarithmic):
+            assert ticks == sorted(set(ticks))
+            assert all(0.998 * low <= tick <= 1.002 * high for tick in ticks)
+        assert 2 <= len(even) <= 8
+        assert len(logarithmic) <= 8
 
 
 def test_every_control_has_a_name(opened):
@@ -331,3 +406,126 @@ def test_a_page_of_another_origin_gets_nothing(browser, address):
     )
     assert outcome == ["rejected", "rejected"]
     context.close()
+
+
+OVERLAPPING = """svg => {
+  const boxes = [...svg.querySelectorAll("text")].map(t => [t.textContent, t.getBoundingClientRect()]);
+  const beside = (a, b) => a.right <= b.left + 1 || b.right <= a.left + 1;
+  const apart = (a, b) => beside(a, b) || a.bottom <= b.top + 4 || b.bottom <= a.top + 4;
+  return boxes.flatMap(([a, x], i) => boxes.slice(i + 1).filter(([, y]) => !apart(x, y)).map(([b]) => [a, b]));
+}"""
+OUTSIDE = """svg => {
+  const paper = svg.getBoundingClientRect();
+  const beside = b => b.left < paper.left - 1 || b.right > paper.right + 1;
+  const out = b => beside(b) || b.top < paper.top - 1 || b.bottom > paper.bottom + 1;
+  return [...svg.querySelectorAll("text")].filter(t => out(t.getBoundingClientRect())).map(t => t.textContent);
+}"""
+SIZES = "svg => [...svg.querySelectorAll('.datum')].map(e => e.getBoundingClientRect()).map(b => [b.width, b.height])"
+FILLS = """() => [document.body, document.querySelector('#model-1-layers .datum rect')].map(
+  (e, i) => getComputedStyle(e)[i ? 'fill' : 'backgroundColor'])"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A report of two models with different batches, one of them of equal blocks, and the file that it is."""
+    profile, network = reported.profile.__wrapped__(), reported.network.__wrapped__()
+    blocks = [replace(conv(8, 8 + 16 * k), name=f"encoder.layers.{i}.part{k}") for i in range(14) for k in (0, 1)]
+    deep = Network((*blocks, replace(conv(8, 8), name="head")), 20, "deep")
+    validated = Validated.from_json(reported.validation.__wrapped__())
+    runs = [Run(10_000, 54_000.0, "15Wh")] * 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ampere.reporting.surfaces.FINEST", 10)
+        made = make_report(profile, [network, deep], runs, validated)
+    [path] = save_page(made, tmp_path_factory.mktemp("report") / "report.html")
+    return made, path.as_uri()
+
+
+@pytest.fixture
+def read(browser, report):
+    """Opens the report from its file; it requests nothing else, and says nothing to the console."""
+    contexts, said = [], []
+
+    def read(viewport=DESK, **look):
+        contexts.append(browser.new_context(viewport=viewport, **look))
+        contexts[-1].set_default_timeout(SLOWEST)
+        page = contexts[-1].new_page()
+        page.on("request", lambda request: said.append(request.url))
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(report[1])
+        return page
+
+    yield read
+    for context in contexts:
+        context.close()
+    assert [words for words in said if words != report[1] and not words.startswith(("data:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_every_chart_of_a_report_is_drawn_with_all_its_data(read, report, viewport):
+    page = read(viewport)
+    for chart in report[0].charts:
+        if chart.key == "models-iteration":
+            page.get_by_role("button", name="per iteration").click()
+            assert not page.locator("#models-sample").is_visible()
+            assert "per iteration" in page.locator("#models p:visible").first.inner_text()
+        drawn = page.locator(f"#{chart.key}").get_by_role("img", name=chart.title).first
+        sizes = drawn.evaluate(SIZES)
+        twice = chart.key == "methods"  # measuring twice is a line, not a bar
+        assert len(sizes) == len(chart.table.rows) - twice, chart.key
+        assert all(width > 0 and height > 0 for width, height in sizes), chart.key
+        assert drawn.evaluate(OUTSIDE) == []
+        assert drawn.evaluate(OVERLAPPING) == []
+        page.locator(f"#{chart.key} > details summary").first.click()
+        page.locator(f"#{chart.key} > details td").first.wait_for()
+    inside = page.locator("#model-2-layers details.inside").first
+    inside.locator("summary").first.click()
+    inside.locator("svg .datum").first.wait_for()
+    assert inside.locator("svg .datum").count() == 2
+    assert page.evaluate("document.documentElement.scrollWidth") == viewport["width"]
+
+
+def rgb(colour):
+    return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
+def test_a_report_in_the_dark_and_on_paper_ordered_pointed_at_and_saved(read):
+    page = read(color_scheme="dark", reduced_motion="reduce")
+    assert page.evaluate(FILLS) == [rgb(DARK["paper"]), rgb(DARK["one"])]
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(FILLS) == [rgb(LIGHT["paper"]), rgb(LIGHT["one"])]
+    assert not page.locator("button").first.is_visible()
+    page.emulate_media(media="screen", color_scheme="light")
+    assert page.evaluate(FILLS) == [rgb(LIGHT["paper"]), rgb(LIGHT["one"])]
+
+    def lengths():
+        """Of the bars, from the top down."""
+        boxes = [r.bounding_box() for r in page.locator("#model-1-layers .datum rect").all()]
+        return [box["width"] for box in sorted(boxes, key=lambda box: box["y"])]
+
+    running, button = lengths(), page.locator("#model-1-layers").get_by_role("button", name="most expensive first")
+    button.click()
+    assert lengths() == sorted(running, reverse=True) != running
+    button.click()
+    assert lengths() == running
+    page.locator("#model-1-layers .datum rect").first.hover()
+    assert page.locator("#tip").inner_text().startswith("stem (convolution 3 → 24): ")
+    assert page.evaluate("document.scripts.length") == 2
+    page.locator("#model-1-layers > details summary").first.click()
+    page.get_by_role("cell", name="</text><script>alert(1)</script>").wait_for()
+    exports = page.locator("#model-1-layers .exports")
+    drawn = saved(page, exports.get_by_role("button", name="SVG")).read_text(encoding="utf-8")
+    assert "stem (convolution 3 → 24): " in drawn
+    assert "var(--" not in drawn
+    assert saved(page, exports.get_by_role("button", name="PNG")).read_bytes().startswith(b"\x89PNG")
+    with saved(page, exports.get_by_role("button", name="CSV")).open(encoding="utf-8", newline="") as file:
+        assert next(csv.DictReader(file))["layer"] == "stem"
+
+
+def test_without_scripts_a_report_still_says_its_main_figures(read, report):
+    page = read(java_script_enabled=False)
+    words = page.inner_text("noscript") if page.locator("noscript h1").count() else ""
+    for section in report[0].sections:
+        assert section.title in words
+        assert all(large in words for large, _ in section.figures)
+    assert "stem" in words

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.processes import start_cold_command
 from tests.synthetic import chain
 from tests.web.serving import served
 
@@ -26,7 +27,7 @@ def server(folder, tmp_path_factory):
     """A server of its own process: the process, and its address."""
     own = tmp_path_factory.mktemp("own") / "own.json"
     save_network(chain(3, 8, 16, 8).renamed("own"), own)
-    with served(folder.parent, own) as (process, address):
+    with served(folder.parent, own, start=start_cold_command) as (process, address):
         yield process, address
         process.terminate()
         assert process.wait(20) in (0, -15, 130, 143)

@@ -1,11 +1,13 @@
 import json
+import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.processes import warm_popen
 
 from ampere.core import Measurement, Meter, Network
+from ampere.core.processes import python_program
 from ampere.runtimes.conformance import EXAMPLES
 
 WORKLOADS = Path(__file__).with_name("workloads.py")
@@ -20,9 +22,11 @@ class RawWorker:
     """A worker spoken to by hand: lines in, lines out."""
 
     def __init__(self, **environment):
-        pipe = subprocess.PIPE
-        command = [sys.executable, "-m", "ampere.worker"]
-        self.process = subprocess.Popen(
+        others = {name for name, value in environment.items() if os.environ.get(name) != value}
+        # Other settings than ours may be read while PyTorch is imported.
+        start = warm_popen if all(name.startswith("AMPERE_") for name in others) else subprocess.Popen
+        pipe, command = subprocess.PIPE, python_program("ampere.worker.__main__")
+        self.process = start(
             command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=environment or None
         )
 

@@ -1,12 +1,11 @@
 """Training on an accelerator: placed, waited for, metered and released, on a stand-in that behaves like one."""
 
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
+from tests.processes import run_script
 from tests.standin.environment import HERE, standin_environment
 
 from ampere.core.errors import ProfileError, UsageError, WorkerError
@@ -25,12 +24,13 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def checked(place):
-    """All checks of tests/standin/checks.py, in one process."""
-    command = [sys.executable, str(HERE / "checks.py")]
-    environment = standin_environment(place, bytes=2**27, lag=4.0)
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    return json.loads(ran.stdout.splitlines()[-1])
+    """All checks of tests/standin/checks.py, in one process that starts warm: it loads the stand-in by itself."""
+    checks = (
+        f"import ampere_standin, runpy; ampere_standin.load(); runpy.run_path({str(HERE / 'checks.py')!r})['main']()"
+    )
+    ran = run_script(checks, place, standin_environment(place, bytes=2**27, lag=4.0), seconds=300)
+    assert ran.code == 0, ran.err[-3000:]
+    return json.loads(ran.out.splitlines()[-1])
 
 
 def test_weights_and_their_state_are_on_the_card(checked):

@@ -33,12 +33,21 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from ampere.core import Layer, Network
 from ampere.core.kinds import group
 
-from .design_matrix import DesignMatrix, covariance, scale, whole_covariance
+from .design_matrix import (
+    LOOP_STDDEV,
+    DesignMatrix,
+    Wholes,
+    covariance,
+    group_shares,
+    own_covariance,
+    scale,
+    whole_covariance,
+)
 from .features import STEP, Array, NetworkFeatures, layer_position, layer_row, network_features
 from .gaussian_process import BLOCK, kernel, near_sums
 from .hyperparameters import Hyperparameters
 from .marginal_likelihood import MarginalLikelihood
-from .prices import device_speed, fit_prices, isolated_prices
+from .prices import at_prior_level, device_speed, fit_prices, isolated_prices
 
 PRICE_STDDEV = 0.25  # relative, of a quantity that was measured
 UNMEASURED_STDDEV = 1.0  # relative, of a quantity that was never measured
@@ -99,11 +108,14 @@ class Posterior:
 class Additive:
     """The fitted model. `learning.learn` returns one; it never changes afterwards."""
 
-    def __init__(self, data: Data, hyper: Hyperparameters, prices: Array | None = None) -> None:
+    def __init__(
+        self, data: Data, hyper: Hyperparameters, prices: Array | None = None, before: Array | None = None
+    ) -> None:
+        """With these prices, or with fitted ones; `before` are another device's, in place of the prior ones."""
         self.data, self.hyper = data, hyper
         self.logarithmic = data.isolated
         self._median = float(np.median(data.costs)) if len(data) else 0.0
-        self.prices = self._fitted_prices() if prices is None else prices
+        self.prices = self._fitted_prices(before) if prices is None else prices
         self.design = DesignMatrix(data.networks, data.system, self.prices, hyper.vector_width)
         self.price_stddev = self._price_stddev()
         self._check_noise = CHECK_NOISE * float(np.median(data.noise)) if len(data) else 0.0
@@ -114,17 +126,18 @@ class Additive:
         self._posteriors: dict[Layer, Posterior] = {}
         self.step = self._step_posterior()
 
-    def _fitted_prices(self) -> Array:
+    def _fitted_prices(self, before: Array | None) -> Array:
         data, width = self.data, self.hyper.vector_width
         rows = np.array([network_features(n, width).row for n in data.networks]).reshape(len(data), len(STEP))
-        prices = fit_prices(rows, data.costs, before=self.hyper.prior_prices)
+        before = self.hyper.prior_prices if before is None or not len(data) else at_prior_level(before, rows)
+        prices = fit_prices(rows, data.costs, before=before)
         if not data.isolated:
             return prices
         rough = DesignMatrix(data.networks, data.system, prices, width)
         residuals = covariance(rough, rough, np.zeros(len(STEP)), self.hyper)
         relative = residuals / np.outer(rough.physics, rough.physics)
         noise = data.noise + self.irreducible_variance(rough.physics)
-        return isolated_prices(rows, data.costs, relative + np.diag(noise), self.hyper.prior_prices)
+        return isolated_prices(rows, data.costs, relative + np.diag(noise), before)
 
     def _residuals(self) -> Array:
         physics, costs = self.design.physics, self.data.costs
@@ -160,6 +173,12 @@ class Additive:
         self.solved = cho_solve((self._factor, True), self._residual) if len(self.data) else np.zeros(0)
         self.price_shift = self.price_stddev**2 * (self.design.rows.T @ self.solved)
         self.alpha = {k: self.hyper.residual_of(k) ** 2 * (w.T @ self.solved) for k, w in self.design.weights.items()}
+
+    @cached_property
+    def loop_shift(self) -> Array:
+        """What a user's loop adds to overheads, to arithmetic and to memory, relative to each."""
+        pull = self.data.system * self.design.physics * self.solved
+        return np.asarray(LOOP_STDDEV**2 * (pull @ self.design.wholes.shares))
 
     def whiten(self, with_data: Array) -> Array:
         """Covariances with the data, in the basis where the data is independent."""
@@ -277,10 +296,11 @@ class Additive:
 
     def whole_deviation(self, features: NetworkFeatures, system: bool) -> tuple[float, Array, float]:
         """A network's deviation from its layers: seconds, whitened covariance (with the step's), prior variance."""
-        place, mode = features.position[None, :], np.array([float(system)])
+        shares = group_shares(features.row[None, :], self.prices)
+        whole = Wholes(features.position[None, :], shares, np.array([float(system)]))
         physics = float(features.row @ self.prices)
-        own = float(whole_covariance(place, place, mode, mode, self.hyper)[0, 0]) * physics**2
-        relative = whole_covariance(place, self.design.places, mode, self.data.system, self.hyper)[0]
+        own = float(own_covariance(whole, self.hyper)[0]) * physics**2
+        relative = whole_covariance(whole, self.design.wholes, self.hyper)[0]
         with_data = relative * self.design.physics * physics
         return float(with_data @ self.solved), self.whiten(with_data) + self.step.whitened, own
 

@@ -13,8 +13,8 @@ from ampere.core import Layer, Network
 from ampere.core.kinds import group
 
 from .additive import Additive
-from .design_matrix import scale, whole_covariance
-from .features import FLOPS, VALUES, Array, layer_position, layer_row
+from .design_matrix import SUMMED, layer_sums, scale, summed, whole_covariance
+from .features import Array, layer_position, layer_row
 from .gaussian_process import kernel
 
 
@@ -24,19 +24,19 @@ class BatchTotals:
     def __init__(self, model: Additive, system: bool = False) -> None:
         self._model, self._system = model, system
         self._place: dict[Layer, int] = {}
-        self._sums = np.zeros((0, 4))  # a layer's mean, physics, flops and values
+        self._sums = np.zeros((0, SUMMED))
         self._pull = model.design.physics * model.solved
 
     def __call__(self, networks: Sequence[Network]) -> Array:
         """Seconds of a step of each network."""
         self._add({layer: None for network in networks for layer in network.layers if layer not in self._place})
-        sums = np.array([self._sums[[self._place[x] for x in n.layers]].sum(axis=0) for n in networks]).reshape(-1, 4)
+        sums = np.array([self._sums[[self._place[x] for x in n.layers]].sum(axis=0) for n in networks]).reshape(
+            -1, SUMMED
+        )
         model, depth = self._model, np.array([float(len(network.layers)) for network in networks])
-        places = np.column_stack([np.log2(1e3 + sums[:, 2:]), np.log2(1.0 + depth)])
-        mode = np.full(len(networks), float(self._system))
-        relative = whole_covariance(places, model.design.places, mode, model.data.system, model.hyper) @ self._pull
-        total = sums[:, 0] + model.step.mean
-        return np.asarray(model.whole_means(total, sums[:, 1] + model.step.physics, relative))
+        physics, wholes = summed(sums, depth, model.step.physics, self._system)
+        relative = whole_covariance(wholes, model.design.wholes, model.hyper) @ self._pull
+        return np.asarray(model.whole_means(sums[:, 0] + model.step.mean, physics, relative))
 
     def _add(self, layers: dict[Layer, None]) -> None:
         by_kind: dict[str, list[Layer]] = {}
@@ -47,7 +47,7 @@ class BatchTotals:
             self._sums = np.concatenate([self._sums, self._layer_sums(kind, members)])
 
     def _layer_sums(self, kind: str, layers: list[Layer]) -> Array:
-        """Mean, physics, flops and values of many layers of a kind: `Additive._layer_posteriors`, vectorized."""
+        """The sums of many layers of a kind: `Additive._layer_posteriors`, vectorized."""
         model, width = self._model, self._model.hyper.vector_width
         rows = np.array([layer_row(layer, width) for layer in layers])
         physics, relative = rows @ model.prices, np.zeros(len(layers))
@@ -55,4 +55,4 @@ class BatchTotals:
             places = scale(kind, np.array([layer_position(layer, width) for layer in layers]), model.hyper)
             measured = scale(kind, model.design.positions[kind], model.hyper)
             relative = kernel(places, measured, model.hyper.own) @ model.alpha[kind]
-        return np.stack([model.layer_means(rows, physics, relative), physics, rows @ FLOPS, rows @ VALUES], axis=1)
+        return layer_sums(model.layer_means(rows, physics, relative), rows, model.prices)

@@ -4,24 +4,41 @@ rows     (networks, quantities)   how much of each quantity a network needs (FLO
 weights  (networks, positions)    for each kind: physics cost of the layers at a position, times how often they run;
                                   mostly zeros
 physics  (networks,)              rows . prices
+wholes                            what a network's deviation from its layers depends on
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from ampere.core import Network
 
-from .features import STEP, Array, network_features
+from .features import FLOPS, STEP, VALUES, Array, network_features
 from .gaussian_process import BLOCK, kernel
 from .hyperparameters import Hyperparameters
+from .prices import SPEED_GROUPS
 
 ALLOCATOR_MEAN_STDDEV = 0.15  # relative, of what the system's allocator adds to all networks alike
+# Relative, of what a user's loop adds to overheads, to arithmetic and to memory each. Steps that follow each other find
+# their data in the caches; new memory costs page faults.
+LOOP_STDDEV = 0.3
 NETWORK_OCTAVES = 3.0  # length scale of a whole network's deviation
 ALLOCATOR_OCTAVES = 2.0  # length scale of what the system's allocator adds
+
+
+SUMMED = 3 + SPEED_GROUPS.shape[1]  # what `layer_sums` has of each layer
+
+
+class Wholes(NamedTuple):
+    """Networks as wholes, one a row."""
+
+    places: Array  # octaves of arithmetic, of memory moved and of depth
+    shares: Array  # of overheads, arithmetic and memory in their physics cost
+    system: Array  # 1 with the system's allocator, else 0
 
 
 class DesignMatrix:
@@ -31,8 +48,9 @@ class DesignMatrix:
         features = [network_features(network, width) for network in networks]
         self.system = system
         self.rows = np.array([f.row for f in features]).reshape(len(features), len(STEP))
-        self.places = np.array([f.position for f in features]).reshape(len(features), 3)
         self.physics = self.rows @ prices
+        places = np.array([f.position for f in features]).reshape(len(features), 3)
+        self.wholes = Wholes(places, group_shares(self.rows, prices), system)
         slots: dict[str, dict[bytes, int]] = {}
         entries: dict[str, list[tuple[int, int, float]]] = {}
         for i, f in enumerate(features):
@@ -41,6 +59,25 @@ class DesignMatrix:
                 entries.setdefault(kind, []).append((i, of_kind.setdefault(position, len(of_kind)), cost))
         self.positions = {k: np.array([np.frombuffer(x) for x in of_kind]) for k, of_kind in slots.items()}
         self.weights = {k: _sparse(entries[k], (len(features), len(slots[k]))) for k in slots}
+
+
+def group_shares(rows: Array, prices: Array) -> Array:
+    """The shares of overheads, arithmetic and memory in the physics cost of each row."""
+    groups = (rows * prices) @ SPEED_GROUPS
+    return np.asarray(groups / np.sum(groups, axis=1, keepdims=True))
+
+
+def layer_sums(means: Array, rows: Array, prices: Array) -> Array:
+    """What networks sum of each layer: its mean, arithmetic, memory moved, and the physics cost of each group."""
+    return np.column_stack([means, rows @ FLOPS, rows @ VALUES, (rows * prices) @ SPEED_GROUPS])
+
+
+def summed(sums: Array, depth: Any, step: float, system: bool) -> tuple[Array, Wholes]:
+    """Networks from the sums over their layers and the physics cost of a step: their physics cost, and as wholes."""
+    groups = sums[:, 3:] + step * SPEED_GROUPS[np.flatnonzero(STEP)]
+    physics, depths = groups.sum(axis=1), np.broadcast_to(depth, len(sums))
+    places = np.column_stack([np.log2(1e3 + sums[:, 1:3]), np.log2(1.0 + depths)])
+    return physics, Wholes(places, groups / physics[:, None], np.full(len(sums), float(system)))
 
 
 def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> csr_array:
@@ -53,16 +90,27 @@ def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:
     return positions / hyper.lengths(kind, positions.shape[-1])
 
 
-def whole_covariance(a: Array, b: Array, system_a: Array, system_b: Array, hyper: Hyperparameters) -> Array:
-    """Relative covariance of whole networks' deviations and of what the system's allocator adds."""
-    shared = hyper.network**2 * kernel(a / NETWORK_OCTAVES, b / NETWORK_OCTAVES)
-    allocator = ALLOCATOR_MEAN_STDDEV**2 + hyper.allocator**2 * kernel(a / ALLOCATOR_OCTAVES, b / ALLOCATOR_OCTAVES)
-    return shared + np.outer(system_a, system_b) * allocator
+def whole_covariance(a: Wholes, b: Wholes, hyper: Hyperparameters) -> Array:
+    """Relative covariance of whole networks' deviations and of what a user's loop adds."""
+    shared = hyper.network**2 * kernel(a.places / NETWORK_OCTAVES, b.places / NETWORK_OCTAVES)
+    alike = hyper.allocator**2 * kernel(a.places / ALLOCATOR_OCTAVES, b.places / ALLOCATOR_OCTAVES)
+    return shared + np.outer(a.system, b.system) * (loop_covariance(a, b) + alike)
+
+
+def own_covariance(wholes: Wholes, hyper: Hyperparameters) -> Array:
+    """The diagonal of `whole_covariance` of networks with themselves."""
+    loop = ALLOCATOR_MEAN_STDDEV**2 + LOOP_STDDEV**2 * np.sum(wholes.shares**2, axis=1) + hyper.allocator**2
+    return np.asarray(hyper.network**2 + wholes.system * loop)
+
+
+def loop_covariance(a: Wholes, b: Wholes) -> Array:
+    """Relative covariance of what a user's loop adds, but for a network's own part."""
+    return np.asarray(ALLOCATOR_MEAN_STDDEV**2 + LOOP_STDDEV**2 * (a.shares @ b.shares.T))
 
 
 def covariance(a: DesignMatrix, b: DesignMatrix, price_stddev: Array, hyper: Hyperparameters) -> Array:
     """Prior covariance between the costs of two sets of networks, without noise."""
-    total = whole_covariance(a.places, b.places, a.system, b.system, hyper) * np.outer(a.physics, b.physics)
+    total = whole_covariance(a.wholes, b.wholes, hyper) * np.outer(a.physics, b.physics)
     total += (a.rows * price_stddev) @ (b.rows * price_stddev).T
     for kind in a.weights.keys() & b.weights.keys():
         total += hyper.residual_of(kind) ** 2 * _shared(a, b, kind, hyper)

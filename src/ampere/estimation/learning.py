@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,11 @@ SEARCHED_ON = 160  # measurements, at most, in the search for hyperparameters: i
 ISOLATED_SEARCHED_ON = 300  # of isolated layers, which are one position each
 ISOLATED_EVALUATIONS = 150  # at least, of a search among isolated layers: they have no repeats that tell their noise
 ISOLATED_FREEDOM = 1.4  # factor on the width of the prior of hyperparameters among isolated layers
+# Where further searches begin among isolated layers, if nobody waits: costs that step with size, or hardly change.
+OTHER_STARTS: tuple[dict[str, Any], ...] = (
+    {"octaves": 1.5, "waste_octaves": 0.7},
+    {"octaves": 8.0, "grain": 0.03},
+)
 JUDGED_ON = 120  # held-out measurements, at most, that intervals are calibrated on
 ISOLATED_REFIT_UP_TO = 120
 REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters too: few measurements are overfitted
@@ -67,21 +73,28 @@ def _searched(data: Data, hyper: Hyperparameters, evaluations: int, seconds: flo
     model = Additive(_with_noisier_outliers(data, hyper), hyper)
     coordinates = {kind: positions.shape[1] for kind, positions in model.design.positions.items()}
     freedom = ISOLATED_FREEDOM if data.isolated else 1.0
-    return most_probable(model.marginal_likelihood, coordinates, hyper, evaluations, seconds, freedom)
+    unhurried = data.isolated and seconds == float("inf")
+    others = [replace(hyper, **of) for of in OTHER_STARTS] if unhurried else []
+    return most_probable(model.marginal_likelihood, coordinates, hyper, evaluations, seconds, freedom, others)
 
 
 def calibrated(model: Additive, judged: Array) -> Additive:
     """The same model with intervals scaled to cover held-out measurements as often as they should.
 
     Prices and posterior are refitted without each fold; hyperparameters too where measurements are few. `judged` marks
-    the measurements that are like the networks to estimate. Where networks are of several sorts, a fold is one of them:
-    a user's model is of no sort that was measured.
+    the measurements that are like the networks to estimate. Where networks are of several sorts, folds of whole sorts
+    say how wrong a model of no measured sort is, others how wrong one of a measured sort is; a user's is between.
     """
-    data, scores = model.data, np.full(len(model.data), np.nan)
-    fresh = Hyperparameters(one_by_one=model.hyper.one_by_one)
     if np.sum(judged) < CALIBRATED_FROM:
         return model
-    sorts = sorts_of(data, judged)
+    sorts = sorts_of(model.data, judged)
+    factors = [_calibration(model, judged, [])] + ([_calibration(model, judged, sorts)] if sorts else [])
+    return Additive(model.data, replace(model.hyper, calibration=float(np.exp(np.mean(np.log(factors))))), model.prices)
+
+
+def _calibration(model: Additive, judged: Array, sorts: list[str]) -> float:
+    data, scores = model.data, np.full(len(model.data), np.nan)
+    fresh = Hyperparameters(one_by_one=model.hyper.one_by_one)
     refit = len(data) <= (ISOLATED_REFIT_UP_TO if data.isolated else REFIT_UP_TO)
     for held_out in _folds(data, sorts):
         rest = data.only(np.logical_not(held_out))
@@ -91,8 +104,7 @@ def calibrated(model: Additive, judged: Array) -> Additive:
             break
     judged = judged & ~np.isnan(scores)
     level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # the finite-sample level of conformal prediction
-    factor = float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
-    return Additive(data, replace(model.hyper, calibration=factor), model.prices)
+    return float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
 
 
 def sorts_of(data: Data, judged: Array) -> list[str]:

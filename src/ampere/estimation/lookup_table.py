@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -18,8 +19,8 @@ from ampere.core import KINDS, Layer, Network
 from ampere.core.kinds import group
 
 from .additive import Additive
-from .design_matrix import scale, whole_covariance
-from .features import COLUMNS, FLOPS, STEP, VALUES, Array, layer_columns
+from .design_matrix import SUMMED, Wholes, layer_sums, own_covariance, scale, summed, whole_covariance
+from .features import COLUMNS, STEP, Array, layer_columns
 from .gaussian_process import kernel, similarity
 
 Widths = NDArray[np.int64]  # one row a network, one column a width
@@ -99,10 +100,14 @@ class _LayerTable:
 
     index: tuple[int | None, int | None]
     stride: int
-    sums: Array  # (points, 4): mean, physics, flops, values
+    sums: Array  # (points, SUMMED)
     whitened: Array  # (points, data)
     price_deviations: Array  # (points, columns): amount of each column times its price's standard deviation
     positions: Array  # (points, coordinates), scaled
+
+    @cached_property
+    def physics(self) -> Array:
+        return np.asarray(self.sums[:, 3:].sum(axis=1))
 
     def rows(self, widths: Widths) -> Widths:
         """The table row of each network."""
@@ -123,7 +128,6 @@ class LookupTable:
         self._model, self._template, self._system, self._stddevs = model, template, system, stddevs
         self._columns = np.zeros(len(COLUMNS), dtype=bool)
         self._tables = [self._table(i) for i in range(len(template.layers))]
-        self._depth = np.log2(1.0 + len(template.layers))
         self._grid()
 
     def _table(self, index: int) -> _LayerTable:
@@ -160,7 +164,7 @@ class LookupTable:
         if kind in model.design.positions:
             near = kernel(positions, scale(kind, model.design.positions[kind], model.hyper), model.hyper.own)
             relative = near @ model.alpha[kind]
-        sums = np.stack([model.layer_means(rows, physics, relative), physics, rows @ FLOPS, rows @ VALUES], axis=1)
+        sums = layer_sums(model.layer_means(rows, physics, relative), rows, model.prices)
         if not self._stddevs:
             none = np.zeros((len(cin), 0))
             return sums, none, none, none
@@ -171,20 +175,25 @@ class LookupTable:
         return sums, model.whiten(with_data.T).T, rows * model.price_stddev, positions
 
     def _grid(self) -> None:
-        """Fills the grid of relative deviations of whole networks, over octaves of arithmetic and of memory."""
+        """Fills the grid of relative deviations of whole networks, over octaves of arithmetic and of memory.
+
+        What depends on the shares of overheads, arithmetic and memory is a sum of its own.
+        """
         model = self._model
-        low = np.log2(1e3 + sum(t.sums[:, 2:].min(axis=0) for t in self._tables))
-        high = np.log2(1e3 + sum(t.sums[:, 2:].max(axis=0) for t in self._tables)) + 1e-9
+        low = np.log2(1e3 + sum(t.sums[:, 1:3].min(axis=0) for t in self._tables))
+        high = np.log2(1e3 + sum(t.sums[:, 1:3].max(axis=0) for t in self._tables)) + 1e-9
         axes = [np.linspace(low[i], high[i], GRID) for i in range(2)]
         flops, values = np.meshgrid(*axes, indexing="ij")
-        places = np.stack([flops.ravel(), values.ravel(), np.full(flops.size, self._depth)], axis=1)
-        mode = np.full(len(places), float(self._system))
-        relative = whole_covariance(places, model.design.places, mode, model.data.system, model.hyper)
+        depth = np.log2(1.0 + len(self._tables))
+        places = np.stack([flops.ravel(), values.ravel(), np.full(flops.size, depth)], axis=1)
+        groups = model.design.wholes.shares.shape[1]
+        nodes = Wholes(places, np.zeros((len(places), groups)), np.full(len(places), float(self._system)))
+        relative = whole_covariance(nodes, model.design.wholes, model.hyper)
         self._deviation = (relative @ (model.design.physics * model.solved)).reshape(GRID, GRID)
         self._low, self._step = low, (high - low) / (GRID - 1)
 
     def _sums(self, widths: Widths) -> Array:
-        total = np.zeros((len(widths), 4))
+        total = np.zeros((len(widths), SUMMED))
         for table in self._tables:
             total += table.sums[table.rows(widths)]
         return total
@@ -195,9 +204,14 @@ class LookupTable:
 
     def _seconds(self, sums: Array) -> Array:
         step = self._model.step
-        mean, physics = sums[:, 0] + step.mean, sums[:, 1] + step.physics
-        place = (np.log2(1e3 + sums[:, 2:]) - self._low) / self._step
-        return np.asarray(self._model.whole_means(mean, physics, self._interpolate(place)))
+        physics, wholes = self._summed(sums)
+        relative = self._interpolate((wholes.places[:, :2] - self._low) / self._step)
+        if self._system:
+            relative = relative + wholes.shares @ self._model.loop_shift
+        return np.asarray(self._model.whole_means(sums[:, 0] + step.mean, physics, relative))
+
+    def _summed(self, sums: Array) -> tuple[Array, Wholes]:
+        return summed(sums, len(self._tables), self._model.step.physics, self._system)
 
     def _interpolate(self, place: Array) -> Array:
         cell = np.clip(place.astype(np.int64), 0, GRID - 2)
@@ -217,16 +231,14 @@ class LookupTable:
         model, hyper = self._model, self._model.hyper
         rows = [table.rows(widths) for table in self._tables]
         sums = self._sums(widths)
-        seconds, physics = self._seconds(sums), sums[:, 1] + model.step.physics
-        places = np.column_stack([np.log2(1e3 + sums[:, 2:]), np.full(len(widths), self._depth)])
-        mode = np.full(len(places), float(self._system))
-        relative = whole_covariance(places, model.design.places, mode, model.data.system, hyper)
+        seconds, (physics, wholes) = self._seconds(sums), self._summed(sums)
+        relative = whole_covariance(wholes, model.design.wholes, hyper)
         whitened = model.whiten((relative * (model.design.physics * physics[:, None])).T).T + model.step.whitened
         deviations = np.tile(STEP * model.price_stddev, (len(widths), 1))
         for table, row in zip(self._tables, rows, strict=True):
             whitened += table.whitened[row]
             deviations += table.price_deviations[row]
-        own = whole_covariance(places[:1], places[:1], mode[:1], mode[:1], hyper)[0, 0]
+        own = own_covariance(wholes, hyper)
         variance = own * physics**2 + np.sum(deviations**2, axis=1) + self._residual_variance(rows)
         variance -= np.sum(whitened**2, axis=1)
         return seconds, model.stddev(variance, seconds, physics)
@@ -239,7 +251,7 @@ class LookupTable:
             if group(layers[i]) != group(layers[j]):
                 continue
             a, b = self._tables[i], self._tables[j]
-            both = self._model.hyper.residual_of(group(layers[i])) ** 2 * a.sums[rows[i], 1] * b.sums[rows[j], 1]
+            both = self._model.hyper.residual_of(group(layers[i])) ** 2 * a.physics[rows[i]] * b.physics[rows[j]]
             if i == j:
                 variance += both
             else:

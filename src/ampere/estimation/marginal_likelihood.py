@@ -14,7 +14,7 @@ The prior is log-normal around typical values.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dpotri, dpotrs
 
-from .design_matrix import ALLOCATOR_MEAN_STDDEV, ALLOCATOR_OCTAVES, NETWORK_OCTAVES, DesignMatrix
+from .design_matrix import ALLOCATOR_OCTAVES, NETWORK_OCTAVES, DesignMatrix, loop_covariance
 from .features import Array, is_waste
 from .gaussian_process import SAME, SQRT5, distances, kernel
 from .hyperparameters import Hyperparameters
@@ -51,11 +51,11 @@ class MarginalLikelihood:
     ) -> None:
         self._design, self._residual, self._floors, self._grains = design, residual, floors, grains
         sizes, both = np.outer(design.physics, design.physics), np.outer(design.system, design.system)
-        places = design.places
+        wholes, places = design.wholes, design.wholes.places
         self._network = sizes * kernel(places / NETWORK_OCTAVES, places / NETWORK_OCTAVES)
         self._allocator = sizes * both * kernel(places / ALLOCATOR_OCTAVES, places / ALLOCATOR_OCTAVES)
         deviations = design.rows * price_stddev
-        self._fixed = deviations @ deviations.T + ALLOCATOR_MEAN_STDDEV**2 * sizes * both + np.diag(noise)
+        self._fixed = deviations @ deviations.T + loop_covariance(wholes, wholes) * sizes * both + np.diag(noise)
 
     def __call__(self, hyper: Hyperparameters) -> tuple[float, Slopes]:
         """log p(costs), up to a constant, and its slopes along the logarithms of the hyperparameters."""
@@ -135,8 +135,9 @@ def most_probable(
     evaluations: int,
     seconds: float = float("inf"),
     freedom: float = 1.0,
+    other_starts: Sequence[Hyperparameters] = (),
 ) -> Hyperparameters:
-    """The most probable hyperparameters, searched from `start`; `freedom` widens their prior.
+    """The most probable hyperparameters, searched from `start` and then from others; `freedom` widens their prior.
 
     `coordinates` has the number of coordinates of each measured layer kind; values of other kinds stay as in `start`.
     """
@@ -157,11 +158,12 @@ def most_probable(
             best, lowest = logs.copy(), total
         return total, off / widths - layout.flat(slopes)
 
-    first, bounds = np.clip(best, layout.low, layout.high), np.stack([layout.low, layout.high], axis=1)
+    bounds = np.stack([layout.low, layout.high], axis=1)
+    options = {"maxfun": evaluations, "ftol": CONVERGED}
     with suppress(OutOfTime):
-        minimize(
-            loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxfun": evaluations, "ftol": CONVERGED}
-        )
+        for first in (start, *other_starts):
+            place = np.clip(layout.pack(first), layout.low, layout.high)
+            minimize(loss, place, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return layout.unpack(best, start)
 
 

@@ -37,7 +37,7 @@ from ampere.core.measurement import (
     relative_spread,
     seconds_per_iteration,
 )
-from ampere.storage.profile import Observation, Profile
+from ampere.storage.profile import Observation, Profile, YardstickReading
 
 from .features import Array
 
@@ -89,12 +89,14 @@ def guide(timing: str, threads: int) -> str:
 def reference_of(profile: Profile) -> Reference:
     """The condition that a profile's costs refer to."""
     clock = guide(profile.timing, profile.setup.threads)
-    return Reference(profile.yardstick_seconds, profile.yardstick_joules, clock, *_slowdowns(profile))
+    plain = Reference(profile.yardstick_seconds, profile.yardstick_joules, clock)
+    return with_slowdowns(plain, profile.yardstick_readings)
 
 
-def _slowdowns(profile: Profile) -> tuple[tuple[float, ...], float]:
+def with_slowdowns(reference: Reference, readings: Iterable[YardstickReading]) -> Reference:
+    """The reference with what networks usually slow the yardstick down by, as far as enough blocks tell it."""
     paired, loops = list[tuple[float, float]](), list[float]()
-    for ratio, slowdown, by_step, system in profile.yardstick_readings:
+    for ratio, slowdown, by_step, system in readings:
         if not 1 / ALONE_WITHIN < slowdown < ALONE_WITHIN:
             continue
         if by_step and not system:
@@ -102,7 +104,7 @@ def _slowdowns(profile: Profile) -> tuple[tuple[float, ...], float]:
         elif system and not by_step:
             loops.append(math.log(slowdown))
     after = _line(np.array(paired)) if len(paired) >= FEWEST_PAIRED else ()
-    return after, median(loops) if len(loops) >= FEWEST_LOOPS else 0.0
+    return reference._replace(after_steps=after, in_loops=median(loops) if len(loops) >= FEWEST_LOOPS else 0.0)
 
 
 def _line(points: Array) -> tuple[float, ...]:

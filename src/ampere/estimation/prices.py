@@ -44,6 +44,11 @@ def device_speed(rows: Array, costs: Array) -> float:
     return float(np.median(costs / (rows @ PRIOR_PRICES)))
 
 
+def at_prior_level(prices: Array, rows: Array) -> Array:
+    """Another device's prices as prior ones: their ratios are kept, their level is that of the prior."""
+    return np.asarray(prices * np.median((rows @ PRIOR_PRICES) / (rows @ prices)))
+
+
 def fit_prices(rows: Array, costs: Array, weights: Array | None = None, before: Array = PRIOR_PRICES) -> Array:
     """The price of each quantity, from the costs of networks; `before` are the prior prices."""
     if len(costs) == 0:

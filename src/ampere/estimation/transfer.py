@@ -4,15 +4,19 @@
     f_s(net)    log of what the source says that a network costs        w_l  a layer's share of that
     y           log of what was measured here
 
-    v_g(net)    the share of overheads, arithmetic and memory in that
+    v_g(net)    the share of overheads, arithmetic and memory in that, which sum to 1
 
-    y(net) = f_s(net) + speed + sum_g v_g part_g + size(log2 f_s) + sum_l w_l layer_l + noise
+    y(net) = f_s(net) + speed + log sum_g v_g exp(part_g) + size(log2 f_s) + sum_l w_l layer_l + noise
     speed ~ N(0, SPEED^2), part_g ~ N(0, c^2), size ~ GP(0, a^2 Matern52), layer ~ GP(0, b^2 Matern52) for each kind
+
+An accelerator may compute ten times as fast as another and start operations no faster, so parts are far from equal: the
+logarithm is linear around the most probable parts (`tangent`), not around equal ones.
 
 Nothing is chosen: estimates are averages over the sources and over a grid of a, b, c and the noise, weighted by how
 probable each makes what was measured here. A source that is alike gets the weight; where none is, a and b are large,
-and so are intervals. The surrogate that learns from this device's measurements alone takes part with the weight that
-its estimates of held-out measurements earn, so that sources that mislead cost little.
+and so are intervals. Two surrogates of this device's own measurements take part with the weight that their estimates of
+held-out measurements earn, so that sources that mislead cost little: one that knows no source, and one that begins with
+the likeliest source's prices and is fitted to what its deviations from physics leave.
 """
 
 from __future__ import annotations
@@ -39,12 +43,16 @@ SPEED = 1.5  # log of the factor between two devices, before anything is measure
 SIZE_OCTAVES = 4.0  # along which the factor changes with size
 SIZES = (0.05, 0.3)  # a
 PARTS = (0.15, 0.8)  # c
+TANGENT_STEPS, TANGENT_NOISE = 8, 0.15  # of the search for the most probable parts
+LARGEST_PART = 3.0  # log of a part's factor
 LAYERS = (0.05, 0.15, 0.4, 0.9)  # b
 NOISES = (0.03, 0.1, 0.25)
 OWN = 0.15  # share of a layer's variance that it shares with no other
 PHYSICS_PRIOR = 0.3  # relative prior weight of physics that knows no device, against one source
 ALONE_FROM = 3  # measurements, from which the surrogate of this device alone takes part
 FOLDS = 10
+TELLING, TELLING_POWER = 0.14, 6  # standard deviation from physics of a source's lone layers that are worth knowing
+MOST_ASKED = 200  # measurements of a source, from which that is found
 AVERAGED_UP_TO = 4  # measurements, from which on the smaller error counts for more than its inverse square
 LEAST_ERROR, LARGEST_ERROR = 0.02, 1.5  # of a held-out measurement, as a log
 
@@ -64,6 +72,14 @@ class _Said:
     layers: tuple[tuple[Layer, ...], ...]
     shares: tuple[Array, ...]
     parts: Array  # [networks, 3] shares of overheads, arithmetic and memory
+
+    def around(self, at: Array) -> _Said:
+        """The same where the parts' logarithms are near `at`: `logs` plus the new shares of parts times them."""
+        whole = self.parts @ np.exp(at)
+        known = whole > 0
+        shares = np.where(known[:, None], self.parts * np.exp(at) / np.maximum(whole, 1e-300)[:, None], self.parts)
+        logs = np.where(known, np.log(np.maximum(whole, 1e-300)) - shares @ at, 0.0)
+        return replace(self, logs=self.logs + logs, parts=shares)
 
 
 @dataclass(frozen=True)
@@ -87,17 +103,31 @@ class Transferred:
         """`alone` has learnt from `data`; it is learnt here where it is not given."""
         self.sources = (*sources, Additive(data.only(np.zeros(len(data), dtype=bool)), Hyperparameters()))
         self.data = data
-        self._said = [said(source, data.networks, data.system) for source in self.sources]
         self._logs = np.log(data.costs)
+        equal = [said(source, data.networks, data.system) for source in self.sources]
+        self._tangents = [tangent(heard, self._logs) for heard in equal]
+        self._said = [heard.around(at) for heard, at in zip(equal, self._tangents, strict=True)]
         self._components = [_Component(s, *of) for s in range(len(self.sources)) for of in GRID]
         self._kernels = [_Kernels.of(heard, heard) for heard in self._said]
         prior = np.array([self._prior(c.source) for c in self._components])
         evidence = np.array([self._evidence(c, slice(None)) for c in self._components])
         self.weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
-        self.alone, self.alone_weight, self.alone_error = alone, 0.0, 0.0
+        self._own: list[_Own] = []
+        self.own_weights = self.own_errors = np.zeros(0)
         if len(data) >= ALONE_FROM:
-            self.alone = alone or learn(data)
-            self.alone_weight, self.alone_error = self._weight_of_alone(prior)
+            self._own = [_Own(alone or learn(data)), *(_Own.guided(s, data) for s in self._guides())]
+            self.own_weights, self.own_errors = self._earned(prior)
+
+    def _guides(self) -> list[Additive]:
+        """The likeliest source, where it has measurements of its own."""
+        found = self.sources[int(np.argmax(self._shares()[:-1]))] if len(self.sources) > 1 else None
+        return [found] if isinstance(found, Additive) and len(found.data) else []
+
+    def _shares(self) -> Array:
+        """The weight of each source among the components."""
+        return np.asarray(
+            np.bincount([c.source for c in self._components], self.weights, len(self.sources)), dtype=float
+        )
 
     def _prior(self, source: int) -> float:
         others = len(self.sources) - 1
@@ -106,14 +136,14 @@ class Transferred:
     @property
     def likeness(self) -> Array:
         """The probability of each source given what was measured here; the last is of none of them."""
-        shares = np.bincount([c.source for c in self._components], self.weights, len(self.sources))
-        return np.asarray(shares * (1 - self.alone_weight))
+        found = self._shares() * (1 - np.sum(self.own_weights))
+        found[int(np.argmax(self._shares()[:-1]))] += np.sum(self.own_weights[1:])
+        return np.asarray(found)
 
     def answer(self, network: Network, system: bool = False) -> Answer:
         """The cost of one step of a network; a layer has the share of it that the likely sources give it."""
         logs, deviations = self.logs([network], np.array([float(system)]))
-        by_source = np.bincount([c.source for c in self._components], self.weights, len(self.sources))
-        mostly = self.sources[int(np.argmax(by_source))].answer(network, system)
+        mostly = self.sources[int(np.argmax(self._shares()))].answer(network, system)
         seconds = float(np.exp(logs[0]))
         factor, relative = seconds / mostly.seconds, float(deviations[0])
         return replace(
@@ -128,14 +158,12 @@ class Transferred:
     def logs(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
         """Logs of the costs of networks, and the standard deviations of measuring them."""
         means, variances = self._mixture(networks, system, slice(None), self.weights)
-        if not self.alone_weight or self.alone is None:
-            return means, np.sqrt(variances)
-        own, deviations = _of_additive(self.alone, networks, system)
-        deviations = np.maximum(deviations, self.alone_error)
-        w = self.alone_weight
-        mean = (1 - w) * means + w * own
-        spread = (1 - w) * (variances + (means - mean) ** 2) + w * (deviations**2 + (own - mean) ** 2)
-        return mean, np.sqrt(spread)
+        total, square = (1 - np.sum(self.own_weights)) * np.array([means, variances + means**2])
+        for own, weight, error in zip(self._own, self.own_weights, self.own_errors, strict=True):
+            logs, deviations = own.logs(networks, system)
+            total = total + weight * logs
+            square = square + weight * (np.maximum(deviations, error) ** 2 + logs**2)
+        return total, np.sqrt(np.maximum(square - total**2, 1e-8))
 
     def _mixture(self, networks: Sequence[Network], system: Array, seen: Any, weights: Array) -> tuple[Array, Array]:
         """Mean and variance over all components, which have seen the measurements `seen`."""
@@ -145,7 +173,7 @@ class Transferred:
             mine = [(c, w) for c, w in zip(self._components, weights, strict=True) if c.source == index]
             if sum(w for _, w in mine) < 1e-4:
                 continue
-            there = said(source, networks, system)
+            there = said(source, networks, system).around(self._tangents[index])
             cross = _Kernels.of(there, self._said[index])
             own = _Kernels.diagonal(there)
             parts = np.sum(there.parts**2, axis=1)
@@ -182,46 +210,87 @@ class Transferred:
         whole = self._covariance(c)[seen][:, seen]
         return float(-0.5 * (values @ np.linalg.solve(whole, values) + np.linalg.slogdet(whole)[1]))
 
-    def _weight_of_alone(self, prior: Array) -> tuple[float, float]:
-        """The weight of the surrogate of this device alone, and its error on held-out measurements, as a log.
+    def _earned(self, prior: Array) -> tuple[Array, Array]:
+        """The weights of the own surrogates, and their errors on held-out measurements, as logs.
 
         Two estimates that err independently are best averaged by the inverse squares of their errors. With many
         measurements the worse one is ruled out: a source that misleads must not cost what its share of the mean does.
         """
         count = len(self.data)
         folds = np.arange(count) % min(FOLDS, count)
-        ours, alones = np.zeros(count), np.zeros(count)
+        errors = np.zeros((1 + len(self._own), count))
         for fold in range(min(FOLDS, count)):
             held, seen = folds == fold, np.flatnonzero(folds != fold)
+            rest, system = self.data.only(folds != fold), self.data.system[held]
             networks = [n for n, h in zip(self.data.networks, held, strict=True) if h]
             evidence = np.array([self._evidence(c, seen) for c in self._components])
             weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
-            mean, _ = self._mixture(networks, self.data.system[held], seen, weights)
-            own, _ = _of_additive(self._without(held), networks, self.data.system[held])
-            ours[held], alones[held] = self._logs[held] - mean, self._logs[held] - own
-        square, own_square = (_mean_square(errors) for errors in (ours, alones))
-        odds = (own_square / square) ** max(1.0, count / AVERAGED_UP_TO)
-        return 1 / (1 + odds), float(np.sqrt(own_square))
+            errors[0, held] = self._logs[held] - self._mixture(networks, system, seen, weights)[0]
+            for own, of in enumerate(self._own, 1):
+                errors[own, held] = self._logs[held] - of.without(rest).logs(networks, system)[0]
+        # One that is far off says no more than that.
+        squares = np.mean(np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) ** 2, axis=1) + LEAST_ERROR**2
+        taught = np.full(len(squares), self._telling() / max(1, len(self._own)))
+        taught[1] = 1.0  # alone
+        earned = _normalized(taught * (np.min(squares) / squares) ** max(1.0, count / AVERAGED_UP_TO))
+        # Errors found from few measurements are uncertain themselves.
+        return earned[1:], np.sqrt(squares[1:] * (count + 1) / (count - 1))
 
-    def _without(self, held: Any) -> Additive:
-        """Without the hyperparameters of `alone`, which have seen the held-out measurements and flatter it."""
-        fresh = Hyperparameters(one_by_one=self.alone is not None and self.alone.hyper.one_by_one)
-        return learn(self.data.only(~held), fresh, evaluations=0)
+    def _telling(self) -> float:
+        """Prior odds of sources against none. Of layers that cost what physics says, five measurements tell all."""
+        if not self.data.isolated or not (guides := self._guides()):
+            return 1.0
+        known = guides[0].data
+        some = known.only(np.arange(len(known)) % -(-len(known) // MOST_ASKED) == 0)
+        spread = float(np.std(deviations_from_physics(guides[0], some.networks, some.system)))
+        return float(min(1.0, (spread / TELLING) ** TELLING_POWER))
 
 
-def _mean_square(errors: Array) -> float:
-    """Of log errors; one that is far off says no more than that."""
-    return float(np.mean(np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) ** 2)) + LEAST_ERROR**2
+@dataclass(frozen=True)
+class _Own:
+    """A surrogate of this device's measurements: of their costs, or of what a source's deviations leave of them."""
+
+    model: Additive
+    source: Additive | None = None
+
+    @classmethod
+    def guided(cls, source: Additive, data: Data) -> _Own:
+        factors = np.exp(deviations_from_physics(source, data.networks, data.system))
+        return cls(Additive(replace(data, costs=data.costs / factors), source.hyper, before=source.prices), source)
+
+    def without(self, rest: Data) -> _Own:
+        """Fitted anew to the rest, without hyperparameters that have seen the held-out measurements and flatter it."""
+        if self.source is not None:
+            return self.guided(self.source, rest)
+        return _Own(learn(rest, Hyperparameters(one_by_one=self.model.hyper.one_by_one), evaluations=0))
+
+    def logs(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
+        means, posterior = self.model.joint(networks, system)
+        variances = np.maximum(np.diag(posterior), 0.0) + self.model.measurement_variance(means)
+        logs = np.log(means)
+        if self.source is not None:
+            logs = logs + deviations_from_physics(self.source, networks, system)
+        return logs, self.model.hyper.calibration * np.sqrt(variances) / means
+
+
+def deviations_from_physics(source: Additive, networks: Sequence[Network], system: Array) -> Array:
+    """Logs of what a source says, over what its prices alone would say."""
+    rows = np.array([network_features(n, source.hyper.vector_width).row for n in networks])
+    return np.asarray(said(source, networks, system).logs - np.log(rows @ source.prices))
+
+
+def tangent(heard: _Said, logs: Array) -> Array:
+    """The most probable logarithms of parts, given what was measured; each step is linear around the last."""
+    at = np.zeros(heard.parts.shape[1])
+    for _ in range(TANGENT_STEPS if len(logs) else 0):
+        near = heard.around(at)
+        covariance = SPEED**2 + PARTS[-1] ** 2 * near.parts @ near.parts.T + TANGENT_NOISE**2 * np.eye(len(logs))
+        at = PARTS[-1] ** 2 * near.parts.T @ np.linalg.solve(covariance, logs - near.logs)
+    return np.asarray(np.clip(at, -LARGEST_PART, LARGEST_PART))
 
 
 def _normalized(weights: Array) -> Array:
     return np.asarray(weights / np.sum(weights))
-
-
-def _of_additive(model: Additive, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
-    means, posterior = model.joint(networks, system)
-    variances = np.maximum(np.diag(posterior), 0.0) + model.measurement_variance(means)
-    return np.log(means), model.hyper.calibration * np.sqrt(variances) / means
 
 
 def said(source: Source, networks: Sequence[Network], system: Array) -> _Said:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve
 
 from ampere.core import Layer, Network
 from ampere.core.kinds import group
@@ -48,6 +50,28 @@ def variance_shares(model: Additive, network: Network, system: bool) -> Variance
     return VarianceShares(
         sum_ * scale, {k: v / sum_ for k, v in layers.items()}, whole / sum_, step / sum_, noise / sum_
     )
+
+
+def kept_by_measuring(
+    model: Additive, network: Network, system: bool, more: Sequence[tuple[Network, bool]], counts: Sequence[int]
+) -> list[float]:
+    """The shares of an estimate's variance that would be left, had the first so many of these been measured too.
+
+    v' = v - k' (K + N)^-1 k: what is known after a measurement depends on where it is made, not on what it shows. The
+    noise N is that of the measurements so far, and what was learnt of noise and of layers stays as it is.
+    """
+    systems = np.array([system, *(plain for _, plain in more)], dtype=float)
+    means, posterior = model.joint([network, *(each for each, _ in more)], systems)
+    noise = (np.median(model.data.noise) + model.irreducible_variance(means)) * means**2
+    own = float(posterior[0, 0])
+    before = own + float(model.measurement_variance(means[0]))
+    kept = []
+    for count in counts:
+        measured = slice(1, 1 + count)
+        shared, among = posterior[0, measured], posterior[measured, measured] + np.diag(noise[measured])
+        gained = float(shared @ solve(among, shared, assume_a="pos")) if count else 0.0
+        kept.append(1.0 - min(gained, own) / before)
+    return kept
 
 
 def _residuals(model: Additive, features: NetworkFeatures) -> Array:

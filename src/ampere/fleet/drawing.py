@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ampere.core import units
-from ampere.reporting.drawing import SERIES, Drawing, Line, Mark, Rect, Text, room_for
-from ampere.reporting.svg import standalone
+from ampere.reporting.colours import SERIES
+from ampere.reporting.svg import Drawing, Line, Rect, Text, room_for, standalone
 from ampere.storage.files import write_whole
 
 from .scheduling import Plan
@@ -29,11 +29,11 @@ def gantt(plan: Plan, clock: Callable[[float], str] = units.seconds) -> Drawing:
     def x(seconds: float) -> float:
         return left + (WIDTH - left - MARGIN) * seconds / end
 
-    marks: list[Mark] = []
+    marks: list[Rect | Line | Text] = []
     step = next((size for size in STEPS if end / size <= TICKS), end / TICKS)
     for n in range(int(end / step) + 1):
         at = step * n
-        marks.append(Line(((x(at), AXIS - 4), (x(at), height - MARGIN)), "faint"))
+        marks.append(Line(x(at), AXIS - 4, x(at), height - MARGIN, "faint"))
         marks.append(Text(x(at), AXIS - 10, clock(at), 11, "muted", "middle"))
     for row, name in enumerate(busy):
         top = AXIS + ROW * row + (ROW - BAR) / 2

@@ -9,7 +9,7 @@ from random import Random
 
 from .spaces import GENERAL, Arguments, Space, draw_until, log_uniform
 
-LEAST_SECONDS, MOST_SECONDS = 3e-4, 0.08  # of a step on one core, to within a factor of about three
+LEAST_SECONDS, MOST_SECONDS = 3e-4, 0.2  # of a step on one core, to within a factor of about three
 MOST_LONE_SECONDS = 0.25
 FLOPS_A_SECOND, SECONDS_A_VALUE, SECONDS_A_LAYER = 4e10, 4e-9, 2e-4
 

@@ -21,13 +21,14 @@ from ampere.estimation.features import Array
 from ampere.estimation.fitting import TYPICAL_SPREAD, VARIANT_STDDEV, counted, data_of, joules_data_of
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import calibrated, learn
-from ampere.estimation.normalization import NormalizedCost, Reference, normalized
+from ampere.estimation.normalization import NormalizedCost, Reference, normalized, with_slowdowns
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress
-from ampere.storage.profile import Observation
+from ampere.storage.profile import Observation, yardstick_readings
 
 from .experiment import Experiment, slices
 from .observing import block_seconds
 from .planner import FAMILY, Compiling, TimeAllocation, expected_error, plan, time_allocation
+from .sources import DeviceSource
 
 FEWEST = 8  # measurements, up to which hyperparameters are left as they are
 REFIT_EVALUATIONS, LAST_EVALUATIONS = 25, 60  # in a search of hyperparameters: between batches, and at the end
@@ -109,7 +110,13 @@ class Profiling:
         return Collected(tuple(self._seen), error, self._thinking, tuple(self._refused), self._model, joules)
 
     def _costs(self) -> tuple[NormalizedCost, ...]:
-        return normalized(self._seen, self._context.reference)
+        return normalized(self._seen, self._reference)
+
+    @property
+    def _reference(self) -> Reference:
+        """The condition that costs refer to, as the profile will have it."""
+        plain = self._context.reference
+        return with_slowdowns(plain, yardstick_readings(self._seen, plain.clock))
 
     def _ending_seconds(self, goal: Goal) -> float:
         """Seconds to keep for the last fit: twice the latest one, because it is more thorough and calibrated."""
@@ -118,13 +125,13 @@ class Profiling:
     def _learn_joules(self) -> Additive:
         """The model of joules. Its search starts from the model of time, which guides profiling as in the paper."""
         started = time.monotonic()
-        model = joules_learnt(self._costs(), self._context.reference, self._model.hyper, self._patience)
+        model = joules_learnt(self._costs(), self._reference, self._model.hyper, self._patience)
         self._thinking += time.monotonic() - started
         return model
 
     def _fit(self, hyper: Hyperparameters | None, evaluations: int) -> Additive:
         started = time.monotonic()
-        data = data_of(self._costs(), self._context.reference)
+        data = data_of(self._costs(), self._reference)
         model = learn(data, hyper, evaluations if len(data) > FEWEST else 0, self._patience)
         self._fitting = time.monotonic() - started
         self._thinking += self._fitting
@@ -140,12 +147,12 @@ class Profiling:
         """The experiments of the next batch, and the error expected before it."""
         started = time.monotonic()
         share = self._time_allocation = self._current_time_allocation(goal)
-        sampling = getattr(self._source, "sampling", share.sampling)
-        self._sample(self._context.clock() + sampling * goal.seconds)
+        self._sample(self._context.clock() + share.sampling * goal.seconds)
         pieces = [p for whole in self._pool[-share.networks :] for p in slices(whole.network, self._rng, 1)]
         drawn, used = self._drawn(self._pool, share.drawn * seconds)
         if "system" in self._context.trainers:
-            more, spent = self._drawn([e.under("system") for e in self._pool], share.plain * seconds)
+            wholes = [e.under("system") for e in self._pool if e.purpose == "network"]
+            more, spent = self._drawn(wholes, share.plain * seconds)
             drawn, used = [*drawn, *more], used + spent
         if share.pieces:
             more, spent = self._drawn(pieces, share.pieces * seconds)
@@ -161,7 +168,8 @@ class Profiling:
 
     def _current_time_allocation(self, goal: Goal) -> TimeAllocation:
         compiling = self._compiling.seconds_of_new(self._source.original()) if self._context.compiles else None
-        return time_allocation(goal.seconds, self._context.window_seconds, compiling)
+        whole_device = isinstance(self._source, DeviceSource)
+        return time_allocation(goal.seconds, self._context.window_seconds, compiling, whole_device)
 
     def _drawn(self, pool: list[Experiment], seconds: float) -> tuple[list[Experiment], float]:
         """Random experiments that fit the seconds, expensive ones too, and their seconds.
@@ -200,7 +208,8 @@ class Profiling:
         # The system allocator's worker would compile everything again: the random networks are enough for it.
         allocators = ("tuned",) if self._context.compiles else tuple(self._context.trainers)
         for whole in self._pool[-PLANNED_FROM:]:
-            found += [whole.under(allocator) for allocator in allocators]
+            # A lone layer's memory is new in each step, a network's is not: it would tell nothing of a user's loop.
+            found += [whole.under(name) for name in (allocators if whole.purpose == "network" else ("tuned",))]
             found += slices(whole.network, self._rng, 2)
         return [e for e in found if self._possible(e)]
 

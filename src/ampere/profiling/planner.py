@@ -41,6 +41,8 @@ class TimeAllocation(NamedTuple):
 # differ more, so more of them are needed.
 FAMILY = TimeAllocation(repeated=0.25, drawn=0.5, networks=32, sampling=0.012, plain=0.2)
 SPACE = TimeAllocation(repeated=0.1, drawn=0.7, networks=200, sampling=0.01, plain=0.1)
+# Of a whole device users ask about loops of other networks than were measured; its networks take longer to trace.
+DEVICE = SPACE._replace(drawn=0.5, sampling=0.02, plain=0.3)
 # A slow counter makes every block expensive, so little is trained twice.
 FEW_BLOCKS = TimeAllocation(repeated=0.3, drawn=0.3, networks=16, sampling=0.01, pieces=0.4)
 # Compiling makes every new shape expensive and every further round cheap. A piece that is compiled alone differs from
@@ -50,13 +52,17 @@ COMPILED = TimeAllocation(repeated=1.0, drawn=0.85, networks=32, sampling=0.01, 
 COMPILED_SLOWLY = TimeAllocation(repeated=1.0, drawn=0.6, networks=16, sampling=0.01, plain=0.1, pieces=0.2)
 
 
-def time_allocation(seconds: float, window_seconds: float, compile_seconds: float | None = None) -> TimeAllocation:
+def time_allocation(
+    seconds: float, window_seconds: float, compile_seconds: float | None = None, whole_device: bool = False
+) -> TimeAllocation:
     """The time allocation of a run. `compile_seconds` is the time to compile a whole network, or None."""
     if window_seconds:
         return FEW_BLOCKS
     if compile_seconds is not None:
         return COMPILED if ENOUGH_NETWORKS * compile_seconds < seconds else COMPILED_SLOWLY
-    return FAMILY if seconds < SPACE_FROM_SECONDS else SPACE
+    if seconds < SPACE_FROM_SECONDS:
+        return FAMILY
+    return DEVICE if whole_device else SPACE
 
 
 class Compiling:

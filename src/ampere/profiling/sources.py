@@ -78,7 +78,6 @@ class DeviceSource:
 
     name = "device"
     targets = 2 * len(EVERY_SORT)  # that uncertainty is reduced for: each sort should be among them
-    sampling = 0.02  # share of the budget for each sampling: these networks take longer to trace than those of a space
 
     def __init__(self) -> None:
         self._deck: list[str] = []  # sorts in their shares, so that few draws have each of them

@@ -171,9 +171,9 @@ def validation_chart(validated: Validated) -> Chart:
 
 def draw_validation(record: dict[str, Any], path: Path) -> None:
     """Draws a validation, given as its JSON, as a PNG."""
-    from .plotting import save_png
+    from .plotting import save_chart
 
-    save_png(validation_chart(Validated.from_json(record)), path)
+    save_chart(validation_chart(Validated.from_json(record)), path)
 
 
 def _of_method(validated: Validated, method: str, colour: str, shape: str) -> Series:

@@ -11,7 +11,7 @@ from ampere.estimation.estimate import Z90, Estimate, LayerShare
 from ampere.estimation.grouping import Block
 
 from .charts import Bar, Bars, Share, Shares
-from .drawing import SERIES
+from .colours import SERIES
 from .record import Chart, Table
 from .words import TIMES, joules_note, kind_name, plural
 

@@ -1,44 +1,71 @@
-"""A report as one HTML file that loads nothing from anywhere. All text is escaped here or in `svg`."""
+"""A report as one HTML file that loads nothing: the explorer's scripts and styles, with the report's data frozen in.
+
+page/format.js ─┐
+page/draw.js ───┼─> one script ──┐
+page/charts.js ─┤                ├─> report.html
+page/report.js ─┘   Report ─JSON─┘
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import math
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any
 
-from .drawing import DARK, LIGHT, variables
-from .record import Basis, Chart, Report, Section, Table
-from .svg import escaped, inline
+from .colours import PAGE
+from .record import Chart, Report, Section, Table
+from .svg import LONGEST, escaped, shown
 
-FULL, HALF, PHONE = 860.0, 420.0, 326.0  # pixels
+SCRIPTS = ("format", "draw", "charts", "report")  # each imports only earlier ones
 MOST_ROWS = 400  # of a table: more would make the page too large
-UNITS = re.compile(r"(\d) (?=[mkµnMG]?J\b|[mk]?Wh?\b|[mµ]?s\b|min\b|h\b|days\b|%)")
+MOST_WITHOUT_SCRIPTS = 30
+DIGITS = 6  # of a number that is drawn
+IMPORT = re.compile(r'^import (\{[^}]*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+EXPORT = re.compile(r"^export ((?:async )?(?:function\*?|const|class) (\w+))", re.MULTILINE)
 
 
 def html(report: Report) -> str:
-    style, script = _style(), _read("page.js")
-    policy = f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data:"
-    body = "".join(_section(section) for section in report.sections)
+    style, script = _read("page.css"), bundle()
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # `<` ends no element where it is written as an escape.
+    data = json.dumps(_frozen(report), ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><link rel="icon" href="data:,">'
-        f"<title>{text(report.title)}</title><style>{style}</style></head>\n"
-        f"<body><main>{_header(report)}{body}{_footer(report)}</main><script>{script}</script></body></html>\n"
+        f"<title>{escaped(report.title)}</title><style>{style}</style></head>\n"
+        f'<body class="report"><main id="figures"></main>{_without_scripts(report)}\n'
+        f'<script type="application/json" id="report">{data}</script>\n'
+        f'<script type="module">{script}</script></body></html>\n'
     )
 
 
-def _style() -> str:
-    """The style sheet: light unless the reader's system is dark; paper is always light."""
-    dark = f"@media screen and (prefers-color-scheme: dark){{:root{{{variables(DARK)}}}}}"
-    return f":root{{{variables(LIGHT)}}}{dark}\n{_read('page.css')}"
+@cache
+def bundle() -> str:
+    """The page's modules as one script: browsers load no module by its address from a file."""
+    return "".join(map(_module, SCRIPTS))
+
+
+def _module(name: str) -> str:
+    """A module as a function's own scope, whose exports are one object."""
+    source = _read(f"{name}.js")
+    exported = [found[2] for found in EXPORT.finditer(source)]
+    source = EXPORT.sub(r"\1", IMPORT.sub(r"const \1 = \2_js;", source))
+    return f"const {name}_js = (() => {{\n{source}\nreturn {{ {', '.join(exported)} }};\n}})();\n"
 
 
 def _read(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+    return (PAGE / name).read_text(encoding="utf-8")
 
 
 def _digest(text: str) -> str:
@@ -46,98 +73,52 @@ def _digest(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
-def text(words: str) -> str:
-    """Escaped text in which a number and its unit stay on one line."""
-    return escaped(UNITS.sub("\\1\N{NO-BREAK SPACE}", words))
+def _frozen(value: Any) -> Any:
+    """A record as JSON. Text comes from models, files and people: each line of it is made fit to be shown."""
+    if isinstance(value, str):
+        cut = value if len(value) <= LONGEST else f"{value[:LONGEST]}…"
+        return "\n".join(map(shown, cut.split("\n")))
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    if isinstance(value, Table):
+        rows, more = value.rows[:MOST_ROWS], max(0, len(value.rows) - MOST_ROWS)
+        return {"columns": _frozen(value.columns), "rows": _frozen(rows), "more": more}
+    if is_dataclass(value):
+        found = {field.name: _frozen(getattr(value, field.name)) for field in fields(value)}
+        if isinstance(value, Chart):
+            found["plot"]["kind"] = type(value.plot).__name__.lower()
+        return found
+    if isinstance(value, dict):
+        return {_frozen(key): _frozen(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_frozen(each) for each in value]
+    return value
 
 
-def _header(report: Report) -> str:
-    kind = f'<span class="origin {report.origin.split()[-1]}">{report.origin} joules</span>'
-    lead = f"<p class=lead>{text(report.lead)} {kind}</p>"
-    more = f"<details><summary>More about the device</summary>{_facts(report.more_facts)}</details>"
-    return f"<header><h1>{text(report.title)}</h1>{lead}{_facts(report.facts)}{more}</header>"
-
-
-def _footer(report: Report) -> str:
-    joules = f"All joules in this report are {report.origin}"
-    return f"<footer>Made by Ampere. {joules}; this file loads nothing from a network.</footer>"
+def _without_scripts(report: Report) -> str:
+    """The main figures, for browsers in which no script runs."""
+    parts = "".join(map(_section, report.sections))
+    return (
+        f"<noscript><main><h1>{escaped(report.title)}</h1><p>{escaped(report.lead)}: {report.origin} joules. The "
+        f"pictures of this report need JavaScript; these are its main figures.</p>{_rows(report.facts)}{parts}"
+        "</main></noscript>"
+    )
 
 
 def _section(section: Section) -> str:
-    figures = "".join(f"<div><b>{text(large)}</b><span>{text(small)}</span></div>" for large, small in section.figures)
-    return (
-        f'<section id="{section.key}"><h2>{text(section.title)}</h2>'
-        + (f'<div class="figures">{figures}</div>' if figures else "")
-        + _switch(section.bases)
-        + "".join(_basis(basis, shown=i == 0) for i, basis in enumerate(section.bases))
-        + _words(section.words)
-        + _charts(section.charts)
-        + (_table(section.table) if section.table else "")
-        + (_facts(section.facts) if section.facts else "")
-        + "</section>\n"
+    words = [*section.words, *(sentence for basis in section.bases for sentence in basis.words)]
+    charts = [*(chart for basis in section.bases for chart in basis.charts), *section.charts]
+    tables = "".join(
+        f"<h3>{escaped(chart.title)}</h3>{_rows(chart.table.rows, chart.table.columns)}"
+        for chart in charts
+        if len(chart.table.rows) <= MOST_WITHOUT_SCRIPTS
     )
+    figures = _rows([(large, small.replace("\n", "; ")) for large, small in section.figures])
+    sentences = "".join(f"<p>{escaped(sentence)}</p>" for sentence in words)
+    return f"<h2>{escaped(section.title)}</h2>{figures}{sentences}{tables}"
 
 
-def _switch(bases: Sequence[Basis]) -> str:
-    """Buttons between bases, hidden where no script runs."""
-    buttons = "".join(
-        f'<button type="button" data-basis="{basis.key}" aria-pressed="{str(i == 0).lower()}">per {basis.key}</button>'
-        for i, basis in enumerate(bases)
-    )
-    return f'<div class="switch" role="group" aria-label="Energy per" hidden>{buttons}</div>' if bases else ""
-
-
-def _basis(basis: Basis, shown: bool) -> str:
-    hidden = "" if shown else " hidden"
-    return f'<div data-shown="{basis.key}"{hidden}>{_words(basis.words)}{_charts(basis.charts)}</div>'
-
-
-def _words(words: Sequence[str]) -> str:
-    return "".join(f"<p>{text(sentence)}</p>" for sentence in words)
-
-
-def _charts(charts: Sequence[Chart]) -> str:
-    return f'<div class="charts">{"".join(map(_chart, charts))}</div>' if charts else ""
-
-
-def _chart(chart: Chart) -> str:
-    """A chart with its figures as a table, and what its parts are made of, folded away."""
-    inside = "".join(
-        f"<details class=inside><summary>{text(c.title)}</summary>{_figure(c)}</details>" for c in chart.inside
-    )
-    size = "full" if chart.full else "half"
-    return f'<figure id="{chart.key}" class="{size}">{_figure(chart, heading=True)}{inside}</figure>'
-
-
-def _figure(chart: Chart, heading: bool = False) -> str:
-    width = FULL if chart.full else HALF
-    wide = inline(chart.plot.draw(width), f"{chart.key}-w", chart.title, chart.caption, "wide")
-    narrow = inline(chart.plot.draw(PHONE), f"{chart.key}-n", chart.title, chart.caption, "narrow")
-    orders = "".join(
-        f'<button type="button" hidden data-order="{order}">{text(name)}</button>' for order, name in chart.orders
-    )
-    title = f"<h3>{text(chart.title)}{orders}</h3>" if heading else ""
-    return (
-        f"{title}{wide}{narrow}<figcaption>{text(chart.caption)}</figcaption>"
-        f"<details><summary>The figures</summary>{_table(chart.table)}</details>"
-    )
-
-
-def _table(table: Table) -> str:
-    numeric = [column.startswith(">") for column in table.columns]
-    head = "".join(_cell("th scope=col", c.lstrip(">"), n) for c, n in zip(table.columns, numeric, strict=True))
-    rows = "".join(f"<tr>{_row(row, numeric)}</tr>" for row in table.rows[:MOST_ROWS])
-    more = f"<p>and {len(table.rows) - MOST_ROWS:,} more rows</p>" if len(table.rows) > MOST_ROWS else ""
-    return f'<div class="table"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}</div>'
-
-
-def _row(row: Sequence[str], numeric: Sequence[bool]) -> str:
-    return "".join(_cell("td", cell, n) for cell, n in zip(row, numeric, strict=True))
-
-
-def _cell(tag: str, words: str, number: bool) -> str:
-    return f"<{tag}{' class=n' if number else ''}>{text(words)}</{tag.split()[0]}>"
-
-
-def _facts(facts: Sequence[tuple[str, str]]) -> str:
-    return "<dl>" + "".join(f"<dt>{text(name)}</dt><dd>{text(words)}</dd>" for name, words in facts) + "</dl>"
+def _rows(rows: Sequence[Sequence[str]], columns: Sequence[str] = ()) -> str:
+    head = "".join(f"<th>{escaped(name.lstrip('>'))}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{escaped(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>" if rows else ""

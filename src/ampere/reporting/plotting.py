@@ -6,6 +6,7 @@ Matplotlib is an extra: `need_matplotlib` is called before the work that would b
 from __future__ import annotations
 
 import importlib.util
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,8 +19,9 @@ from ampere.core.errors import RuntimeMissingError
 from ampere.storage.files import storing, write_whole
 
 from .charts import BAND, Bars, Curve, Heatmap, Histogram, Scatter, Shares, edges
-from .drawing import LIGHT, RAMP, Log, tick
+from .colours import LIGHT
 from .record import Chart
+from .svg import shown
 
 INK, MUTED, FAINT, BLUE, ORANGE = (LIGHT[role] for role in ("ink", "muted", "faint", "one", "two"))
 STYLE: dict[Any, Any] = {
@@ -36,6 +38,7 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "pdf.fonttype": 42,  # letters that can be searched and edited, as journals ask for
     "savefig.dpi": 150,
+    "svg.fonttype": "none",
     "text.color": INK,
     "text.parse_math": False,  # a model's name may hold a dollar sign
     "xtick.color": INK,
@@ -46,6 +49,21 @@ NOTE_INCHES = 0.13  # of a line
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D"}
 FULL, HALF = 8.6, 4.8  # inches
 BAR_INCHES = 0.26
+LONGEST_NAME = 60  # characters
+LOG_STEPS = {0.7: (1, 1.5, 2, 3, 4, 5, 7), 1.5: (1, 2, 5), 3.0: (1, 3)}  # by decades of an axis
+# Cividis in ten steps.
+RAMP = (
+    "#00224e",
+    "#123570",
+    "#3b496c",
+    "#575d6d",
+    "#707173",
+    "#8a8678",
+    "#a59c74",
+    "#c3b369",
+    "#e1cc55",
+    "#fee838",
+)
 
 
 def can_plot() -> bool:
@@ -100,16 +118,22 @@ def save_figure(figure: Any, path: Path, **settings: Any) -> None:
 
 
 def _wrapped(words: str, characters: float) -> str:
-    lines = [textwrap.wrap(line, max(20, int(characters))) for line in words.splitlines()]
+    lines = [textwrap.wrap(shown(line), max(20, int(characters))) for line in words.splitlines()]
     return "\n".join(part for line in lines for part in line)
+
+
+def _name(words: str) -> str:
+    """A name that a model or a file gave, as there is room for it."""
+    fit = shown(words)
+    return fit if len(fit) <= LONGEST_NAME else f"{fit[: LONGEST_NAME // 2]}…{fit[-LONGEST_NAME // 2 :]}"
 
 
 def label_axes(axes: Any, title: str = "", x: str = "", y: str = "") -> None:
     axes.set(title=title, xlabel=x, ylabel=y)
 
 
-def save_png(chart: Chart, path: Path) -> None:
-    """A chart of a report as a picture of its own."""
+def save_chart(chart: Chart, path: Path) -> None:
+    """A chart of a report as a picture of its own, PNG or SVG."""
     width = FULL if chart.full else HALF
     size, draw = DRAWERS[type(chart.plot)]
     with picture([path], chart.title, chart.caption, (width, size(chart.plot, width))) as figure:
@@ -134,7 +158,7 @@ def _bars(axes: Any, plot: Bars) -> None:
     if plot.reference:
         axes.axvline(plot.reference.value, color=INK, lw=1.1)
         axes.set_title(plot.reference.label, fontsize=8.5)
-    axes.set_yticks(rows, [f"{b.name}   {b.detail}".strip() for b in plot.bars])
+    axes.set_yticks(rows, [f"{_name(b.name)}   {b.detail}".strip() for b in plot.bars])
     axes.invert_yaxis()
     axes.margins(x=0.16, y=0.02)
     axes.set_xlim(left=0)
@@ -171,17 +195,23 @@ def _scatter(axes: Any, plot: Scatter) -> None:
     for s in plot.series:
         x, y = [spot.measured for spot in s.spots], [spot.estimated for spot in s.spots]
         look = {"color": LIGHT[s.colour], "marker": MARKERS[s.shape], "edgecolors": "white", "linewidths": 0.4}
-        axes.scatter(x, y, s=24, label=s.label, zorder=3, **look)
+        axes.scatter(x, y, s=24, label=_name(s.label), zorder=3, **look)
     axes.legend(loc="upper left", reverse=True)
     for axis in (axes.xaxis, axes.yaxis):
         _round_ticks(axis, low, high, plot.unit_joules)
     label_axes(axes, "", f"measured, {plot.unit} (grey: within 10 %)", f"estimated, {plot.unit}")
 
 
-def _round_ticks(axis: Any, low: float, high: float, unit_joules: float) -> None:
+def _round_ticks(axis: Any, low: float, high: float, unit_joules: float, most: int = 7) -> None:
     """Labels an axis with round numbers, never with powers of ten."""
-    values = Log(low / unit_joules, high / unit_joules, 0, 1).ticks(7)
-    axis.set_ticks([value * unit_joules for value in values], [tick(value) for value in values])
+    low, high = low / unit_joules, high / unit_joules
+    decades = math.log10(high / low)
+    steps = next((s for widest, s in LOG_STEPS.items() if decades <= widest), (1,))
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = [s * 10.0**e for e in exponents for s in steps if low <= s * 10.0**e <= high]
+    values = found[:: max(1, math.ceil(len(found) / most))]
+    words = [f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in values]
+    axis.set_ticks([value * unit_joules for value in values], words)
     axis.set_ticks([], minor=True)
 
 

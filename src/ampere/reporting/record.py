@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from .drawing import Drawing
+from .charts import Bars, Curve, Heatmap, Histogram, Scatter, Shares
+
+Plot = Bars | Curve | Heatmap | Histogram | Scatter | Shares
 
 
 @dataclass(frozen=True)
@@ -14,13 +16,6 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-class Plot(Protocol):
-    """The data of a chart, one of the classes of `charts`."""
-
-    def draw(self, width: float) -> Drawing:
-        """Draws it at any width, so that words keep their size on a phone, a desktop and paper."""
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,16 @@ from ampere.storage.profile import Profile
 from .accuracy import Validated, accuracy_section, expected_error, methods_section, read_validation
 from .comparison_section import devices_section, models_section, totals_section
 from .device_section import batches_of, cost_section, device_name, facts, flags_section, more_facts
-from .drawing import Drawing, Text, room_for
 from .layer_charts import kind_colours
 from .model_section import Run, model_section
-from .page import FULL, HALF, html
-from .plotting import need_matplotlib, save_png
-from .record import Chart, Report, Section
+from .page import html
+from .plotting import need_matplotlib, save_chart
+from .record import Report, Section
 from .surfaces import surfaces_section
-from .svg import standalone
 from .words import joules_origin
 
 FORMATS = ("html", "svg", "png")
 GROUPS = ("block", "layer")
-MARGIN, TITLE, CAPTION, LINE = 18.0, 14.0, 11.5, 16.0  # pixels of a chart's own file
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ def write_report(
     """
     if format not in FORMATS:
         raise UsageError(f"format {format!r} is none of {', '.join(FORMATS)}")
-    if format == "png":
+    if format != "html":
         need_matplotlib()
     place = Path(out) if out else Path("report.html" if format == "html" else "report")
     if format == "html" and place.is_dir():
@@ -168,35 +165,7 @@ def save_page(report: Report, path: Path) -> list[Path]:
 
 def save_charts(report: Report, folder: Path, format: str) -> list[Path]:
     """Every chart as a file named after it, svg or png."""
-    written = []
-    for chart in report.charts:
-        path = folder / f"{chart.key}.{format}"
-        if format == "png":
-            save_png(chart, path)
-        else:
-            write_whole(path, standalone(_framed(chart), chart.title, chart.caption))
-        written.append(path)
+    written = [folder / f"{chart.key}.{format}" for chart in report.charts]
+    for chart, path in zip(report.charts, written, strict=True):
+        save_chart(chart, path)
     return written
-
-
-def _framed(chart: Chart) -> Drawing:
-    """A chart with a margin, its title, and the caption that says where its joules come from."""
-    drawn = chart.plot.draw(FULL if chart.full else HALF)
-    titles, captions = wrapped(chart.title, drawn.width, TITLE), wrapped(chart.caption, drawn.width, CAPTION)
-    above = MARGIN + (LINE + 3) * len(titles) + 6
-    marks = list(drawn.marks)
-    marks += [Text(0, 12 - above + MARGIN + i * (LINE + 3), t, TITLE, bold=True) for i, t in enumerate(titles)]
-    marks += [Text(0, drawn.height + 20 + i * LINE, t, CAPTION, "muted") for i, t in enumerate(captions)]
-    height = above + drawn.height + 12 + LINE * len(captions) + MARGIN
-    return Drawing(drawn.width + 2 * MARGIN, height, marks, -MARGIN, -above)
-
-
-def wrapped(words: str, width: float, size: float) -> list[str]:
-    lines = [""]
-    for word in words.split(" "):
-        longer = f"{lines[-1]} {word}".strip()
-        if room_for(longer, size) <= width or not lines[-1]:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return lines

@@ -12,7 +12,6 @@ from ampere.estimation.estimate import Z90, Estimator, LayerShare
 from ampere.estimation.normalization import NormalizedCost
 
 from .charts import Curve, Heatmap, Seen
-from .drawing import whole
 from .record import Chart, Section, Table
 from .words import configuration, joules_note, kind_name
 
@@ -101,7 +100,7 @@ def _measured(known: Known, estimator: Estimator) -> Iterator[tuple[Place, str, 
         if place in known.alone:
             how = f"trained alone: {units.joules(known.alone[place].joules)} with its step and loss"
         tip = f"{place[0]:,} → {place[1]:,} channels: {learnt} learnt; {how}"
-        yield place, tip, (whole(place[0]), whole(place[1]), learnt, how)
+        yield place, tip, (f"{place[0]:,}", f"{place[1]:,}", learnt, how)
 
 
 def _heatmap(name: str, title: str, known: Known, estimator: Estimator, side: int) -> Chart:

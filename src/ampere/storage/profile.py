@@ -9,11 +9,11 @@ configs:
 A network is the numbers of its layers' rows, with the names of its layers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError
@@ -196,6 +196,24 @@ OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "commo
 __all__ = ["FORMAT", "Observation", "Profile", "check_device", "other_version", "same_device"]
 
 
+class YardstickReading(NamedTuple):
+    """What a block that timed the yardstick alone, too, says of the yardstick beside a network."""
+
+    ratio: float  # the network's cost in paired yardstick steps
+    slowdown: float  # the cost of a paired yardstick step over one alone
+    by_step: bool  # whether it was between single steps of the network
+    system: bool  # whether the allocator was the system's
+
+
+def yardstick_readings(observations: Iterable[Observation], clock: str) -> Iterator[YardstickReading]:
+    for observation in observations:
+        m = observation.measurement
+        alone, ratio = m.conditions.get(YARDSTICK_ALONE, 0.0), m.ratio(clock)
+        if ratio and alone > 0:
+            slowdown = seconds_per_iteration(m.yardstick, clock) / alone
+            yield YardstickReading(ratio, slowdown, m.step_by_step, m.allocator == "system")
+
+
 @dataclass(frozen=True)
 class Profile:
     """What is known of a device: its observations, with which setup and meter they were made, and their fit."""
@@ -272,18 +290,8 @@ class Profile:
         return next((words for end, words in ENDS.items() if self.ended.get(end)), "")
 
     @cached_property
-    def yardstick_readings(self) -> tuple[tuple[float, float, bool, bool], ...]:
-        """Of each block that timed the yardstick alone, too: the network's cost in paired yardstick steps, the cost of
-        a paired one over one alone, whether it was between single steps, and whether the allocator is the system's."""
-        return tuple(self._read_yardsticks(clock_of(self.setup.threads)))
-
-    def _read_yardsticks(self, clock: str) -> Iterator[tuple[float, float, bool, bool]]:
-        for observation in self.observations:
-            m = observation.measurement
-            alone, ratio = m.conditions.get(YARDSTICK_ALONE, 0.0), m.ratio(clock)
-            if ratio and alone > 0:
-                slowdown = seconds_per_iteration(m.yardstick, clock) / alone
-                yield ratio, slowdown, m.step_by_step, m.allocator == "system"
+    def yardstick_readings(self) -> "tuple[YardstickReading, ...]":
+        return tuple(yardstick_readings(self.observations, clock_of(self.setup.threads)))
 
     @property
     def profiling_joules(self) -> float | None:

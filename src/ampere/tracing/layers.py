@@ -146,7 +146,7 @@ class Layers:
         else:
             config, name = {"batch": self.batch, **self._size(group)}, "weights" if group.on_weights else ""
             layer = Layer("nonparametric", config, 1, 1, name=name, trainable=False, input_grad=False)
-        return replace(layer, trailing=tuple(map(_trailing_op, group.trailing)))
+        return replace(layer, trailing=tuple(op for operation in group.trailing for op in _trailing_ops(operation)))
 
     def _size(self, group: Group) -> dict[str, Any]:
         """Operations on weights differ in size, and each is built as large as they are on average."""
@@ -195,9 +195,12 @@ def grouped(operations: list[Operation]) -> list[Group]:
     return [weights, *found] if weights.trailing else found  # first: a network that is built ends in its loss
 
 
-def _trailing_op(operation: Operation) -> TrailingOp:
-    name = "other" if operation.op_class == UNKNOWN else operation.op_class
-    return TrailingOp(name, operation.values_in, operation.values_out, operation.backward)
+def _trailing_ops(operation: Operation) -> list[TrailingOp]:
+    name, cost = "other" if operation.op_class == UNKNOWN else operation.op_class, operation.cost
+    if operation.view:
+        each = cost.values / cost.launches / 2
+        return [TrailingOp(name, each, each, False)] * cost.launches
+    return [TrailingOp(name, operation.values_in, operation.values_out, operation.backward)]
 
 
 def settle(operations: list[Operation], reached: dict[int, bool], cost_of_node: dict[int, Cost]) -> None:
@@ -208,6 +211,7 @@ def settle(operations: list[Operation], reached: dict[int, bool], cost_of_node: 
         operation.backward = bool(nodes)
         for node in nodes:
             operation.cost.add(cost_of_node.pop(node, Cost()))
+    operations[:] = [operation for operation in operations if not operation.view or operation.cost.launches]
 
 
 def _runs(node: int, operation: Operation, reached: dict[int, bool], ran: set[int]) -> bool:

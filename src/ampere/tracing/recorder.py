@@ -122,6 +122,7 @@ class Operation:
     in_function: bool = False  # inside a torch.autograd.Function, where gradients are off
     trusted: bool = False  # its kind's FLOPs hold, though not each operation inside was seen
     on_weights: bool = False  # outside of models, as clipping and averages of weights are
+    view: bool = False  # free in forward; the gradient of a part is written into zeros as large as the whole
     backward: bool = False
 
 
@@ -205,6 +206,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         nodes, in_function = self._new_nodes()
         if group == FREE:
+            if nodes and not in_function and self.scope is None:
+                view = Operation(name, "elementwise", self.calls.current, 0, 0, Cost(), nodes=nodes, view=True)
+                self.operations.append(view)
             return
         tensors = tensors_in((args, kwargs))
         outputs = tensors_in(args[:1] if out is None else out)  # None is returned in place of many tensors
@@ -265,7 +269,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _is_bias(self, operation: Operation, tensors: list[Tensor]) -> bool:
         """Torch adds the bias of a linear layer apart if its input is not contiguous."""
-        linear = self.operations[-1] if self.operations else None
+        linear = next((known for known in reversed(self.operations) if not known.view), None)
         if operation.name != "add" or linear is None or linear.draft is None or linear.draft.kind != "linear":
             return False
         sizes = [t.numel() for t in tensors if self.owned.owns(t)]

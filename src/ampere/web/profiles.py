@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,19 +13,25 @@ from ampere.core import Network
 from ampere.core.errors import UsageError
 from ampere.core.kinds import group, resized, words
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimate import Z90, Estimator
 from ampere.estimation.normalization import NormalizedCost
-from ampere.estimation.variance import variance_shares
+from ampere.estimation.variance import kept_by_measuring, variance_shares
 from ampere.storage import files
 from ampere.storage.profile import Observation
 
 from .catalogue import Catalogue
+from .open_networks import Changes, OpenNetwork
 
 if TYPE_CHECKING:
     from ampere.reporting.surfaces import Known
 
 MOST_POINTS = 2_000  # observations or layers that are listed
 CELLS = 14  # of each side of a surface
+MORE_SECONDS = (0, 15, 30, 60)  # of profiling, whose gain is computed
+MOST_PLANNED, MOST_PLANNED_LAYERS = (
+    240,
+    4_000,
+)  # measurements that a further minute is thought to bring, and their layers
 MOST_RUNNING = 20
 SILENT_SECONDS = 60.0
 NAMES = ("network", "profile")
@@ -64,20 +71,34 @@ def profile_detail(catalogue: Catalogue, asked: Record) -> Record:
     about = asked.get("network")
     if about is not None and not isinstance(about, str):
         raise UsageError("network must be a name: /api/v1/networks lists those that there are")
-    network = None if about is None else catalogue.network(about).network
+    opened = None if about is None else catalogue.network(about)
     surfaces = sorted(most_measured(estimator.costs).items())
     estimator.prepare([cost.network for cost in estimator.costs[:MOST_POINTS]])
+    learnt_from = _learnt_from(estimator)
     return {
         **summary,
         "surfaces": [_surface(kind, known, estimator) for kind, known in surfaces],
-        "uncertainty": _uncertainty(network, estimator) if network else None,
-        "measured": [_measured(n, cost, estimator) for n, cost in enumerate(estimator.costs[:MOST_POINTS])],
+        "uncertainty": _uncertainty(opened, estimator) if opened else None,
+        "measured": [
+            _measured(n, cost, estimator, learnt_from) for n, cost in enumerate(estimator.costs[:MOST_POINTS])
+        ],
         "coverage": _coverage(estimator),
         "observations": [_observed(o) for o in estimator.profile.observations[:MOST_POINTS]],
     }
 
 
-def _measured(number: int, cost: NormalizedCost, estimator: Estimator) -> Record:
+def _learnt_from(estimator: Estimator) -> dict[tuple[Network, str], float]:
+    """The joules that each network was learnt with: a slow gauge reads some, the others follow from power."""
+    model, joules = estimator.of_joules
+    if not isinstance(model, Additive):
+        return {}
+    pairs = zip(estimator.fitted_costs, model.data.costs, strict=True)
+    return {(fitted.network, fitted.allocator): joules * float(cost) for fitted, cost in pairs}
+
+
+def _measured(
+    number: int, cost: NormalizedCost, estimator: Estimator, learnt_from: dict[tuple[Network, str], float]
+) -> Record:
     estimate = estimator.estimate(cost.network, cost.allocator, 1.0)
     return {
         "number": number,
@@ -86,7 +107,7 @@ def _measured(number: int, cost: NormalizedCost, estimator: Estimator) -> Record
         "batch": cost.network.batch,
         "spread": cost.spread,
         "seconds": cost.seconds,
-        "joules": cost.joules,
+        "joules": learnt_from.get((cost.network, cost.allocator), cost.joules),
         "estimated_joules": estimate.joules,
         "estimated_stddev": estimate.stddev,
     }
@@ -147,20 +168,48 @@ def _even(values: set[int]) -> list[int]:
     return sorted({round(low * (high / low) ** (step / (CELLS - 1))) for step in steps}) if high > low else [low]
 
 
-def _uncertainty(network: Network, estimator: Estimator) -> Record | None:
-    """Where the variance of an estimate comes from, and what is left of it however long one profiles."""
-    model, _ = estimator.of_joules
+def _uncertainty(opened: OpenNetwork, estimator: Estimator) -> Record | None:
+    """Where the variance of an estimate comes from, what of it always stays, and what more profiling brings."""
+    model, joules = estimator.of_joules
     if not isinstance(model, Additive):
         return None
-    shares = variance_shares(model, network, estimator.allocator("system") == "system")
+    network, system = opened.network, estimator.allocator("system") == "system"
+    shares = variance_shares(model, network, system)
     layers = [{"name": layer.name or layer.kind, "share": share} for layer, share in shares.layers.items()]
+    estimate, own = estimator.estimate(network, "system", 1.0), model.answer(network, system).stddev * joules
+
+    def interval(kept: float) -> float:
+        """Half of the relative 90 % interval, if only this share of the model's own variance is left."""
+        return Z90 * max(estimate.stddev**2 - (1 - kept) * own**2, 0.0) ** 0.5 / estimate.joules
+
+    candidates = _in_a_minute(opened, estimator)
+    counts = {seconds: round(len(candidates) * seconds / 60) for seconds in MORE_SECONDS}
+    kept = kept_by_measuring(model, network, system, candidates, list(counts.values()))
+    more = [
+        {"seconds": seconds, "measurements": count, "interval90": interval(share)}
+        for (seconds, count), share in zip(counts.items(), kept, strict=True)
+    ]
     return {
         "network": network.name,
         "layers": sorted(layers, key=lambda each: -each["share"]),
         "whole": shares.whole,
         "step": shares.step,
         "measuring": shares.measuring,
+        "more_profiling": more,
+        "least_interval90": interval(shares.measuring),
     }
+
+
+def _in_a_minute(opened: OpenNetwork, estimator: Estimator) -> list[tuple[Network, bool]]:
+    """What one more minute would measure: the network itself and others like it, as many as a minute did so far."""
+    costs, spent = estimator.costs, estimator.profile.profiling_seconds
+    most = min(MOST_PLANNED, MOST_PLANNED_LAYERS // len(opened.network.layers))
+    count = min(most, round(60 * len(costs) / spent)) if spent > 0 else 0
+    plain = sum(cost.allocator == "system" for cost in costs) / max(1, len(costs))
+    rng = random.Random(0)
+    form = opened.template(Changes({}, {}))
+    drawn = [form.network([rng.randint(1, width.value) for width in opened.widths]) for _ in range(count)]
+    return [(network, rng.random() < plain) for network in [opened.network, *drawn][:count]]
 
 
 def runs(catalogue: Catalogue) -> list[Record]:

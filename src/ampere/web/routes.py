@@ -30,7 +30,7 @@ from .openapi import description
 from .problems import problem_body, problem_of, unexpected
 from .profiles import devices, profile_detail, running, runs
 
-STATIC = Path(__file__).with_name("static")
+STATIC = Path(__file__).parents[1] / "page"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 COLUMNS = "application/vnd.ampere.columns"
 WATCH_SECONDS = 1.0

@@ -7,20 +7,20 @@ import pytest
 from tests.synthetic import chain
 
 from ampere.core.errors import MeterError
-from ampere.core.measurement import joules_per_iteration, seconds_per_iteration
 from ampere.devices import LocalWorker
 from ampere.devices.external_meters.bench import _opened
 from ampere.devices.process_worker import WorkerOptions
 
 pytestmark = pytest.mark.alone
 IDLE, BUSY = 2.0, 20.0
+EVERY = 0.01
 LAYERS = {"layers": chain(3, 4, 4, 8).to_json()}
 
 
 class Bench(threading.Thread):
     """Writes what a device draws that is idle but for one process: IDLE, and BUSY more for its CPU seconds."""
 
-    def __init__(self, path, offset=1e6, rate=1.005, interval=0.02, hold=0.0):
+    def __init__(self, path, offset=1e6, rate=1.005, interval=EVERY, hold=0.0):
         super().__init__(daemon=True)
         self.path, self.offset, self.rate, self.interval, self.hold = path, offset, rate, interval, hold
         self.pid, self.done, self.deaf = None, threading.Event(), False
@@ -70,24 +70,26 @@ def a_device_on_the_bench(bench):
 def test_joules_are_those_of_the_block_until_the_recording_ends(device, bench, monkeypatch):
     meter = device.hello()["meter"]
     assert meter["measured"] is True
-    assert meter["window_seconds"] == pytest.approx(60 * 0.02 * 1.005, rel=0.15)
+    assert meter["update_seconds"] == pytest.approx(EVERY * bench.rate, rel=0.5)
+    assert meter["window_seconds"] == pytest.approx(60 * meter["update_seconds"])
     block = device.block(LAYERS, iterations=3, warmup=2)
     expected = BUSY * block.busy_seconds + IDLE * block.wall_seconds
     assert block.joules == pytest.approx(expected, rel=0.1)
-    yardstick = joules_per_iteration(block.yardstick), seconds_per_iteration(block.yardstick)
-    assert yardstick[0] == pytest.approx((BUSY + IDLE) * yardstick[1], rel=0.2)
+    expected = sum(BUSY * w.busy_seconds + IDLE * w.wall_seconds for w in block.yardstick)
+    assert sum(w.joules for w in block.yardstick) == pytest.approx(expected, rel=0.2)
     alone = device.yardstick(0.2)
     assert alone.joules == pytest.approx(BUSY * alone.busy_seconds + IDLE * alone.wall_seconds, rel=0.15)
     assert alone.watts_idle == pytest.approx(IDLE, rel=0.3)
     bench.done.set()
     monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.3)
     with pytest.raises(MeterError, match="stopped growing"):
-        device.block(LAYERS, iterations=3, warmup=2)
+        device.yardstick(0.1)
 
 
 def test_a_meter_of_another_device_is_refused(device, bench, monkeypatch):
     bench.deaf = True
     monkeypatch.setattr("ampere.devices.external_meters.bench.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("ampere.devices.external_meters.bench.LEAST_PART_SECONDS", 0.1)
     assert device.yardstick(0.1, count=False).joules is None  # needs no meter
     with pytest.raises(MeterError, match="the load of the device does not show in"):
         device.block(LAYERS, iterations=3, warmup=2)

@@ -5,6 +5,7 @@ import pytest
 
 from ampere.core.errors import MeterError
 from ampere.devices.external_meters.alignment import PATTERN, aligned, watts_at_rest
+from ampere.devices.external_meters.deferred import NEXT_SECONDS, DeferredMeter
 from ampere.devices.external_meters.log import Log, LogSpec
 
 PART, EVERY, OFFSET = 0.2, 0.01, -777.7
@@ -73,3 +74,18 @@ def test_a_log_of_something_else_or_of_too_little(written):
 def test_power_at_rest_is_that_of_the_patterns_rests(written):
     log = written()
     assert watts_at_rest(log, aligned(log, PATTERNS), PATTERNS) == pytest.approx(4.0, rel=0.1)
+
+
+def test_a_pattern_is_given_again_after_as_long_as_all_before_it():
+    meter, times = DeferredMeter(EVERY), [0.0]
+
+    def ask(request):
+        if request["do"] == "block":
+            times.append(times[-1] + 1.0)
+            return {"meter": {"name": "external"}, "target": [], "yardstick": []}
+        ends = times[-1] + PART * np.arange(1, len(request["pattern"]) + 1)
+        return {"began": times[-1], "ends": ends if len(ends) > 1 else [times[-1]]}
+
+    patterns = [meter.around({"do": "block"}, ask)["pattern"] for _ in range(100)]
+    assert [second for second, pattern in enumerate(patterns) if pattern] == [0, *NEXT_SECONDS * np.array([1, 2, 4, 8])]
+    assert {len(pattern) for pattern in patterns} == {0, len(PATTERN) + 1}

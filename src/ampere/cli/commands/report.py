@@ -49,7 +49,7 @@ def run(options: Namespace) -> None:
     place = _place(options)
     profiles = [*options.profile, *filter(_is_profile, options.models)]
     specs = [spec for spec in options.models if not _is_profile(spec)]
-    if options.format == "png":
+    if options.format != "html":
         from ampere.reporting.plotting import need_matplotlib
 
         need_matplotlib()

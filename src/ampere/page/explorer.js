@@ -2,12 +2,13 @@
 
 import { file, post, search } from "./api.js";
 import { field, origin, profileChoice, select, slider } from "./controls.js";
-import { Figure, axisY, el, fitting, line, picture, ramp, rect, save, svg, text, ticks, titled } from "./draw.js";
+import { Boxes, Figure, axisY, el, fitting, line, picture, ramp, rect, save, svg, text, ticks, tipped } from "./draw.js";
 import { bytes, grams, joules, joulesUnit, kwh, money, percent, seconds, signed, whole } from "./format.js";
 import { question, withRun } from "./state.js";
 
 const Z90 = 1.6449;
-const MANY = 300; // layers: no words on each, no whiskers
+const MANY = 300; // layers: no words on each, no whiskers, no tips
+const MANY_SLIDERS = 50; // of which only those in sight are laid out
 const MEMORY_MILLISECONDS = 250; // after the last change
 const CANDIDATES = 300_000;
 
@@ -56,6 +57,7 @@ class Explorer {
     const { may_change: may } = network;
     this.built = `${state.network} ${state.profile}`;
     this.sliders = new Map();
+    this.set = null; // the state that they show
     const slide = (key, words, value, largest, changed) => {
       const row = slider(words, value, largest, changed);
       this.sliders.set(key, row);
@@ -83,7 +85,7 @@ class Explorer {
         this.button("As traced", () => app.change({ widths: {}, repeats: {}, batch: undefined })),
         this.button("Widest at this budget", () => this.better("widest"), !widths.length),
         this.button("Cheapest at this width", () => this.better("cheapest"), !widths.length)),
-      el("fieldset", {}, el("legend", {}, "Widths"),
+      el("fieldset", { class: widths.length > MANY_SLIDERS ? "many" : null }, el("legend", {}, "Widths"),
         widths.length ? widths : el("p", {}, "The trace does not say which layers share a width, so none may change.")),
       el("fieldset", {}, el("legend", {}, repeats.length ? "Depth and batch" : "Batch"), repeats, batch),
       el("fieldset", {}, el("legend", {}, "The whole run"),
@@ -117,8 +119,13 @@ class Explorer {
       if (place >= 0) this.controls.elements[place]?.focus();
     }
     const { may_change: may } = app.network;
-    for (const { name, value } of may.widths) this.sliders.get(`widths ${name}`).set(app.state.widths[name] ?? value);
-    for (const { name, value } of may.repeats) this.sliders.get(`repeats ${name}`).set(app.state.repeats[name] ?? value);
+    for (const [what, list] of [["widths", may.widths], ["repeats", may.repeats]]) {
+      const [then, now] = [this.set?.[what], app.state[what]];
+      for (const { name, value } of list) {
+        if (!then || then[name] !== now[name]) this.sliders.get(`${what} ${name}`).set(now[name] ?? value);
+      }
+    }
+    this.set = app.state;
     this.sliders.get("batch").set(app.state.batch ?? may.batch.value);
     this.undo.disabled = !app.undone.length;
     this.ask();
@@ -268,33 +275,33 @@ class Explorer {
     drawn.append(text(4, top + tall / 2 + 4, "width"), text(4, low - 8, unit));
     drawn.append(axisY(ticks(0, most / factor, 3), (value) => up(value * factor), left - 4, width - right, (value) => String(Number(value.toPrecision(3)))));
     const shapes = svg("g");
+    const many = layers.length > MANY;
+    const boxes = new Boxes();
+    const box = (look, tip, ...place) => (many ? boxes.add(look, ...place) : shapes.append(tipped(rect(...place, look), tip)));
     layers.forEach((layer, i) => {
       const x = left + i * cell;
       const [into, out] = channels[i];
-      const tip = `${layer.name || layer.kind} (${layer.kind}, ${into} to ${out}): ${joules(layer.joules)}, ${percent(layer.joules / answer.joules_per_iteration)}`;
+      const tip = many ? "" : `${layer.name || layer.kind} (${layer.kind}, ${into} to ${out}): ${joules(layer.joules)}, ${percent(layer.joules / answer.joules_per_iteration)}`;
       const size = height(out);
       const ghost = before[i];
-      const colour = ramp(layer.joules / largest);
-      const block = rect(x + gap / 2, top + (tall - size) / 2, cell - gap, size, { fill: colour, rx: Math.min(3, cell / 4) });
-      const bar = rect(x + gap / 2, up(layer.joules), cell - gap, floor - up(layer.joules), { fill: colour });
-      if (layers.length <= MANY) {
-        titled(block, tip);
-        titled(bar, tip);
-      }
-      shapes.append(block, bar);
+      const share = layer.joules / largest;
+      const fill = ramp(many ? Math.round(24 * share) / 24 : share);
+      const rx = many ? null : Math.min(3, cell / 4);
+      box({ fill, rx }, tip, x + gap / 2, top + (tall - size) / 2, cell - gap, size);
+      box({ fill }, tip, x + gap / 2, up(layer.joules), cell - gap, floor - up(layer.joules));
       if (ghost && ghost.channels !== out) {
         const was = height(ghost.channels);
-        shapes.append(rect(x + gap / 2, top + (tall - was) / 2, cell - gap, was, { fill: "none", stroke: "var(--muted)", "stroke-dasharray": "3 2", rx: Math.min(3, cell / 4) }));
+        box({ fill: "none", stroke: "var(--muted)", "stroke-dasharray": "3 2", rx }, tip, x + gap / 2, top + (tall - was) / 2, cell - gap, was);
       }
-      if (ghost && Math.abs(ghost.joules / layer.joules - 1) > 1e-6) {
-        shapes.append(line(x, up(ghost.joules), x + cell, up(ghost.joules), { stroke: "var(--two)", "stroke-width": 2 }));
-      }
-      if (layers.length <= MANY && cell > 7) {
+      if (ghost && Math.abs(ghost.joules / layer.joules - 1) > 1e-6) box({ fill: "var(--two)" }, tip, x, up(ghost.joules) - 1, cell, 2);
+      if (many) return;
+      if (cell > 7) {
         const middle = x + cell / 2;
         shapes.append(line(middle, up(layer.joules + Z90 * layer.stddev), middle, up(Math.max(0, layer.joules - Z90 * layer.stddev)), { stroke: "var(--ink)" }));
       }
       if (cell > 44) shapes.append(text(x + cell / 2, floor + 18, fitting(called(layer), cell, 11), { "text-anchor": "middle", "font-size": 11 }));
     });
+    shapes.append(...boxes.shapes());
     drawn.append(shapes, line(left, floor, width - right, floor, { stroke: "var(--muted)" }));
     const step = answer.layers.find(({ kind }) => kind === "step");
     const caption = `Above, heights are the layers' widths to scale; below, bars are their joules with 90 % intervals, which colours follow. Dashed and orange: as traced.${step ? ` The rest of the step costs ${joules(step.joules)}.` : ""}`;

@@ -24,13 +24,23 @@ export const bytes = (value) => scaled(value, BYTES);
 export const grams = (value) => scaled(value, GRAMS);
 export const kwh = (value) => scaled(value, KWH);
 export const money = (cost) => `${cost.money >= 1 ? cost.money.toFixed(2) : three(cost.money)} ${cost.currency}`.trim();
-export const percent = (share) => `${three(100 * share)}\u00a0%`;
+export function percent(share) {
+  const value = 100 * share;
+  const size = Math.abs(value);
+  return `${size >= 10 ? value.toFixed(0) : size >= 0.1 || size === 0 ? value.toFixed(1) : value.toPrecision(2)}\u00a0%`;
+}
 export const whole = (value) => Math.round(value).toLocaleString("en");
 export const signed = (share) => `${share >= 0 ? "+" : "−"}${three(Math.abs(100 * share))}\u00a0%`;
 
 export function probability(value) {
   return value > 0.999 ? "over 99.9\u00a0%" : `${(100 * value).toFixed(value > 0.99 ? 1 : 0)}\u00a0%`;
 }
+
+// A number on an axis: three digits, never a power of ten.
+export const short = (value) => (Math.abs(value) >= 100 ? whole(value) : String(Number(value.toPrecision(3))));
+
+// Words in which a number and its unit stay on one line.
+export const glued = (words) => words.replace(/(\d) (?=[mkµnMG]?J\b|[mk]?Wh?\b|[mµ]?s\b|min\b|h\b|days\b|%)/g, "$1\u00a0");
 
 // joules and their unit for an axis whose largest value this is
 export function joulesUnit(largest) {

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { profileTitle } from "./controls.js";
-import { Figure, axisX, el, line, linear, picture, svg, text, ticks, titled } from "./draw.js";
+import { Figure, axisX, el, line, linear, picture, svg, text, ticks, tipped } from "./draw.js";
 import { joules, joulesUnit, seconds, signed, whole } from "./format.js";
 
 const Z90 = 1.6449;
@@ -85,7 +85,7 @@ function drawRun(run, figure) {
   drawn.append(svg("circle", { cx: x(run.estimated_joules), cy: 16, r: 5, fill: "var(--one)" }));
   for (const window of each) {
     const dot = svg("circle", { cx: x(window.joules_per_iteration), cy: 16 + tall, r: 5, fill: "var(--two)", opacity: 0.75 });
-    drawn.append(titled(dot, `${whole(window.iterations)} iterations: ${joules(window.joules_per_iteration)} each`));
+    drawn.append(tipped(dot, `${whole(window.iterations)} iterations: ${joules(window.joules_per_iteration)} each`));
   }
   drawn.append(text(width - right, floor + 34, `${unit} per iteration`, { "text-anchor": "end" }));
   const mean = iterations ? total / iterations : null;

@@ -2,7 +2,7 @@
 
 import { search } from "./api.js";
 import { profileChoice, select } from "./controls.js";
-import { Figure, axisX, axisY, decades, el, linear, logarithmic, picture, ramp, svg, text, ticks, titled } from "./draw.js";
+import { Figure, axisX, axisY, decades, el, linear, logarithmic, picture, ramp, svg, text, ticks, tipped } from "./draw.js";
 import { joules, whole } from "./format.js";
 import { question } from "./state.js";
 
@@ -107,10 +107,10 @@ function density(width, { density: grid, front, original }, open) {
   const step = Math.max(1, Math.floor(front.length / 120));
   front.filter((_, i) => i % step === 0).forEach((each) => {
     const dot = svg("circle", { class: "front", cx: placeX(each.joules), cy: placeY(each.capacity), r: 4.5, fill: "var(--two)", stroke: "var(--paper)", onclick: () => open(each) });
-    drawn.append(titled(dot, `${joules(each.joules)}: ${Object.entries(each.widths).map(([name, value]) => `${name} ${value}`).join(", ")}`));
+    drawn.append(tipped(dot, `${joules(each.joules)}: ${Object.entries(each.widths).map(([name, value]) => `${name} ${value}`).join(", ")}`));
   });
   const [x, y] = [placeX(original.joules), placeY(original.capacity)];
-  drawn.append(titled(svg("path", { d: `M${x - 6} ${y}h12M${x} ${y - 6}v12`, stroke: "var(--ink)", "stroke-width": 2, fill: "none" }), `as traced: ${joules(original.joules)}`));
+  drawn.append(tipped(svg("path", { d: `M${x - 6} ${y}h12M${x} ${y - 6}v12`, stroke: "var(--ink)", "stroke-width": 2, fill: "none" }), `as traced: ${joules(original.joules)}`));
   drawn.append(text(width - right, floor + 34, "joules per iteration", { "text-anchor": "end" }), text(left, top + 2, "capacity", {}));
   return drawn;
 }

@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { checks, profileTitle } from "./controls.js";
-import { Figure, el, fitting, line, linear, onRamp, picture, ramp, rect, text, titled } from "./draw.js";
+import { Figure, el, fitting, line, linear, onRamp, picture, ramp, rect, text, tipped } from "./draw.js";
 import { joules, probability } from "./format.js";
 import { question } from "./state.js";
 
@@ -103,13 +103,13 @@ function heatMap(width, { models, devices, rows, per }) {
   models.forEach((model, i) => drawn.append(text(left + (i + 0.5) * cell, 16, fitting(model, cell), { "text-anchor": "middle" })));
   devices.forEach((device, j) => {
     const y = top + j * tall;
-    drawn.append(titled(text(0, y + tall / 2 + 4, fitting(device, left), { fill: "var(--ink)" }), device));
+    drawn.append(tipped(text(0, y + tall / 2 + 4, fitting(device, left), { fill: "var(--ink)" }), device));
     models.forEach((model, i) => {
       const found = rows.find((each) => each.device === device && each.model === model);
       if (!found) return;
       const at = share(found.joules);
       const box = rect(left + i * cell + 1, y + 1, cell - 2, tall - 2, { fill: ramp(at), rx: 3 });
-      drawn.append(titled(box, `${model} on ${device}: ${joules(found.joules)}`));
+      drawn.append(tipped(box, `${model} on ${device}: ${joules(found.joules)}`));
       if (cell > 52) drawn.append(text(left + (i + 0.5) * cell, y + tall / 2 + 4, joules(found.joules), { "text-anchor": "middle", fill: onRamp(at) }));
     });
   });
@@ -134,7 +134,7 @@ function barChart(width, { models, devices, rows }) {
       const middle = y + tall / 2;
       drawn.append(text(left - 8, middle + 4, fitting(each.model, left - 8), { "text-anchor": "end" }));
       const bar = rect(left, y + 3, place(each.joules) - left, tall - 6, { fill: colour, rx: 2 });
-      drawn.append(titled(bar, `${each.model} on ${device}: ${joules(each.joules)} (90 %: ${joules(each.low)} to ${joules(each.high)})`));
+      drawn.append(tipped(bar, `${each.model} on ${device}: ${joules(each.joules)} (90 %: ${joules(each.low)} to ${joules(each.high)})`));
       drawn.append(line(place(each.low), middle, place(each.high), middle, { stroke: "var(--ink)", "stroke-width": 1.5 }));
       const more = each.probability === null ? "" : `, ${probability(each.probability)}`;
       drawn.append(text(place(each.high) + 6, middle + 4, `${joules(each.joules)}${more}`));

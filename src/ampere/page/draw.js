@@ -1,4 +1,4 @@
-// Drawing: elements, scales, axes, and figures with their table and exports. Colours are roles of the style sheet.
+// Drawing: elements, scales, axes, and figures with their table and exports, tips. Colours are roles of the style sheet.
 
 const NS = "http://www.w3.org/2000/svg";
 
@@ -40,7 +40,7 @@ export function logarithmic([low, high], range) {
 }
 
 export function ticks(low, high, count = 5) {
-  if (!(high > low)) return [low];
+  if (!(high - low > 1e-9 * Math.abs(high))) return [low]; // no number lies between them
   const rough = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
@@ -49,7 +49,7 @@ export function ticks(low, high, count = 5) {
   return found;
 }
 
-// 1, 2 and 5 of every decade, or only some decades where these would be too many.
+// 1, 2 and 5 of every decade, or only some of them where these would be too many.
 export function decades(low, high, most = 7) {
   const found = [];
   const tens = [];
@@ -62,8 +62,9 @@ export function decades(low, high, most = 7) {
     }
   }
   if (found.length <= most) return found;
-  const step = Math.max(1, Math.ceil(tens.length / most));
-  return tens.filter((_, i) => i % step === 0);
+  const few = tens.length > 1 ? tens : found;
+  const step = Math.max(1, Math.ceil(few.length / most));
+  return few.filter((_, i) => i % step === 0);
 }
 
 export function text(x, y, words, attributes = {}) {
@@ -78,15 +79,53 @@ export function rect(x, y, width, height, attributes = {}) {
   return svg("rect", { x, y, width: Math.max(0, width), height: Math.max(0, height), ...attributes });
 }
 
+// About how many pixels wide words are, on the safe side for the fonts that pages and papers use.
+export const room = (words, size = 12) => 0.58 * size * words.length;
+
 // As many letters of some words as fit.
 export function fitting(words, pixels, size = 12) {
-  const most = Math.max(3, Math.floor(pixels / (0.58 * size)));
+  const most = Math.max(3, Math.floor(pixels / room("x", size)));
   return words.length <= most ? words : `${words.slice(0, most - 1)}…`;
 }
 
-export function titled(shape, words) {
-  shape.append(svg("title", {}, words));
+// A shape that says its figure when it is pointed at or touched.
+export function tipped(shape, words) {
+  shape.setAttribute("data-tip", words);
   return shape;
+}
+
+// Shows tips at once, also on touch screens, which a browser's own tips do not.
+export function tips() {
+  const tip = el("div", { id: "tip", hidden: true });
+  document.body.append(tip);
+  document.addEventListener("pointerover", (event) => {
+    const shape = event.target.closest?.("[data-tip]");
+    tip.hidden = !shape;
+    if (!shape) return;
+    tip.textContent = shape.getAttribute("data-tip");
+    const box = shape.getBoundingClientRect();
+    const above = box.top - tip.offsetHeight - 6;
+    tip.style.left = `${Math.max(8, Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${above > 4 ? above : box.bottom + 6}px`;
+  });
+  addEventListener("scroll", () => (tip.hidden = true), { passive: true });
+}
+
+// Many rectangles as one path for each look: a thousand layers are then few shapes, drawn anew in every frame.
+export class Boxes {
+  constructor() {
+    this.paths = new Map();
+  }
+
+  add(look, x, y, width, height) {
+    const key = JSON.stringify(look);
+    if (!this.paths.has(key)) this.paths.set(key, { look, parts: [] });
+    this.paths.get(key).parts.push(`M${x.toFixed(2)} ${y.toFixed(2)}h${width.toFixed(2)}v${height.toFixed(2)}h${(-width).toFixed(2)}z`);
+  }
+
+  shapes() {
+    return [...this.paths.values()].map(({ look, parts }) => svg("path", { d: parts.join(""), ...look }));
+  }
 }
 
 // Horizontal axis at y, vertical axis at x: ticks with words, and faint lines across.
@@ -112,12 +151,13 @@ export function picture(width, height, title, words) {
 
 // A table of records, and its exports.
 
-export function table(columns, rows, caption = "") {
+export function table(columns, rows, caption = "", more = 0) {
   const head = el("tr", {}, columns.map(({ name, number }) => el("th", { scope: "col", class: number ? "n" : null }, name)));
   const body = rows.map((row) => el("tr", {}, columns.map(({ key, number, words }) =>
     el("td", { class: number ? "n" : null }, String(words ? words(row[key], row) : row[key] ?? "")))));
   const grid = el("table", {}, caption ? el("caption", {}, caption) : null, el("thead", {}, head), el("tbody", {}, body));
-  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": caption || "figures" }, grid);
+  return el("div", { class: "table", tabindex: "0", role: "region", "aria-label": caption || "figures" }, grid,
+    more ? el("p", {}, `and ${more.toLocaleString("en")} more rows`) : null);
 }
 
 function quoted(value) {
@@ -141,6 +181,10 @@ const saveText = (name, kind, words) => save(name, new Blob([words], { type: kin
 // A picture that stands alone: colours of the page as it is now, and a ground.
 export function standalone(drawn) {
   const copy = drawn.cloneNode(true);
+  for (const each of copy.querySelectorAll("[data-tip]")) {
+    each.append(svg("title", {}, each.getAttribute("data-tip")));
+    each.removeAttribute("data-tip");
+  }
   const style = getComputedStyle(document.documentElement);
   for (const each of copy.querySelectorAll("*")) {
     for (const name of ["fill", "stroke"]) {
@@ -165,27 +209,37 @@ async function png(drawn) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
+const button = (words, act) => el("button", { type: "button", onclick: act }, words);
+
+// Save a table, of which `found` gives the columns and rows.
+export function tableButtons(key, found) {
+  return [
+    button("CSV", () => saveText(`${key}.csv`, "text/csv", csv(found().columns, found().rows))),
+    button("JSON", () => saveText(`${key}.json`, "application/json", JSON.stringify(found().rows, null, 1))),
+  ];
+}
+
 // A figure: a picture that can be drawn again, its table folded away, and both as files.
 export class Figure {
   constructor(key, title) {
     this.key = key;
     this.title = title;
+    this.tableTitle = title; // one of its own for every table of a page
     this.drawn = null;
     this.columns = [];
     this.rows = [];
+    this.heading = el("h3", {}, title);
     this.place = el("div", { class: "drawn" });
     this.caption = el("figcaption");
     this.details = el("details", {}, el("summary", {}, "The figures"));
     this.details.addEventListener("toggle", () => this.fill());
-    const button = (words, act) => el("button", { type: "button", onclick: act }, words);
     this.element = el("figure", { id: key },
-      el("h3", {}, title),
+      this.heading,
       this.place, this.caption,
       el("div", { class: "exports", role: "group", "aria-label": `Save ${title} as` },
         button("SVG", () => this.drawn && saveText(`${key}.svg`, "image/svg+xml", standalone(this.drawn))),
         button("PNG", async () => this.drawn && save(`${key}.png`, await png(this.drawn))),
-        button("CSV", () => saveText(`${key}.csv`, "text/csv", csv(this.columns, this.rows))),
-        button("JSON", () => saveText(`${key}.json`, "application/json", JSON.stringify(this.rows, null, 1)))),
+        tableButtons(key, () => this)),
       this.details);
   }
 
@@ -193,10 +247,12 @@ export class Figure {
     return Math.max(300, Math.min(1100, this.place.clientWidth || 860));
   }
 
-  show(drawn, caption, columns, rows) {
+  // `more` says how many rows there are beyond these.
+  show(drawn, caption, columns, rows, more = 0) {
     this.drawn = drawn;
     this.columns = columns;
     this.rows = rows;
+    this.more = more;
     this.place.replaceChildren(drawn);
     if (this.caption.textContent !== caption) this.caption.textContent = caption;
     this.fill();
@@ -205,6 +261,6 @@ export class Figure {
   // A table of many rows is only made while it is looked at.
   fill() {
     for (const old of this.details.querySelectorAll(".table")) old.remove();
-    if (this.details.open) this.details.append(table(this.columns, this.rows, this.title));
+    if (this.details.open) this.details.append(table(this.columns, this.rows, this.tableTitle, this.more));
   }
 }

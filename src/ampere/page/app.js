@@ -2,7 +2,7 @@
 
 import { get, watch } from "./api.js";
 import { compare } from "./compare.js";
-import { el } from "./draw.js";
+import { el, tips } from "./draw.js";
 import { explorer } from "./explorer.js";
 import { pareto } from "./pareto.js";
 import { profile } from "./profile.js";
@@ -11,6 +11,7 @@ import { address, read } from "./state.js";
 
 const VIEWS = { explorer, compare, pareto, profile, runs };
 const SHOWN_SECONDS = 8;
+const NOTED_MILLISECONDS = 200; // after a slider's last step
 const place = document.getElementById("figures");
 const message = document.getElementById("message");
 
@@ -70,11 +71,18 @@ class App {
       this.before ??= this.state;
     }
     this.state = { ...this.state, ...changed };
+    clearTimeout(this.noting);
+    if (first || settled) this.note(first);
+    else this.noting = setTimeout(() => this.note(false), NOTED_MILLISECONDS);
+    this.view?.update?.();
+  }
+
+  // Writes the state into the address. Browsers allow some 200 times in half a minute: not for every step of a slider.
+  note(entry) {
     const there = address(this.state);
-    if (first && there !== location.hash) history.pushState(null, "", there);
+    if (entry && there !== location.hash) history.pushState(null, "", there);
     else history.replaceState(null, "", there);
     this.link();
-    this.view?.update?.();
   }
 
   undo() {
@@ -99,6 +107,7 @@ class App {
   }
 
   show() {
+    clearTimeout(this.noting);
     this.settle();
     const { view } = this.state;
     this.view?.close?.();
@@ -144,6 +153,7 @@ async function start() {
     return;
   }
   app.show();
+  tips();
   addEventListener("popstate", () => {
     app.state = read();
     app.show();

@@ -31,8 +31,7 @@ export function slider(words, value, largest, changed) {
   box.addEventListener("change", () => settle(box.value, true));
   const row = el("div", { class: "slide" }, el("span", { id }, words), range, box);
   row.set = (given) => {
-    if (document.activeElement !== range) range.value = given;
-    if (document.activeElement !== box) box.value = given;
+    for (const input of [range, box]) if (document.activeElement !== input && input.value !== String(given)) input.value = given;
   };
   row.range = range;
   return row;
