@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from tests.processes import popen_of_warm_workers
 from tests.standin.environment import standin_environment
 
 from ampere import Profile
@@ -19,7 +18,6 @@ def home_with_a_profile_of_the_card(place):
     from ampere.cli import main
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ampere.devices.transport.subprocess", popen_of_warm_workers())
         patch.setenv("AMPERE_HOME", str(place / "home"))
         bring_card(patch, place)
         assert main(["profile", "lenet5", "--on", "standin", "--seconds", "2", "--quiet"]) == 0
