@@ -3,6 +3,7 @@
 import pytest
 
 from ampere import Profile
+from ampere.profiling.loop import LAST_FIT_SHARE, LEAST_BATCH
 
 
 @pytest.fixture(scope="module", name="home")
@@ -28,7 +29,8 @@ def test_its_profile_has_a_place_of_its_own(home):
     profile = Profile.load(path)
     assert profile.meter.simulated
     assert not profile.meter.measured
-    assert profile.profiling_seconds == pytest.approx(150, abs=5)
+    unused = (LEAST_BATCH + LAST_FIT_SHARE) * 150  # at most: what is left may be too little for another batch
+    assert 150 - unused <= profile.profiling_seconds <= 155
 
 
 def test_an_estimate_says_that_it_is_simulated(there):

@@ -99,6 +99,48 @@ def test_the_yardstick_takes_out_most_of_the_throttling(name):
     assert abs(paired - 1) < 0.5 * abs(by_clock - 1)
 
 
+ACCELERATORS = pytest.mark.parametrize("name", ["server", "xavier", "tx2"])
+
+
+@ACCELERATORS
+def test_launches_hide_behind_longer_operations_in_whole_networks(name):
+    """Others measured operations one by one: together 1.02 times the whole step at the median, at most 1.2 times."""
+    device, one_by_one = SimulatedWorker(name), SimulatedWorker(name)
+    one_by_one.part = replace(device.part, queued=0.0)
+    networks = [chain(3, width, 2 * width, 4 * width) for width in (4, 16, 64, 256)]
+    times = [one_by_one.truth(n).total.seconds / device.truth(n).total.seconds for n in networks]
+    assert 1.01 < max(times) < 1.2
+    assert 1 <= times[-1] < min(times[1:3])
+
+
+def first_and_later(device):
+    blocks = [device.block({"layers": chain(3, 64, 96, 128).to_json()}, pairing="plain") for _ in range(6)]
+    return blocks[0].wall_seconds / median(block.wall_seconds for block in blocks[1:]), blocks[0].flags
+
+
+def test_a_card_that_was_idle_is_warmed_up_until_its_clock_is_up(monkeypatch):
+    away, flags = first_and_later(SimulatedWorker("server"))
+    assert away == pytest.approx(1.0, abs=0.05)
+    assert not flags
+    monkeypatch.setattr(SimulatedWorker, "_raise_clocks", lambda self, step: None)
+    away, flags = first_and_later(SimulatedWorker("server"))
+    assert away > 1.05
+    assert flags == ("throttled",)
+
+
+@pytest.mark.parametrize(("seen", "off"), [(1.0, 0.01), (0.25, 0.15)])
+def test_a_counter_that_looks_part_of_the_time_misreads_steps_in_its_rhythm(seen, off):
+    """It sees the same part of every step; a window that begins at another moment sees another."""
+    from random import Random
+
+    part, rng = PARTS["server"], Random(0)
+    part = replace(part, counter=replace(part.counter, seen=seen, noise_watts=0.0))
+    window = SimulatedWindow(100, 100 * part.counter.update_seconds, 200.0, False)
+    found = [read(part, window, rng, settled=True) / window.joules - 1 for _ in range(200)]
+    assert max(map(abs, found)) == pytest.approx(off, abs=0.05)
+    assert abs(sum(found)) / len(found) < 0.02
+
+
 def test_jetsons_keep_their_clock():
     """The paper fixes it."""
     device = SimulatedWorker("tx2")

@@ -8,14 +8,16 @@ is late is the card's clock: `synchronize`, events and the meter follow the queu
 limit. An operation that mixes tensors of the card and of the CPU is refused, as on any card.
 
 PyTorch loads it by itself, as it loads backends of others: by an entry point of the group `torch.backends`.
-AMPERE_STANDIN may hold JSON that changes the settings below. What is not exercised: streams, autocast, fused recurrent
-layers.
+AMPERE_STANDIN may hold JSON that changes the settings below. With `steady` the card's clock stands still while the
+process waits for a core, so that device time is as undisturbed by others as CPU time is.
+What is not exercised: streams, autocast, fused recurrent layers.
 """
 
 import bisect
 import itertools
 import json
 import os
+import sys
 import threading
 import time
 import types
@@ -23,11 +25,20 @@ import weakref
 from typing import ClassVar
 
 import torch
-from torch.utils._pytree import tree_map
 
 NAME = "standin"
 UUID = "GPU-5eed0000-0000-0000-0000-000000000001"
-USUAL = {"bytes": 2**30, "lag": 2.0, "cards": 1, "nvml": None, "available": True}
+USUAL = {
+    "bytes": 2**30,
+    "lag": 2.0,  # times the CPU's seconds
+    "steady": False,
+    "cards": 1,
+    "nvml": None,  # or settings of tests/standin/pynvml.py
+    "images": None,  # in the reference step; else as many as fill a card of one unit
+    "driver": None,  # why there is no card
+    "in_use": None,  # what a card of somebody else says
+    "lacks": (),  # operations
+}
 SETTINGS = {**USUAL, **json.loads(os.environ.get("AMPERE_STANDIN", "{}"))}
 KEPT_SECONDS = 30.0  # of what the card did, for its meter
 aten = torch.ops.aten
@@ -37,15 +48,19 @@ class Card:
     """The clock and the memory of the card."""
 
     def __init__(self):
-        self.began = time.perf_counter()
+        self.waited = 0.0
+        self.began = self.now()
         self.until = self.began  # when the queue will be empty
         self.spans = []  # of work, merged, oldest first
         self.allocated = self.reserved = self.peak = 0
         self.lock = threading.RLock()
 
+    def now(self):
+        return time.process_time() + self.waited if SETTINGS["steady"] else time.perf_counter()
+
     def queue(self, seconds):
         with self.lock:
-            start = max(time.perf_counter(), self.until)
+            start = max(self.now(), self.until)
             self.until = start + seconds
             if self.spans and start - self.spans[-1][1] < 1e-9:
                 self.spans[-1][1] = self.until
@@ -56,11 +71,13 @@ class Card:
 
     @property
     def empty(self):
-        return time.perf_counter() >= self.until
+        return self.now() >= self.until
 
     def wait(self):
         while not self.empty:
-            time.sleep(max(0.0, self.until - time.perf_counter()))
+            left = max(0.0, self.until - self.now())
+            time.sleep(left)
+            self.waited += left
 
     def busy(self, start, end):
         """Seconds of work between two moments."""
@@ -70,6 +87,8 @@ class Card:
             return sum(min(end, b) - max(start, a) for a, b in within)
 
     def allocate(self, count):
+        if SETTINGS["in_use"]:
+            raise RuntimeError(SETTINGS["in_use"])
         with self.lock:
             if self.allocated + count > SETTINGS["bytes"]:
                 free = SETTINGS["bytes"] - self.allocated
@@ -139,7 +158,15 @@ class StandinTensor(torch.Tensor):
 MIXES = (aten.copy_.default, aten._to_copy.default, aten.index.Tensor, aten.index_put_.default)
 
 
+def each(change, value):
+    """`change` of a value, or of all in a list: operations know no other containers."""
+    return type(value)([each(change, one) for one in value]) if type(value) in (list, tuple) else change(value)
+
+
 def run(operation, given, named):
+    if operation._schema.name in SETTINGS["lacks"]:
+        lacking = operation._schema.name
+        raise NotImplementedError(f"The operator '{lacking}' is not currently implemented for the {NAME} device.")
     ours, others = {}, set()
 
     def bare(value):
@@ -160,7 +187,7 @@ def run(operation, given, named):
     device = named.get("device")
     to_host = operation is aten._to_copy.default and device is not None and device.type == "cpu"
     into_host = operation is aten.copy_.default and not isinstance(given[0], StandinTensor)
-    given, named = tree_map(bare, given), tree_map(bare, named)
+    given, named = each(bare, given), {name: each(bare, value) for name, value in named.items()}
     if operation is aten._fused_sdp_choice.default:
         return 0  # products and a softmax: the CPU's fused kernel has another name
     if to_host or into_host or operation is aten._local_scalar_dense.default:
@@ -174,7 +201,7 @@ def run(operation, given, named):
             return value
         return ours.get(id(value)) if id(value) in ours else StandinTensor(value)
 
-    return tree_map(worn, made)
+    return each(worn, made)
 
 
 def _empty(size, dtype=None, layout=None, device=None, pin_memory=None, memory_format=None):
@@ -198,7 +225,7 @@ class Event:
         self._at = None
 
     def record(self, stream=None):
-        self._at = max(time.perf_counter(), CARD.until)
+        self._at = max(CARD.now(), CARD.until)
 
     def elapsed_time(self, other):
         if not CARD.empty:
@@ -212,7 +239,8 @@ class Event:
 def _module():
     module = types.ModuleType(f"torch.{NAME}")
     module.Event = Event
-    module.is_available = lambda: bool(SETTINGS["available"])
+    module.is_available = lambda: not SETTINGS["driver"]
+    module.init = _init
     module.is_initialized = lambda: True
     module.device_count = lambda: SETTINGS["cards"]
     module.current_device = lambda: 0
@@ -225,10 +253,21 @@ def _module():
     module.manual_seed = module.manual_seed_all = lambda seed: None
     module._is_in_bad_fork = lambda: False
     module.get_amp_supported_dtype = lambda: [torch.float16, torch.bfloat16]
-    module.get_device_properties = lambda device=None: types.SimpleNamespace(
+    module.get_device_properties = _properties
+    return module
+
+
+def _init():
+    if SETTINGS["driver"]:
+        raise RuntimeError(SETTINGS["driver"])
+
+
+def _properties(device=None):
+    if SETTINGS["images"]:  # asked for before the reference step is built
+        sys.modules["ampere.runtimes.torch_runtime"].IMAGES_PER_UNIT = SETTINGS["images"]
+    return types.SimpleNamespace(
         name="Stand-in card", total_memory=SETTINGS["bytes"], multi_processor_count=1, uuid=UUID
     )
-    return module
 
 
 def _empty_cache():

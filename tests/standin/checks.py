@@ -11,21 +11,26 @@ import json
 import math
 import os
 import sys
-import time
+import tempfile
+import traceback
 from contextlib import contextmanager
 from unittest import mock
 
 import pynvml
 import torch
 import torch._dynamo  # an optimizer imports it
+import torch.distributed as dist
 from ampere_standin import CARD, SETTINGS, StandinTensor
+from torch.nn.parallel import DistributedDataParallel
 
 from ampere import Budget
+from ampere.budget import spending
+from ampere.budget.readings import CardMeter
 from ampere.core import Layer, Network, TrainingSetup
 from ampere.core.errors import WorkerError
 from ampere.core.windows import Plan
 from ampere.meters import selection
-from ampere.runtimes import find_runtime, torch_runtime
+from ampere.runtimes import find_runtime
 from ampere.runtimes.torch_accelerator import TorchAccelerator
 from ampere.runtimes.torch_runtime import TorchRuntime
 from ampere.worker.accelerators import ready
@@ -33,7 +38,7 @@ from ampere.worker.block import block
 from ampere.worker.measuring import Target, measure, window
 
 ON = "standin:0"
-torch_runtime.IMAGES_PER_UNIT = 2  # the reference step need not fill this card
+SETTINGS["images"] = 2
 WINDOWS = int(os.environ.get("AMPERE_STANDIN_WINDOWS", "200"))
 
 
@@ -84,7 +89,7 @@ def readings(count=WINDOWS):
         training.step()
         CARD.queue(1e-3)  # longer than it takes to get to the next reading
 
-    measure(Plan((1,) * count, yardsticks=1, settling=0), Target(step), step, spy, math.inf, processor)
+    measure(Plan((1,) * count, yardsticks=1, settling=1), Target(step), step, spy, math.inf, processor)
     return {"read": spy.read, "early": spy.early}
 
 
@@ -127,7 +132,7 @@ def placement():
 def device_time():
     """Seconds of one window: busy by its events, of the card's own work, and of the clock until all was done."""
     processor = ready(find_runtime("torch"), ON)
-    began = max(time.perf_counter(), CARD.until)
+    began = max(CARD.now(), CARD.until)
     measured = window(lambda: CARD.queue(0.02), 5, Spy(), processor)
     return {"busy": measured.busy_seconds, "card": CARD.busy(began, CARD.until), "wall": measured.wall_seconds}
 
@@ -174,10 +179,9 @@ def refused(workload, **fields):
 
 def full():
     """What comes of a variant that does not fit, and whether the next one trains."""
-    before = CARD.allocated
-    error = refused(perceptron(width=4000))
-    gc.collect()
-    return {"error": error, "left": CARD.allocated - before, "next": block(request())["flags"]}
+    errors = []
+    left = left_by(lambda: errors.append(refused(perceptron(width=4000))))
+    return {"error": errors[0], "left": left, "next": block(request())["flags"]}
 
 
 def forks():
@@ -220,7 +224,60 @@ def budget():
     return {"meter": followed.meter.scope, "joules": followed.spent, "read": len(early), "early": sum(early)}
 
 
-CHECKS = (placement, windows, device_time, memory, full, forks, mixed, budget)  # the last brings a meter
+def ranks():
+    """What each of two ranks read and spent that train together over gloo: each on a card of its own, and on one."""
+    reading, writing = os.pipe()
+    with tempfile.TemporaryDirectory() as folder:
+        started = [start_rank(rank, folder, writing) for rank in range(2)]
+        os.close(writing)
+        with open(reading) as pipe:
+            said = [json.loads(line) for line in pipe]
+        for process in started:
+            os.waitpid(process, 0)
+    return {job: [one[job] for one in said] for job in ("two_cards", "one_card")}
+
+
+def start_rank(rank, folder, answers):
+    process = os.fork()  # no card was used yet
+    if process == 0:
+        try:
+            dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+            SETTINGS["nvml"] = {"update_seconds": 0.02}
+            said = {"two_cards": trained_by(rank, f"GPU-{rank}"), "one_card": trained_by(rank, "GPU-0")}
+            os.write(answers, json.dumps(said).encode() + b"\n")
+        except BaseException:
+            traceback.print_exc()
+        os._exit(0)
+    return process
+
+
+def trained_by(rank, card):
+    selection._choice.cache_clear()
+    model, read, stop = DistributedDataParallel(torch.nn.Linear(4, 2)), [], CardMeter.stop
+    with (
+        mock.patch("ampere_standin.UUID", card),
+        mock.patch.object(CardMeter, "stop", lambda self: read.append(stop(self)) or read[-1]),
+        mock.patch.object(spending, "READINGS_APART", 0),
+        Budget(1e6, on="standin") as followed,
+    ):
+        for _ in range(4):
+            model(torch.randn(3, 4)).sum().backward()  # which waits for the other rank
+            CARD.queue(0.03 * (1 + rank))
+            followed.step()
+    return {"read": sum(read), "spent": followed.spent}
+
+
+CHECKS = (
+    ranks,
+    placement,
+    windows,
+    device_time,
+    memory,
+    full,
+    forks,
+    mixed,
+    budget,
+)  # the first forks, the last brings a meter
 
 
 def main():

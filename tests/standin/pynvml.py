@@ -84,7 +84,7 @@ def nvmlInit():
     if settings is None:
         raise NVMLError("Driver Not Loaded")
     if not _cards:
-        _cards.extend([Other(), Meter(standin.CARD.busy, standin.CARD.began, **settings)])
+        _cards.extend([Other(), Meter(standin.CARD.busy, standin.CARD.began, standin.CARD.now, **settings)])
 
 
 def nvmlDeviceGetCount():

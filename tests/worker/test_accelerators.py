@@ -8,7 +8,7 @@ import torch
 from tests.processes import run_script
 from tests.standin.environment import HERE, standin_environment
 
-from ampere.core.errors import AcceleratorError, ProfileError, UsageError, WorkerError
+from ampere.core.errors import ProfileError, UsageError, WorkerError
 from ampere.devices import Device
 from ampere.devices.answer_fields import Unusable, check_fields
 from ampere.devices.device import fingerprint
@@ -75,7 +75,7 @@ def test_what_is_left_is_noticed(checked, fault, what):
 def test_a_variant_that_does_not_fit_is_refused_and_the_next_one_trains(checked):
     found = checked["full"]
     assert found["error"]["type"] == "out_of_memory"
-    assert found["left"] == 0
+    assert found["left"] == {"allocated": 0, "cached": 0}
     assert "nonfinite_loss" not in found["next"]
 
 
@@ -93,48 +93,11 @@ def test_a_budget_reads_the_card_that_trains_when_its_queue_is_empty(checked):
     assert found["joules"] > 0
 
 
-# From the host.
-
-
-@pytest.fixture
-def card(place, monkeypatch):
-    """Lets workers of this test find the stand-in, with these settings."""
-
-    def bring(**settings):
-        for name, value in standin_environment(place, **settings).items():
-            monkeypatch.setenv(name, value)
-
-    return bring
-
-
-def test_a_device_is_described_and_trained_on_its_card(card):
-    card(nvml={"update_seconds": 0.02})
-    with Device("local", on="auto", meter="cpu-time") as device:
-        identity, setup = device.identity, device.setup(dtype="float32")
-        assert setup.on == "standin:0"
-        assert setup.threads == 1
-        assert identity["accelerator"] == "Stand-in card, 1 GiB, at most 250 W"
-        assert identity["accelerator_state"]["driver"] == "550.54.15"
-        assert device.meter.name == "device-time"
-        assert device.allocators == ("tuned",)
-        yardstick = device.worker().yardstick(0.1, setup.threads)
-        assert yardstick.busy_seconds > 0
-
-
-def test_only_the_card_that_trains_is_metered(card):
-    card(nvml={"update_seconds": 0.02})
-    with Device("local", on="standin") as device:
-        assert device.meter.name == "nvml"
-        assert device.meter.measured
-        assert device.meter.scope == "Stand-in card, the whole board"
-
-
-def test_an_index_that_is_not_visible_is_refused(card):
-    card()
-    with Device("local", on="standin:3") as device, pytest.raises(AcceleratorError, match="standin:0") as refused:
-        _ = device.described
-    assert "not visible" in str(refused.value)
-    assert refused.value.exit_code == 12
+@pytest.mark.parametrize(("job", "readers"), [("two_cards", 2), ("one_card", 1)])
+def test_ranks_that_train_together_count_each_card_once(checked, job, readers):
+    first, second = checked["ranks"][job]
+    assert sum(rank["read"] > 0 for rank in (first, second)) == readers
+    assert max(first["spent"], second["spent"]) == pytest.approx(first["read"] + second["read"], abs=1e-3)
 
 
 # What cannot be used is refused in one line.

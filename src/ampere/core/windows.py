@@ -10,6 +10,8 @@ YARDSTICKS_IN_WINDOW = 5
 SETTLING = 3  # yardstick steps before those of a window
 SETTLING_UPDATES = 2
 SAMPLES = 5
+RAMP_WINDOW_SECONDS, RAMP_SECONDS_AT_MOST = 0.1, 3.0  # while the clocks of a card rise that was idle
+STILL_FASTER = 0.97  # of the quickest window before
 LEAST_SECONDS = 1.5  # a fast gauge is watched for longer than its samples take: other programs come and go
 
 

@@ -7,6 +7,7 @@ without: time between two waits instead of events, nothing said of memory.
 import contextlib
 import gc
 import os
+import re
 import time
 from typing import Any, Dict, List, Optional
 
@@ -177,11 +178,11 @@ class TorchAccelerator:
 
 def as_accelerator_error(problem: BaseException, on: str) -> WorkerError:
     """An exception of a step there, as a type and one line."""
-    line = first_line(problem)
-    if isinstance(problem, NotImplementedError) and on.startswith("mps"):
-        named = line.partition("operator '")[2].partition("'")[0] or line[:80]
-        remedy = "set PYTORCH_ENABLE_MPS_FALLBACK=1, with which it runs on the CPU, or leave out --on mps"
-        return WorkerError("variant_failed", f"mps has no {named}: {remedy}")
+    lacking = re.search("'(aten::[^']+)'", str(problem))
+    if isinstance(problem, NotImplementedError) and lacking:
+        kind = on.partition(":")[0]
+        remedy = "set PYTORCH_ENABLE_MPS_FALLBACK=1, with which it runs on the CPU, or " if kind == "mps" else ""
+        return WorkerError("variant_failed", f"{kind} has no {lacking[1]:.80}: {remedy}leave out --on {kind}")
     return as_worker_error(problem)
 
 
@@ -210,11 +211,11 @@ def _reason(kind: str, module: Any) -> str:
     """Why a backend is not available, as far as it says."""
     if module is None:
         return f" (this PyTorch {torch.__version__} knows no {kind})"
-    if kind == "cuda":
-        try:
+    try:
+        if hasattr(module, "init"):
             module.init()
-        except (RuntimeError, AssertionError) as problem:  # such as a driver that is too old
-            return f" ({str(problem).strip().splitlines()[0][:160]})"
+    except (RuntimeError, AssertionError) as problem:  # such as a driver that is too old
+        return f" ({str(problem).strip().splitlines()[0][:160]})"
     return ""
 
 

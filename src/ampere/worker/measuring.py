@@ -27,7 +27,14 @@ import time
 from typing import Any, Callable, List, NamedTuple, Tuple
 
 from ampere.core.measurement import WALL, Window
-from ampere.core.windows import YARDSTICKS_IN_WINDOW, Plan, Reading
+from ampere.core.windows import (
+    RAMP_SECONDS_AT_MOST,
+    RAMP_WINDOW_SECONDS,
+    STILL_FASTER,
+    YARDSTICKS_IN_WINDOW,
+    Plan,
+    Reading,
+)
 from ampere.meters import CpuTimeMeter, Meter
 from ampere.runtimes import CPU, Processor
 
@@ -38,8 +45,6 @@ except ImportError:  # Windows
 
 
 Step = Callable[[], Any]
-RAMP_WINDOW_SECONDS, RAMP_SECONDS_AT_MOST = 0.1, 3.0
-STILL_FASTER = 0.97  # of the quickest window before
 
 
 class Target(NamedTuple):

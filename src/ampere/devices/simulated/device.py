@@ -17,7 +17,7 @@ from typing import Any
 from ampere.core import Measurement, Meter, Network, TrainingSetup, work
 from ampere.core.measurement import Window
 from ampere.core.protocol import PROTOCOL
-from ampere.core.windows import reading_by
+from ampere.core.windows import RAMP_WINDOW_SECONDS, STILL_FASTER, reading_by
 from ampere.core.yardstick import YARDSTICK
 from ampere.devices.device import VariantDied, Yardstick
 from ampere.devices.workloads import network_of
@@ -92,6 +92,7 @@ class SimulatedWorker:
         )
         self._threads = setup.threads
         self._body.now += BUILD_SECONDS
+        self._raise_clocks(yardstick)
         self._body.train(target, warmup)
         if power:
             return self._steady(network, target, yardstick, began)
@@ -116,6 +117,7 @@ class SimulatedWorker:
     ) -> Yardstick:
         """Nominal cost of the yardstick; a slow counter is read for as long as it needs, whatever the seconds."""
         cost = self._cost(YARDSTICK, TrainingSetup(threads=threads))
+        self._raise_clocks(cost)
         whole = max(seconds, 2 * self.part.counter.window_seconds if count else 0.0)
         if power:
             reading = reading_by(self.part.counter.update_seconds)
@@ -146,6 +148,15 @@ class SimulatedWorker:
         if stage == "step":
             return lru_cache(lambda clock: truth_of(self.part, network, setup, clock).total)
         return lru_cache(lambda clock: stage_of(self.part, network, setup, stage, clock))
+
+    def _raise_clocks(self, step: Callable[[float], Cost]) -> None:
+        """Repeat the step until it gets no faster, as a worker does on a card that was idle."""
+        quickest = math.inf
+        while self._body.clock < 1.0 and self.part.ramp:
+            window = self._body.train(step, _steps(step, RAMP_WINDOW_SECONDS, 1))
+            if window.seconds / window.steps > STILL_FASTER * quickest:
+                return
+            quickest = window.seconds / window.steps
 
     def _read(self, windows: list[SimulatedWindow], settled: bool = False) -> float:
         """Joules of a step, as the counter reads them."""

@@ -18,6 +18,8 @@ class Counter:
     resolution_watts: float  # the smallest difference of power that a sample can show
     noise_watts: float  # standard deviation of one sample
     samples: int = 60  # in a window: enough that its two ends matter little
+    seen: float = 1.0  # the part of the time in which it looks at the power ...
+    looks: int = 1  # ... in so many looks, of which an update is the mean
 
     @property
     def window_seconds(self) -> float:
@@ -32,6 +34,14 @@ class Cooling:
     seconds: float  # time constant
     limit_kelvin: float  # above ambient temperature
     clocks: tuple[float, ...] = (1.0, 0.92, 0.84, 0.76, 0.68, 0.6)
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """The clock of a card that was idle, and how long it works until the clock is up."""
+
+    clock: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -81,7 +91,10 @@ class Part:
     busy_slowdown: float = 0.05  # ... and slows training by this share
     busy_watts: float = 0.5
     luck: float = 0.0  # how far the algorithm chosen for a shape is from the typical one
+    queued: float = 0.0  # share of what could hide of launches behind longer operations that really does
+    ripple: float = 0.0  # how far power swings around its mean in the course of a step
     cooling: Cooling | None = None
+    ramp: Ramp | None = None
     ridge: Ridge | None = None
     # threads: a part whose work they do not divide trains on an accelerator, or is described with all of its cores
     threads: int = 1  # that a training loop uses where nobody says otherwise
@@ -94,6 +107,7 @@ class Part:
 
 
 GIGA, TERA, MIBI, PICO, MICRO = 1e9, 1e12, 2.0**20, 1e-12, 1e-6
+SEEN_BY_INA3221 = 1 / 6  # one converter for the currents and voltages of three rails
 
 XAVIER = Part(
     name="xavier",
@@ -113,11 +127,15 @@ XAVIER = Part(
     launch_seconds=25 * MICRO,
     step_seconds=400 * MICRO,
     fuses=False,
+    queued=0.5,
     static_watts=8.0,
     joules_per_flop=11 * PICO,
     joules_per_byte=60 * PICO,
     joules_per_cached_byte=12 * PICO,
-    counter=Counter("simulated INA3221", "module input, 5 mOhm shunts", 0.02, 0.04, 0.15),
+    counter=Counter(
+        "simulated INA3221", "module input, 5 mOhm shunts", 0.02, 0.04, 0.15, seen=SEEN_BY_INA3221, looks=3
+    ),
+    ripple=0.2,
     ridge=Ridge(rows_at_most=600, octave=5.5, width=0.8, height=0.2),
 )
 
@@ -139,11 +157,15 @@ TX2 = Part(
     launch_seconds=35 * MICRO,
     step_seconds=600 * MICRO,
     fuses=False,
+    queued=0.5,
     static_watts=4.0,
     joules_per_flop=14 * PICO,
     joules_per_byte=75 * PICO,
     joules_per_cached_byte=15 * PICO,
-    counter=Counter("simulated INA3221", "module input, 10 mOhm shunts", 0.02, 0.02, 0.1),
+    counter=Counter(
+        "simulated INA3221", "module input, 10 mOhm shunts", 0.02, 0.02, 0.1, seen=SEEN_BY_INA3221, looks=3
+    ),
+    ripple=0.2,
     ridge=Ridge(rows_at_most=600, octave=5.5, width=0.8, height=0.1),
 )
 
@@ -227,15 +249,18 @@ SERVER = Part(
     launch_seconds=7 * MICRO,
     step_seconds=150 * MICRO,
     fuses=False,
+    queued=0.5,
     static_watts=55.0,
     joules_per_flop=12 * PICO,
     joules_per_byte=45 * PICO,
     joules_per_cached_byte=10 * PICO,
-    counter=Counter("simulated NVML", "the graphics card, without its host", 0.02, 0.001, 2.0),
+    counter=Counter("simulated NVML", "the graphics card, without its host", 0.02, 0.001, 2.0, seen=0.5),
     jitter=0.006,
     busy_share=0.03,
     busy_watts=5.0,
     luck=0.06,
+    ripple=0.2,
+    ramp=Ramp(clock=0.5, seconds=1.0),
 )
 
 DESKTOP = Part(

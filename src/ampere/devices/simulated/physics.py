@@ -8,6 +8,12 @@ outputs exchanged.
     seconds    = the longest of launch, arithmetic and memory, which overlap
     joules     = static watts x seconds + volts^2 x per FLOP x padded FLOPs + per byte x bytes
 
+On an accelerator the host launches operations into a queue. While a long one runs the host gets ahead, and launches of
+short ones that follow hide behind it. With E the seconds of launches that would show one by one, and L the seconds by
+which the host gets ahead:
+
+    hidden     = queued x E x L / (E + L), less than either; each operation loses its share of E
+
 Forward data misses the cache where that of one operation does not fit; backward data where all that the network keeps
 for backward does not. So a layer costs a little more in a large network than in a small one.
 """
@@ -130,6 +136,18 @@ class Cost(NamedTuple):
         return Cost(self.seconds + times * other.seconds, self.joules + times * other.joules)
 
 
+class Queued(NamedTuple):
+    """The cost of operations one by one, and their part in a queue."""
+
+    cost: Cost = Cost(0.0, 0.0)
+    shown: float = 0.0  # seconds of their launches beyond their own work
+    ahead: float = 0.0  # seconds of their work beyond their launches
+
+    def plus(self, other: Queued, times: float = 1.0) -> Queued:
+        shown, ahead = self.shown + times * other.shown, self.ahead + times * other.ahead
+        return Queued(self.cost.plus(other.cost, times), shown, ahead)
+
+
 class Truth(NamedTuple):
     """The true cost of every layer, and of a step in addition to its layers; they sum to the total."""
 
@@ -147,12 +165,18 @@ class Truth(NamedTuple):
 def truth_of(part: Part, network: Network, setup: TrainingSetup, clock: float = 1.0) -> Truth:
     """The true costs of a network, layer by layer; each depends a little on the network around it."""
     kept = footprint(network, setup)
-    known: dict[Layer, Cost] = {}
+    known: dict[Layer, Queued] = {}
     for layer in network.layers:
         if layer not in known:
             known[layer] = _layer_cost(part, layer, setup, kept, clock)
-    step = part.step_seconds / clock
-    return Truth(tuple(known[layer] for layer in network.layers), Cost(step, drawn_by(part, setup.threads) * step))
+    drawn, step = drawn_by(part, setup.threads), part.step_seconds / clock
+    shown, ahead = (sum(getattr(known[layer], name) for layer in network.layers) for name in ("shown", "ahead"))
+    hidden = part.queued * ahead / (shown + ahead) if shown else 0.0
+    layers = (
+        found.cost.plus(Cost(found.shown, drawn * found.shown), -hidden)
+        for found in (known[layer] for layer in network.layers)
+    )
+    return Truth(tuple(layers), Cost(step, drawn * step))
 
 
 def footprint(network: Network, setup: TrainingSetup) -> float:
@@ -168,21 +192,21 @@ def stage_of(part: Part, network: Network, setup: TrainingSetup, stage: str, clo
     cold, waiting = math.inf, part.step_seconds / 2
     total = Cost(waiting, part.static_watts * waiting)
     for layer in network.layers:
-        total = total.plus(_layer_cost(part, layer, setup, cold, clock, (stage,)))
+        total = total.plus(_layer_cost(part, layer, setup, cold, clock, (stage,)).cost)
     return total
 
 
 def _layer_cost(
     part: Part, layer: Layer, setup: TrainingSetup, kept: float, clock: float, stages: tuple[str, ...] = STAGES
-) -> Cost:
-    total = Cost(0.0, 0.0)
+) -> Queued:
+    total = Queued()
     for kernel in (k for k in kernels_of(layer, setup.optimizer) if k.stage in stages):
         total = total.plus(kernel_cost(part, kernel, setup.bytes_per_value, kept, clock, setup.threads), kernel.repeats)
     return total
 
 
-def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, clock: float, threads: int) -> Cost:
-    """Seconds and joules of one operation."""
+def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, clock: float, threads: int) -> Queued:
+    """What one operation costs."""
     padded, arithmetic = _arithmetic(part, kernel, clock)
     moved = kernel.values * bytes_per_value
     set_size = max(kept, moved) if kernel.stage == "backward" else moved
@@ -192,10 +216,15 @@ def kernel_cost(part: Part, kernel: Kernel, bytes_per_value: int, kept: float, c
     feeding = min(threads, part.memory_threads)
     memory = missed / (part.bandwidth * feeding) + left * (moved - missed) / (part.cache_bandwidth * clock)
     launch = 0.0 if part.fuses and kernel.rides else part.launch_seconds / clock
-    seconds = sum(t**ROUNDNESS for t in (launch, arithmetic, memory)) ** (1 / ROUNDNESS)
+    seconds, work_alone = _rounded(launch, arithmetic, memory), _rounded(arithmetic, memory)
     dynamic = part.joules_per_flop * padded + part.joules_per_cached_byte * (moved - missed)
     joules = drawn_by(part, threads) * seconds + _volts(clock) ** 2 * dynamic + part.joules_per_byte * missed
-    return Cost(seconds, joules)
+    return Queued(Cost(seconds, joules), seconds - work_alone, max(0.0, work_alone - launch))
+
+
+def _rounded(*bounds: float) -> float:
+    """The longest of the times, with rounded corners."""
+    return float(sum(t**ROUNDNESS for t in bounds) ** (1 / ROUNDNESS))
 
 
 def drawn_by(part: Part, threads: int) -> float:
