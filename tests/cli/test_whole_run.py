@@ -13,7 +13,7 @@ from ampere.core.errors import ModelError, UsageError
 from ampere.profiling.overheads import InSteps
 from ampere.profiling.overheads_process import TASKS, data, parts
 
-DEVICE = ("--device", "simulated:server", "--seconds", "5")
+DEVICE = ("--device", "simulated:server", "--seconds", "15")
 RUN = ("--epochs", "3", "--samples", "1000")
 
 

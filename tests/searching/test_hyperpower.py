@@ -1,5 +1,7 @@
 """HyperPower: candidates below every limit, chosen by what was trained; what learns nothing is stopped early."""
 
+from statistics import fmean
+
 import numpy as np
 import pytest
 from tests.searching.test_searching import NET, profile, wider_is_better
@@ -41,11 +43,11 @@ def counted():
 
 
 def test_accuracy_guides_what_is_trained_next(estimator):
-    """The best of the later trials is better than that of the first ones, which are random; and nothing comes twice."""
+    """Later trials are better on the mean than the first ones, which are random; and nothing comes twice."""
     found = search("cnn5", "60%", estimator, train=wider_is_better, candidates=20_000, trials=12, mode="hyperpower")
     accuracies = [trial.accuracy for trial in found.trials]
     assert len(accuracies) == 12
-    assert max(accuracies[3:]) > max(accuracies[:3])
+    assert fmean(accuracies[3:]) > fmean(accuracies[:3]) + 0.05
     assert np.mean(accuracies[3:]) > np.mean(accuracies[:3])
     assert len({str(trial.candidate.arguments) for trial in found.trials}) == 12
     assert all(c.joules + 1.28 * c.stddev <= found.budget_joules for c in found.chosen)

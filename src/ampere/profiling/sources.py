@@ -143,7 +143,8 @@ def _inputs(texts: tuple[str, ...]) -> list[Any] | dict[str, Any]:
 def narrow(network: Network, rng: Random) -> Network:
     """The same layers with narrower widths. Equal widths stay equal; the network's inputs and outputs keep theirs."""
     layers = [layer for layer in network.layers if layer.kind != "opaque"]
-    kept = {layers[0].channels_in, layers[-1].channels_out} if layers else set()
+    ends = [layer for layer in layers if KINDS[layer.kind].parametric]
+    kept = {ends[0].channels_in, ends[-1].channels_out} if ends else set()
     widths = {w for x in layers if KINDS[x.kind].widths != FIXED for w in _widths(x)} - kept
     chosen = {w: _narrower(w, rng.uniform(NARROWEST, 1.0), _groups(layers, w)) for w in sorted(widths)}
     narrowed, before, after = [], 0, 0

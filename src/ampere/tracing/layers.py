@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 from typing import Any
 
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from .recorder import Call, Cost, Operation, tensors_in
 
 # Bookkeeping on a few whole numbers does not make a module a stranger.
 SMALL = 1 << 16
+VIEWS_FROM = 0.2  # of all values that a step moves; what fewer cost is in the prices of layers that views go with
 
 
 def drafted(operation: Operation) -> Layer:
@@ -125,7 +127,7 @@ class Group:
     own: list[Operation]
     opaque: Call | None = None
     trailing: list[Operation] = field(default_factory=list)
-    on_weights: bool = False  # outside of models
+    apart: str = ""  # "weights" or "views", of the whole step: operations that belong to no layer
 
 
 class Layers:
@@ -144,15 +146,15 @@ class Layers:
         elif group.own:
             layer = with_parameters(self._drafted(group.own[0]), values, tensors)
         else:
-            config, name = {"batch": self.batch, **self._size(group)}, "weights" if group.on_weights else ""
-            layer = Layer("nonparametric", config, 1, 1, name=name, trainable=False, input_grad=False)
-        return replace(layer, trailing=tuple(op for operation in group.trailing for op in _trailing_ops(operation)))
+            config = {"batch": self.batch, **self._size(group)}
+            layer = Layer("nonparametric", config, 1, 1, name=group.apart, trainable=False, input_grad=False)
+        return replace(layer, trailing=_trailing(group))
 
     def _size(self, group: Group) -> dict[str, Any]:
-        """Operations on weights differ in size, and each is built as large as they are on average."""
-        if not group.on_weights:
+        """Operations on weights and views differ in size, and each is built as large as they are on average."""
+        if not group.apart:
             return {}
-        read = sum(operation.values_in for operation in group.trailing) / len(group.trailing)
+        read = fmean(op.values_in for op in _trailing(group))
         return {"size": (max(1, round(read / self.batch)),)}
 
     def _drafted(self, operation: Operation) -> Layer:
@@ -175,7 +177,7 @@ class Layers:
 
 
 def grouped(operations: list[Operation]) -> list[Group]:
-    groups, weights = [Group([])], Group([], on_weights=True)
+    groups, weights, views = [Group([])], Group([], apart="weights"), Group([], apart="views")
     covering = find_opaque(operations)
     by_call: dict[Call, Group] = {}
     for operation in operations:
@@ -189,10 +191,17 @@ def grouped(operations: list[Operation]) -> list[Group]:
             groups.append(Group([operation]))
         elif operation.on_weights:
             weights.trailing.append(operation)
+        elif operation.view:
+            views.trailing.append(operation)
         else:
             groups[-1].trailing.append(operation)
     found = groups if groups[0].trailing else groups[1:]
-    return [weights, *found] if weights.trailing else found  # first: a network that is built ends in its loss
+    # First: a network that is built ends in its loss.
+    return [*(group for group in (weights, views) if group.trailing), *found]
+
+
+def _trailing(group: Group) -> tuple[TrailingOp, ...]:
+    return tuple(op for operation in group.trailing for op in _trailing_ops(operation))
 
 
 def _trailing_ops(operation: Operation) -> list[TrailingOp]:
@@ -211,7 +220,10 @@ def settle(operations: list[Operation], reached: dict[int, bool], cost_of_node: 
         operation.backward = bool(nodes)
         for node in nodes:
             operation.cost.add(cost_of_node.pop(node, Cost()))
-    operations[:] = [operation for operation in operations if not operation.view or operation.cost.launches]
+    # The gradient of one part alone is little work; where a loop takes many parts, each is added to those before.
+    parts = {o for o in operations if o.view and o.cost.launches > 1}
+    counts = sum(o.cost.values for o in parts) > VIEWS_FROM * sum(o.cost.values for o in operations)
+    operations[:] = [o for o in operations if not o.view or (counts and o in parts)]
 
 
 def _runs(node: int, operation: Operation, reached: dict[int, bool], ran: set[int]) -> bool:

@@ -28,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "ampere search resnet --budget 5mJ --confidence 95% --trials 20",
         "ampere search lstm --budget 5mJ --batch 8,16,32 --optimizers sgd,adam",
         "ampere search net.py:build --vary width=8..64 --vary kernel=3,5 --budget 40%",
-        "ampere search lstm --budget 5mJ --candidates 1000000000 --scheduler tcp://lab:8786 --table best.parquet",
+        "ampere search lstm --budget 5mJ --scheduler tcp://lab:8786 --table t.csv",
     )
     spaces = "a family (lenet5 cnn5 har lstm transformer resnet), a general space (cnn transformers recurrent)"
     parser.add_argument("space", metavar="SPACE", help=f"{spaces}, or file.py:function with --vary")
