@@ -60,7 +60,7 @@ def test_an_estimate_says_what_trains(there):
     assert ran.code == 0, ran.err
     assert "on standin:0" in ran.out.splitlines()[1]
     assert "Stand-in card, 1 GiB" in ran.out
-    assert "as device seconds x 5 W" in ran.out
+    assert "as device seconds x 5 W" in " ".join(ran.out.split())
 
 
 def test_measuring_trains_on_the_card_and_shows_the_estimate_beside_it(there):
