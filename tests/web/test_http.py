@@ -5,7 +5,8 @@ import struct
 from threading import Event
 
 import pytest
-from tests.web.serving import asked
+from hypothesis import HealthCheck, given, settings
+from tests.web.serving import asked, served
 
 from ampere.core.errors import BusyError
 from ampere.web.guards import HEADERS, MOST_BYTES, Allowed, Guard
@@ -215,3 +216,23 @@ def test_the_description_names_every_call(app, ask):
     assert routes - described == {("/api/v1/openapi.json", "GET"), ("/api/v1/events", "GET")}
     assert described <= routes
     assert ask("openapi.json").json == description()
+
+
+def test_no_request_made_from_the_description_is_an_error_of_the_server(folder):
+    """schemathesis makes requests from the description and holds answers against it."""
+    schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+    as_described = (checks.content_type_conformance, checks.response_schema_conformance, checks.status_code_conformance)
+    with served(folder.parent) as (_, address):
+        schema = schemathesis.openapi.from_url(f"{address.rstrip('/')}/api/v1/openapi.json")
+        for operation in (found.ok() for found in schema.get_all_operations()):
+            if not operation.path.endswith("events"):  # which has no end
+
+                @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+                @given(case=operation.as_strategy())
+                def holds(case):
+                    case.call_and_validate(checks=(not_a_server_error, *as_described))
+
+                holds()
