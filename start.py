@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -73,6 +74,7 @@ def install(extras: str) -> None:
     by_uv = not follow([*pip, "--retries", "1", "uv"], "installing uv") and not follow([*uv, *wanted], what)
     if not by_uv and follow([*pip, *wanted], f"{what} with pip"):
         sys.exit(why_it_failed())
+    import_once()
     STAMP.write_text(f"{digest()}\n{every}")
 
 
@@ -91,6 +93,14 @@ def pip_settings() -> list[tuple[str, str]]:
     listed = subprocess.run([str(PYTHON), "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
     lines = [line.partition("=") for line in listed.splitlines()]
     return [(name.rpartition(".")[2], value.strip("'\"").replace("\\n", " ")) for name, _, value in lines]
+
+
+def import_once() -> None:
+    """Compile what is imported first, before a profile's seconds run; where PyTorch is not wanted it fails, unheard."""
+    say("compiling PyTorch's Python files ...")
+    imports = "import torch._dynamo, torch.fx.experimental.symbolic_shapes, scipy.optimize, ampere.api"
+    with suppress(OSError):
+        subprocess.run([str(PYTHON), "-c", imports], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def installed_extras() -> set[str]:
