@@ -10,7 +10,7 @@ from typing import Any
 
 from ampere.core.errors import UsageError
 
-from .files import storing, write_whole
+from .files import write_whole
 
 
 def check_table(path: Path) -> None:
@@ -28,8 +28,9 @@ def write_table(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     if path.suffix == ".parquet":
         from pyarrow import Table, parquet
 
-        with storing(path):
-            parquet.write_table(Table.from_pylist([*rows]), str(path))
+        whole = io.BytesIO()
+        parquet.write_table(Table.from_pylist([*rows]), whole)
+        write_whole(path, whole.getvalue())
         return
     text = io.StringIO()
     writer = csv.DictWriter(text, [*rows[0]] if rows else [])
