@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pkgutil import resolve_name
@@ -58,6 +59,8 @@ def other_versions(client: Client, workers: Collection[str]) -> dict[str, str]:
 def own_client(threads: int, resources: Mapping[str, float]) -> Iterator[Client]:
     with _needed():
         from distributed import Client, LocalCluster
+    # It looks for this machine's address in the network, and may be without one.
+    warnings.filterwarnings("ignore", "Couldn't detect a suitable IP address", RuntimeWarning)
     with (
         LocalCluster(
             n_workers=1,
