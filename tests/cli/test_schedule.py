@@ -1,6 +1,10 @@
 """`ampere schedule`, `ampere catalogue` and `ampere fleet` as users type them, with simulated devices."""
 
 import json
+import threading
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 
 import pytest
@@ -134,22 +138,48 @@ def test_bad_input_is_one_line(there, refused, words, said):
     refused(there(*words, "--quiet"), USAGE, said)
 
 
-def test_a_profile_is_shared_and_used(there, home, refused, tmp_path):
+@contextmanager
+def on_the_web(folder):
+    """The folder at a web address of this machine."""
+
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_profile_is_shared_and_used(there, home, refused, tmp_path, monkeypatch):
     [path] = (home / "profiles").glob("simulated-tx2*.json")
-    shared = there("catalogue", "add", path, "--name", "my-board", "--by", "A. Volta", "--licence", "MIT", "--json")
+    entry = ("--name", "my-board", "--by", "A. Volta", "--licence", "MIT")
+    shared = there("catalogue", "add", path, *entry, "--json")
     assert shared.code == 0, shared.err
-    assert "my-board" in there("catalogue", "list").out
-    assert "A. Volta" in there("catalogue", "show", "my-board").out
-    assert there("catalogue", "verify").code == 0
-    ran = there("estimate", "lenet5", "--device", "simulated:xavier", "--profile", "catalogue:my-board", "--json")
-    assert ran.code == 0, ran.err
-    assert "measured by A. Volta (MIT)" in ran.err
-    assert "another model than this device" in ran.err
-    assert profile_like("catalogue:my-board", TrainingSetup()) == profile_like("my-board", TrainingSetup())
-    file = tmp_path / "catalogue" / "my-board.json"
-    file.write_bytes(file.read_bytes().replace(b"Volta", b"Watts"))
-    ran = there("catalogue", "verify", "my-board", "--json", "--quiet")
-    refused(ran, PROFILE, "my-board.json")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with on_the_web(tmp_path / "catalogue") as address:
+        monkeypatch.setenv("AMPERE_CATALOGUE", address)
+        assert "my-board" in there("catalogue", "list").out
+        assert "A. Volta" in there("catalogue", "show", "my-board").out
+        assert there("catalogue", "verify").code == 0
+        refused(there("catalogue", "add", path, *entry, "--quiet"), USAGE, "is a web address, which can only be read")
+        words = ("estimate", "lenet5", "--device", "simulated:xavier", "--profile", "catalogue:my-board")
+        ran = there(*words, "--json")
+        assert ran.code == 0, ran.err
+        origin = ran.record["profile"]["origin"]
+        assert "measured by A. Volta (MIT)" in origin
+        assert "another model than this device" in origin
+        assert origin in ran.err
+        assert "A. Volta (MIT)" in there(*words, "--quiet").out
+        assert profile_like("catalogue:my-board", TrainingSetup()) == profile_like("my-board", TrainingSetup())
+        file = tmp_path / "catalogue" / "my-board.json"
+        file.write_bytes(file.read_bytes().replace(b"Volta", b"Watts"))
+        refused(there("catalogue", "verify", "--json", "--quiet"), PROFILE, "another checksum")
+        refused(there(*words, "--quiet"), PROFILE, "another checksum")
+    refused(there("catalogue", "list", "--quiet"), PROFILE, "cannot be read")
+    monkeypatch.setenv("AMPERE_CATALOGUE", str(tmp_path / "catalogue"))
+    refused(there("catalogue", "verify", "my-board", "--json", "--quiet"), PROFILE, "my-board.json")
 
 
 def test_a_new_device_starts_from_a_similar_one(there, tmp_path):

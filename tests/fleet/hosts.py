@@ -43,12 +43,15 @@ socketserver.TCPServer(("0.0.0.0", 7070), Liar).serve_forever()
 def leave_the_network() -> None:
     """Puts this process into an empty network of its own; ends it where that is not allowed."""
     libc, who = ctypes.CDLL(None, use_errno=True), os.geteuid()
-    if libc.unshare(NEW_NETWORK):
-        if libc.unshare(NEW_USER | NEW_NETWORK):
-            print(os.strerror(ctypes.get_errno()))
-            sys.exit(UNAVAILABLE)
-        Path("/proc/self/uid_map").write_text(f"0 {who} 1")
-    _run("ip link set lo up")
+    try:
+        if libc.unshare(NEW_NETWORK):
+            if libc.unshare(NEW_USER | NEW_NETWORK):
+                raise OSError(os.strerror(ctypes.get_errno()))
+            Path("/proc/self/uid_map").write_text(f"0 {who} 1")
+        _run("ip link set lo up")
+    except (OSError, subprocess.CalledProcessError) as problem:
+        print(problem)
+        sys.exit(UNAVAILABLE)
 
 
 def host(number: int) -> "subprocess.Popen[bytes]":

@@ -221,9 +221,10 @@ def _stored(device: Device, path: Path, options: Options) -> Profile | None:
         return profile if profile and profile.observations else None
     if str(path).startswith(FROM_CATALOGUE):
         entry = Catalogue().entry(str(path).removeprefix(FROM_CATALOGUE))
-        options.say(f"from the catalogue: {entry.origin}; {alikeness(entry.profile.device, device.identity)}")
+        origin = f"{entry.origin}; {alikeness(entry.profile.device, device.identity)}"
+        options.say(f"from the catalogue: {origin}")
         check_same_setup(entry.profile.setup, options, str(path))
-        return entry.profile
+        return replace(entry.profile, device={**entry.profile.device, "origin": origin})
     profile = load_profile(path)
     profile = profile.on_threads(options.threads or profile.setup.threads) or profile
     check_device(profile, device.identity, options.allow_other_device)

@@ -36,6 +36,7 @@ ISOLATED_REFIT_UP_TO = 120
 REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters too: few measurements are overfitted
 FEWEST_SORTS, FEWEST_OF_A_SORT = 4, 3  # of networks, from which on folds are sorts
 CALIBRATED_FROM = 16  # measurements, below which too few could be held out
+FEW_AT_MOST = 4.0  # the largest factor on intervals of fewer
 
 
 def learn(
@@ -87,7 +88,10 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     say how wrong a model of no measured sort is, others how wrong one of a measured sort is; a user's is between.
     """
     if (count := len(model.data)) < CALIBRATED_FROM:
-        return Additive(model.data, replace(model.hyper, calibration=few_factor(count)), model.prices)
+        factor = few_factor(count)
+        if count > FEWEST and not model.data.isolated:  # also how wrong each of them is without the others
+            factor = max(factor, _calibration(model, np.ones(count, dtype=bool), [], FEW_AT_MOST))
+        return Additive(model.data, replace(model.hyper, calibration=factor), model.prices)
     if np.sum(judged) < CALIBRATED_FROM:
         return model
     sorts = sorts_of(model.data, judged)
@@ -95,7 +99,7 @@ def calibrated(model: Additive, judged: Array) -> Additive:
     return Additive(model.data, replace(model.hyper, calibration=float(np.exp(np.mean(np.log(factors))))), model.prices)
 
 
-def _calibration(model: Additive, judged: Array, sorts: list[str]) -> float:
+def _calibration(model: Additive, judged: Array, sorts: list[str], most: float = 2.5) -> float:
     data, scores = model.data, np.full(len(model.data), np.nan)
     fresh = Hyperparameters(one_by_one=model.hyper.one_by_one)
     refit = len(data) <= (ISOLATED_REFIT_UP_TO if data.isolated else REFIT_UP_TO)
@@ -107,12 +111,16 @@ def _calibration(model: Additive, judged: Array, sorts: list[str]) -> float:
             break
     judged = judged & ~np.isnan(scores)
     level = min(1.0, 0.9 * (1 + 1 / np.sum(judged)))  # the finite-sample level of conformal prediction
-    return float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, 2.5))
+    return float(np.clip(np.quantile(scores[judged], level) / 1.645, 0.7, most))
 
 
 def few_factor(measurements: int) -> float:
-    """How much wider intervals of so few measurements are: Student's t in place of the normal distribution."""
-    return float(stdtrit(measurements, 0.95)) / 1.645 if 0 < measurements < CALIBRATED_FROM else 1.0
+    """How much wider intervals of so few measurements are: Student's t in place of the normal distribution.
+
+    Overheads, arithmetic and memory have speeds of their own, so three measurements are one degree of freedom.
+    """
+    freedom = max(1.0, measurements / 3)
+    return float(stdtrit(freedom, 0.95)) / 1.645 if 0 < measurements < CALIBRATED_FROM else 1.0
 
 
 def sorts_of(data: Data, judged: Array) -> list[str]:

@@ -134,6 +134,7 @@ def to_json(known: ProfiledEstimate, total: TrainingRun | None) -> dict[str, obj
         "profiling_seconds": profile.profiling_seconds,
         "spaces": list(profile.spaces),
         "device": profile.device_name,
+        "origin": profile.device.get("origin"),
     }
     unsupported = {"unsupported": list(known.unsupported)} if known.unsupported else {}
     return {**known.estimate.to_json(), **unsupported, "total": total and total.to_json(), "profile": origin}
@@ -310,6 +311,8 @@ def _origins(known: ProfiledEstimate, current_speed: bool) -> Iterator[tuple[str
     yield "covers", str(estimate.to_json()["covers"])
     measured = f"{len(profile.observations)} measurements of {', '.join(profile.spaces)}"
     yield "profile", f"{known.path}: {measured}" if known.path else measured
+    if origin := profile.device.get("origin"):
+        yield "measured by", str(origin)
 
 
 def _variation(estimate: Estimate) -> str:
