@@ -20,7 +20,7 @@ from ampere.estimation.batch import BatchTotals
 from ampere.estimation.features import Array
 from ampere.estimation.fitting import TYPICAL_SPREAD, VARIANT_STDDEV, counted, data_of, joules_data_of
 from ampere.estimation.hyperparameters import Hyperparameters
-from ampere.estimation.learning import calibrated, few_factor, learn
+from ampere.estimation.learning import CALIBRATED_FROM, calibrated, few_factor, learn
 from ampere.estimation.normalization import NormalizedCost, Reference, normalized, with_slowdowns
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress
 from ampere.storage.profile import Observation, yardstick_readings
@@ -106,7 +106,9 @@ class Profiling:
         """The observations so far, and the models fitted to them."""
         joules = self._learn_joules() if counted(self._costs()) else None
         self._choose_targets()  # a run that was out of time at once has none
-        error = expected_error(joules or self._model, self._targets) * few_factor(len(self._seen))
+        model, count = joules or self._model, len(self._seen)
+        few = max(few_factor(count), model.hyper.calibration) if count < CALIBRATED_FROM else 1.0
+        error = few * expected_error(model, self._targets)
         return Collected(tuple(self._seen), error, self._thinking, tuple(self._refused), self._model, joules)
 
     def _costs(self) -> tuple[NormalizedCost, ...]:
