@@ -3,7 +3,7 @@
     python benchmarks/fleet.py small [--cases 100]      the heuristic beside the exact plan of small random problems
     python benchmarks/fleet.py large [--devices 1000 --jobs 10000]      a simulated fleet: seconds, gap, joules by rule
     python benchmarks/fleet.py days [--days 10000]      how often a battery is empty before its jobs have ended
-    python benchmarks/fleet.py many [--devices 1000]    that many simulated devices checked and estimated, with dask
+    python benchmarks/fleet.py many [--devices 1000]    that many simulated devices checked, estimated and reported
     python benchmarks/fleet.py screen [--candidates 1000000000]     a search in parts on a dask cluster: speed, memory
 
 The fleet has boards, phones and servers (the simulated devices), each with its own speed, battery and hours. Jobs train
@@ -141,6 +141,8 @@ def days(options: argparse.Namespace) -> dict[str, object]:
 
 def many(options: argparse.Namespace) -> dict[str, object]:
     """`ampere fleet` with devices of two profiled kinds, and two that do not answer."""
+    import resource
+
     import ampere
     from ampere.api.fleets import fleet
 
@@ -157,11 +159,15 @@ def many(options: argparse.Namespace) -> dict[str, object]:
         path = Path(folder) / "fleet.toml"
         path.write_text("".join(entries))
         found: dict[str, object] = {"devices": options.devices + 2}
-        for action, models in (("check", ()), ("estimate", ("lenet5",))):
+        for action, models in (("check", ()), ("estimate", ("lenet5",)), ("report", ("lenet5",))):
             began = time.perf_counter()
-            result = fleet(path, action, *models, attempts=1)
+            result = fleet(
+                path, action, *models, attempts=1, out=f"{folder}/report.html" if action == "report" else None
+            )
             good = sum(outcome.result is not None for outcome in result.outcomes)
             found[action] = {"seconds": time.perf_counter() - began, "good": good, "named": len(result.outcomes) - good}
+        found["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+        found["report_megabytes"] = (Path(folder) / "report.html").stat().st_size / 1e6
     return found
 
 

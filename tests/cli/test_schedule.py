@@ -210,6 +210,11 @@ def test_a_fleet_is_profiled_estimated_and_goes_on_after_a_stop(there, tmp_path)
     rows = [row for o in ran.record["outcomes"] for row in o["result"]["rows"]]
     assert {row["device"] for row in rows} == {"a", "b"}
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 3
+    ran = there("fleet", "two.toml", "report", "lenet5", "--label", "a", "--label", "b", "--out", "two.html", "--json")
+    assert ran.code == 0, ran.err
+    page = (tmp_path / "two.html").read_text()
+    assert "a: simulated Jetson TX2" in page
+    assert "b: simulated Jetson TX2" in page
 
 
 @pytest.mark.skipif(find_spec("distributed") is not None, reason="dask.distributed is installed")

@@ -305,6 +305,11 @@ def _table(outcomes: Sequence[Outcome], path: Path) -> Path:
     return path
 
 
+def _named(profile: Profile, name: str) -> Profile:
+    """The profile as that of the fleet's device: many of a fleet may have the same processor."""
+    return replace(profile, device={**profile.device, "cpu": f"{name}: {profile.device.get('cpu', '')}"})
+
+
 def _report(
     devices: Sequence[FleetDevice], store: FleetStore, models: Sequence[str], problems: Sequence[str], out: Path
 ) -> FleetResult:
@@ -313,7 +318,7 @@ def _report(
     for device in devices:
         path = store.path(device)
         try:
-            known.append(load_profile(path))
+            known.append(_named(load_profile(path), device.name))
             outcomes.append(Outcome(device.name, "report", {"profile": str(path)}))
         except (ProfileError, UsageError) as problem:
             outcomes.append(Outcome(device.name, "report", None, str(problem)))

@@ -115,12 +115,13 @@ def _calibration(model: Additive, judged: Array, sorts: list[str], most: float =
 
 
 def few_factor(measurements: int) -> float:
-    """How much wider intervals of so few measurements are: Student's t in place of the normal distribution.
+    """How much wider intervals of so few measurements are: Student's t for one more of them, not the normal one.
 
     Overheads, arithmetic and memory have speeds of their own, so three measurements are one degree of freedom.
     """
-    freedom = max(1.0, measurements / 3)
-    return float(stdtrit(freedom, 0.95)) / 1.645 if 0 < measurements < CALIBRATED_FROM else 1.0
+    if not 0 < measurements < CALIBRATED_FROM:
+        return 1.0
+    return float(stdtrit(max(1.0, measurements / 3), 0.95) * np.sqrt(1 + 1 / measurements)) / 1.645
 
 
 def sorts_of(data: Data, judged: Array) -> list[str]:
