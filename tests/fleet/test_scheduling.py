@@ -76,11 +76,14 @@ def test_the_heuristic_is_near_the_best_and_its_bound_below_it(monkeypatch):
     gaps = []
     for seed in range(3):
         problem = random_problem(seed, 14, 5)
+        pairs = problem.joules.size if seed == 0 else 40  # solved as a whole, or in groups as large problems are
+        monkeypatch.setattr("ampere.fleet.heuristic.GROUP_PAIRS", pairs)
         exact, near = best(problem, 60), approximate(problem, 60.0, seed)
         check_holds(problem, near.device)
         assert np.sum(near.device == NOWHERE) == np.sum(exact.device == NOWHERE)
         assert near.bound <= value(problem, exact.device) * (1 + 1e-6)
         gaps.append(value(problem, near.device) / value(problem, exact.device) - 1)
+    assert gaps[0] < 1e-3
     assert np.mean(gaps) < 0.01
 
 

@@ -164,7 +164,9 @@ def _improved(
         group, jobs = _group(problem, device, missing, rng)
         part, number = problem.only(jobs, group), {d: n for n, d in enumerate(group)}
         before = np.array([number.get(int(d), NOWHERE) for d in device[jobs]])
-        after = best(part, min(GROUP_SECONDS, max(0.1, until - time.monotonic()))).device
+        whole = len(jobs) == len(problem.jobs) and len(group) == count
+        solved = best(part, max(0.1, min(until - time.monotonic(), np.inf if whole else GROUP_SECONDS)))
+        after = solved.device
         fewer = np.sum(after == NOWHERE) - np.sum(before == NOWHERE)
         saved = _cost(part, before) - _cost(part, after)
         if fewer < 0 or (fewer == 0 and saved > 1e-9 * total):
@@ -172,6 +174,8 @@ def _improved(
             total, useless = total - saved, 0
         else:
             useless += 1
+        if whole and solved.proved:
+            break
     return device
 
 
@@ -182,7 +186,9 @@ def _cost(problem: Problem, device: NDArray[np.int64]) -> float:
 def _group(
     problem: Problem, device: NDArray[np.int64], missing: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[list[int], list[int]]:
-    """A few devices that could exchange jobs, or hold a job that runs nowhere; and their jobs."""
+    """A few devices that could exchange jobs, or hold a job that runs nowhere; and their jobs. All, if these are few."""
+    if problem.joules.size <= GROUP_PAIRS:
+        return [*range(len(problem.devices))], [*range(len(problem.jobs))]
     around = missing if len(missing) and rng.random() < 0.5 else np.arange(len(problem.jobs))
     job = int(rng.choice(around))
     able = np.flatnonzero(problem.possible[job])
