@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -61,7 +62,7 @@ def profiled_fleet(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AMPERE_HOME", str(place))
         for name in ("tx2", "xavier"):
-            assert main(["profile", "lenet5", "--device", f"simulated:{name}", "--seconds", "20", "--quiet"]) == 0
+            assert main(["profile", "lenet5", "--device", f"simulated:{name}", "--seconds", "8", "--quiet"]) == 0
     return place
 
 
@@ -199,13 +200,19 @@ def test_a_fleet_is_profiled_estimated_and_goes_on_after_a_stop(there, tmp_path)
         '[[device]]\nname = "b"\naddress = "simulated:tx2"\nseed = 1\nlike = ["a"]\n'
         '[[device]]\nname = "off"\naddress = "tcp://127.0.0.1:9"\n'
     )
-    ran = there("fleet", "two.toml", "profile", "lenet5", "--seconds", 20, "--attempts", 1, "--json")
+    ran = there("fleet", "two.toml", "profile", "lenet5", "--seconds", 8, "--attempts", 1, "--json")
     assert (ran.code, ran.err.splitlines()[-1]) == (DEVICE, "ampere: 1 of 3 devices failed: off")
     outcomes = {o["device"]: o for o in ran.record["outcomes"]}
     assert {name for name, o in outcomes.items() if o["result"]} == {"a", "b"}
     assert outcomes["off"]["problem"]
-    again = there("fleet", "two.toml", "profile", "lenet5", "--seconds", 20, "--attempts", 1, "--label", "a", "--json")
-    assert again.record["outcomes"][0] == outcomes["a"]  # it was not measured again
+    words = ("fleet", "two.toml", "profile", "lenet5", "--seconds", 8, "--attempts", 1, "--label", "a", "--json")
+    assert there(*words).record["outcomes"][0] == outcomes["a"]  # it was not measured again
+    Path(outcomes["a"]["result"]["path"]).unlink()
+    history = Path(outcomes["a"]["result"]["path"]).with_name("history.jsonl")
+    history.write_text(history.read_text()[:-9])  # whoever wrote the last line was killed
+    made = there(*words).record["outcomes"][0]  # from its journal
+    assert made["result"]["measurements"] >= outcomes["a"]["result"]["measurements"]
+    assert there(*words).record["outcomes"][0] == made
     ran = there("fleet", "two.toml", "estimate", "lenet5", "--label", "a", "--label", "b", "--out", "all.csv", "--json")
     rows = [row for o in ran.record["outcomes"] for row in o["result"]["rows"]]
     assert {row["device"] for row in rows} == {"a", "b"}

@@ -1,7 +1,7 @@
 """What is done with the devices of a fleet: checked, profiled, estimated, reported.
 
 One store holds the profiles of a fleet: FLEET/NAME.json in the folder `fleet` of AMPERE_HOME, with FLEET/history.jsonl
-for what was measured when. What an earlier run has done is in FLEET/done.json, and is not done again.
+for what was measured when. What it says has been done is not done again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
 from ampere.fleet.files import FleetDevice, read_fleet
 from ampere.fleet.running import Outcome, Task, run_all, skipping
-from ampere.storage.files import append, write_whole
+from ampere.storage.files import append
 from ampere.storage.places import home
 from ampere.storage.profile import Profile, same_device
 from ampere.storage.tables import check_table, write_table
@@ -71,21 +71,23 @@ class FleetStore:
     def named(self, name: str) -> Path:
         return self.folder / f"{_file_name(name)}.json"
 
-    def remember(self, outcome: Outcome) -> None:
-        """A line of history for what was measured."""
-        line = {"time": datetime.now(timezone.utc).isoformat(timespec="seconds"), **outcome.to_json()}
-        append(self.folder / "history.jsonl", json.dumps(line, allow_nan=False) + "\n")
+    def remember(self, task: Task, outcome: Outcome) -> None:
+        """A line of history for what was measured. Several commands may add lines at the same time."""
+        path, now = self.folder / "history.jsonl", datetime.now(timezone.utc).isoformat(timespec="seconds")
+        line = json.dumps({"time": now, "task": task.key, **outcome.to_json()}, allow_nan=False)
+        torn = path.exists() and not path.read_bytes().endswith(b"\n")  # whoever wrote it was killed
+        append(path, f"{chr(10) if torn else ''}{line}\n")
 
     def ended(self) -> dict[str, Outcome]:
-        """The outcomes of an earlier run, by their tasks."""
-        with suppress(FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
-            record = json.loads((self.folder / "done.json").read_text(encoding="utf-8"))
-            return {str(key): Outcome.from_json(value) for key, value in record.items()}
-        return {}
-
-    def save(self, ended: Mapping[str, Outcome]) -> None:
-        records = {key: outcome.to_json() for key, outcome in ended.items()}
-        write_whole(self.folder / "done.json", json.dumps(records, allow_nan=False) + "\n")
+        """The outcomes of earlier runs, by their tasks, of profiles that are still there."""
+        path, found = self.folder / "history.jsonl", dict[str, Outcome]()
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            with suppress(ValueError, TypeError, KeyError):
+                record = json.loads(line)
+                outcome = Outcome.from_json(record)
+                if outcome.result is not None and Path(outcome.result["path"]).exists():
+                    found[str(record["task"])] = outcome
+        return found
 
 
 def _file_name(text: str) -> str:
@@ -129,17 +131,15 @@ def fleet(
         return _report(devices, store, models, found.problems, Path(out or "fleet.html"))
     arguments = {"models": list(models), "seconds": seconds, "folder": str(store.folder)}
     tasks = {device.name: Task(device, action, arguments, attempts, time_limit) for device in devices}
-    ended = store.ended() if action == "profile" else {}
-    left, outcomes = skipping([*tasks.values()], {} if again else ended)
+    ended = store.ended() if action == "profile" and not again else {}
+    left, outcomes = skipping([*tasks.values()], ended)
     for wave in _waves(left):
         for came in _run(wave, store, scheduler):
             outcome = _kept(came, store)
             outcomes.append(outcome)
             on_outcome(outcome, len(outcomes), len(tasks))
             if action == "profile":
-                ended[tasks[outcome.device].key] = outcome
-                store.remember(outcome)
-                store.save(ended)
+                store.remember(tasks[outcome.device], outcome)
     place = {name: n for n, name in enumerate(tasks)}
     outcomes.sort(key=lambda outcome: place[outcome.device])  # as in the file, whoever ended first
     written = [_table(outcomes, Path(out))] if out and action in ("estimate", "validate") else []

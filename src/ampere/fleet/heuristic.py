@@ -186,7 +186,7 @@ def _cost(problem: Problem, device: NDArray[np.int64]) -> float:
 def _group(
     problem: Problem, device: NDArray[np.int64], missing: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[list[int], list[int]]:
-    """A few devices that could exchange jobs, or hold a job that runs nowhere; and their jobs. All, if these are few."""
+    """A few devices that could exchange jobs, or hold a job that runs nowhere, and their jobs; or all, if few."""
     if problem.joules.size <= GROUP_PAIRS:
         return [*range(len(problem.devices))], [*range(len(problem.jobs))]
     around = missing if len(missing) and rng.random() < 0.5 else np.arange(len(problem.jobs))
