@@ -1,6 +1,7 @@
 """Plans for fleets: how near the best, how fast, how many joules less than simpler rules, and whether batteries hold.
 
-    python benchmarks/fleet.py small [--cases 100]      the heuristic beside the exact plan of small random problems
+    python benchmarks/fleet.py small [--cases 100] [--pairs 30]     the heuristic beside the exact plan of small random
+                                                        problems; in groups of so many pairs, as large ones are solved
     python benchmarks/fleet.py large [--devices 1000 --jobs 10000]      a simulated fleet: seconds, gap, joules by rule
     python benchmarks/fleet.py days [--days 10000]      how often a battery is empty before its jobs have ended
     python benchmarks/fleet.py many [--devices 1000]    that many simulated devices checked, estimated and reported
@@ -31,6 +32,7 @@ from tests.fleet.fleets import random_problem
 
 from ampere.core import Network, work
 from ampere.devices.simulated import PARTS, SimulatedWorker
+from ampere.fleet import heuristic
 from ampere.fleet.heuristic import approximate
 from ampere.fleet.problem import FOREVER, DeviceLimits, JobLimits, Problem
 from ampere.fleet.rules import RULES, by_rule
@@ -47,6 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=tuple(DOES))
     parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--pairs", type=int, help="jobs times devices that are solved at a time")
     parser.add_argument("--devices", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=10_000)
     parser.add_argument("--days", type=int, default=10_000)
@@ -63,7 +66,8 @@ def main() -> None:
 
 
 def small(options: argparse.Namespace) -> dict[str, object]:
-    found: dict[str, object] = {"cases": options.cases, "first_seed": options.seed}
+    heuristic.GROUP_PAIRS = options.pairs or heuristic.GROUP_PAIRS
+    found: dict[str, object] = {"cases": options.cases, "first_seed": options.seed, "pairs": heuristic.GROUP_PAIRS}
     for priced in (False, True):
         gaps, fewer, empty = [], 0, 0
         for seed in range(options.seed, options.seed + options.cases):

@@ -104,7 +104,7 @@ def main(folder: Path) -> None:
         name = HOSTS[int(self.host.split(".")[2])]
         if name in disturbed:  # it was given up, and is looked for again
             noticed.setdefault(name, time.monotonic() - disturbed[name])
-            hosts[HANGS].send_signal(signal.SIGCONT)
+            hosts[name].send_signal(signal.SIGCONT)
         return look_for(self, seconds)
 
     look_for, tcp.TcpAddress.connect = tcp.TcpAddress.connect, connect  # type: ignore[method-assign]
