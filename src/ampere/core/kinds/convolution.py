@@ -84,7 +84,9 @@ def _work(layer: Layer, width: int) -> Work:
     wide_in, wide_out = _wide_in(cin, width), cout if layer.kind == "conv_grouped" else padded(cout, width)
     weights = product(c["kernel"]) * cin * cout // groups
     # The library goes over all places of the input to pass gradients on through strided groups.
-    half_window = window if layer.kind != "conv_grouped" else c["batch"] * places_in * product(c["kernel"]) * passes(layer)
+    half_window = (
+        window if layer.kind != "conv_grouped" else c["batch"] * places_in * product(c["kernel"]) * passes(layer)
+    )
     return Work(
         launches=1 + int(layer.backward),
         flops=2 * window * cin * cout // groups,
