@@ -242,17 +242,20 @@ class Transferred:
         return earned[1:], np.sqrt(squares[1:] * (count + 1) / (count - 1))
 
     def _telling(self) -> float:
-        """Prior odds of sources against none. Of layers that cost what physics says, five measurements tell all.
+        """Prior odds of sources against none.
 
-        What a source can tell of lone layers is the part of their deviations from physics that it finds without having
-        measured them.
+        They are the share of its own costs that a source finds without having measured them. Of lone layers that cost
+        what physics says five measurements tell all: there the deviations from physics that it finds count too.
         """
-        if not self.data.isolated or not (guides := self._guides()):
+        if not (guides := self._guides()):
             return 1.0
         known = guides[0]
-        variance = float(np.var(np.log(known.data.costs / known.design.physics)))
-        found = max(0.0, variance - float(np.var(known.leave_one_out()[0] / known.data.costs)))
-        return max(LEAST_TELLING, found / max(variance, 1e-300) * min(1.0, np.sqrt(found) / TELLING) ** TELLING_POWER)
+        missed = float(np.var(known.leave_one_out()[0] / known.data.costs))
+        found = max(0.0, 1 - missed / max(float(np.var(np.log(known.data.costs))), 1e-300))
+        if self.data.isolated:
+            deviations = float(np.var(np.log(known.data.costs / known.design.physics)))
+            found *= min(1.0, np.sqrt(max(0.0, deviations - missed)) / TELLING) ** TELLING_POWER
+        return max(LEAST_TELLING, found)
 
 
 @dataclass(frozen=True)
