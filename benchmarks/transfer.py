@@ -60,7 +60,7 @@ def main() -> None:
                 record[f"{pair} {kind} {rows}"] = mean
                 better = mean["alone"] / mean["transfer"] if rows else float("nan")
                 print_row(f"{pair} {kind}", [rows, *(f"{mean[name]:.1%}" for name in SHOWN), f"{better:.2f}"])
-            options.out.write_text(json.dumps(record, indent=1))
+                options.out.write_text(json.dumps(record, indent=1))
 
 
 def known_rows(options: argparse.Namespace, device: str, kind: str) -> Data | None:
