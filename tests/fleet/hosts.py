@@ -4,7 +4,7 @@
 
 Nothing of the machine is touched, and all of it ends with this process. `main` profiles a fleet of four such hosts: one
 is left alone, one is cut off in the middle, one hangs in the middle until that is noticed, and one lies. Then the cable
-is back, and the same is asked for again. What became of each is printed as JSON.
+is back, and the same is asked for again. What became of each is written to found.json.
 """
 
 import ctypes
@@ -58,7 +58,7 @@ def host(number: int) -> "subprocess.Popen[bytes]":
     """A host whose worker listens, with a cable to here."""
     liar = [sys.executable, "-c", LISTENING_LIAR]
     command = liar if HOSTS[number] == LIAR else [*NODE.split(), "--listen", "0.0.0.0:7070"]
-    process = subprocess.Popen(["unshare", "--net", *command], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(["unshare", "--net", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     there = Path(f"/proc/{process.pid}/ns/net")
     while there.readlink() == Path("/proc/self/ns/net").readlink():
         time.sleep(0.01)
@@ -122,7 +122,8 @@ def main(folder: Path) -> None:
         _run(f"ip link set {cable} up")
         # The host that was cut off learns late that nobody is there any more.
         again = fleet(file, "profile", model, attempts=80, labels=[ALONE, CUT, HANGS], **asked)
-        print(json.dumps({"first": first.to_json(), "again": again.to_json(), "kept": kept, "noticed": noticed}))
+        found = {"first": first.to_json(), "again": again.to_json(), "kept": kept, "noticed": noticed}
+        (folder / "found.json").write_text(json.dumps(found))
     finally:
         for process in hosts.values():
             process.kill()
