@@ -19,11 +19,11 @@ IN_THE_LAB = "from pathlib import Path; from tests.fleet.hosts import main; main
 needed = [program for program in ("node", "ip", "nsenter", "unshare") if not shutil.which(program)]
 
 
+@pytest.mark.measured
 @pytest.mark.fault(21)
 @pytest.mark.skipif(bool(needed), reason=f"hosts in network namespaces need {', '.join(needed)}")
 @pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
 def test_hosts_that_are_cut_off_hang_or_lie_are_noticed_and_the_others_go_on(tmp_path, record_property):
-
     environment = {**os.environ, "AMPERE_HOME": str(tmp_path), "AMPERE_WORKER_TOKEN": TOKEN}
     ran = run_script(IN_THE_LAB.format(str(tmp_path)), ROOT, environment)
     if ran.code == UNAVAILABLE:
