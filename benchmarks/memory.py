@@ -2,7 +2,8 @@
 
     python benchmarks/memory.py [MODEL...] [--processes 3]      24 models: about 12 minutes
 
-Peaks are kept as soon as they are read, and the same command goes on from there. Estimates are made anew each time.
+Peaks and touches are kept as soon as they are read, and the same command goes on from there. Estimates are made anew
+each time: from the trace alone, and with a touch as `ampere estimate` does it, in other processes.
 
 The loop knows nothing of Ampere: a model, an optimizer, forward, backward, step, four times; its peak is the process's
 own (VmHWM). Beside the estimate: PyTorch's MemTracker under fake tensors, and parameters x (2 + the optimizer's state);
@@ -13,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -23,9 +25,17 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
+from ampere.api.models import resolve
+from ampere.api.touching import PROCESSES, USUAL_SECONDS
+from ampere.core.measurement import PEAK_BYTES
 from ampere.core.optimizers import OPTIMIZERS
+from ampere.devices import Device
 from ampere.estimation.memory import memory_of
+from ampere.meters import DEFAULT_WATTS_PER_CORE
+from ampere.profiling.capabilities import itself
+from ampere.profiling.plain_processes import Effort, plain_rounds
 from ampere.runtimes.torch_model import training_loss
+from ampere.storage.profile import Observation
 from ampere.tracing.copying import fake_copy
 from ampere.tracing.memory import allocations_of
 
@@ -46,7 +56,7 @@ module, _, name = place.partition(":")
 optimizer = getattr(__import__(module, fromlist=[name]), name)(
     [p for p in model.parameters() if p.requires_grad], **arguments
 )
-labels = None
+labels, peaks = None, []
 for _ in range(int(sys.argv[4])):
     optimizer.zero_grad()
     output = model(inputs)
@@ -60,7 +70,8 @@ for _ in range(int(sys.argv[4])):
     del output
     loss.backward()
     optimizer.step()
-print(resident("VmHWM"))
+    peaks.append(resident("VmHWM"))
+print(json.dumps(peaks))
 """
 
 
@@ -76,8 +87,17 @@ def main() -> None:
         for name in options.models:
             row = kept.setdefault(name, {"model": name, "optimizer": OPTIMIZER_OF[name], "peaks": []})
             if len(row["peaks"]) < options.processes:
-                row["peaks"].append(real_peak(name))
-                print(f"{name:22}{row['peaks'][-1] / 1e6:9.0f} MB measured", flush=True)
+                row["peaks"].append(real_peaks(name))
+                shown = "  ".join(f"{peak / 1e6:.0f}" for peak in row["peaks"][-1])
+                print(f"{name:22} peak after each step in MB: {shown}", flush=True)
+                keep(options.out, kept)
+    with Device() as device:
+        for name in options.models:
+            if "touches" not in kept.setdefault(name, {"model": name, "optimizer": OPTIMIZER_OF[name], "peaks": []}):
+                seen = touch(name, device)
+                kept[name]["touches"] = [o.measurement.to_json() for o in seen]
+                shown = "  ".join(f"{o.measurement.conditions[PEAK_BYTES] / 1e6:.0f}" for o in seen)
+                print(f"{name:22} peak of each touch in MB: {shown}", flush=True)
                 keep(options.out, kept)
     if options.peaks_only:
         return
@@ -114,7 +134,7 @@ def compared(row: dict) -> dict:
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     counted = 4 * sum(p.numel() for p in model.parameters()) + 4 * trained * (1 + OPTIMIZERS[optimizer].state)
     tracked = mem_tracker(model, inputs, optimizer)
-    measured, runtime = median(row["peaks"]), found.parts["runtime"]
+    measured, runtime = median(peaks[-1] for peaks in row["peaks"]), found.parts["runtime"]
     return {
         **row,
         "measured": measured,
@@ -126,10 +146,20 @@ def compared(row: dict) -> dict:
     }
 
 
-def real_peak(name: str) -> int:
+def touch(name: str, device: Device) -> list[Observation]:
+    """Fresh processes train the model's own code, for as long as an estimate does."""
+    subject = resolve(f"{models.__file__}:{name}")
+    experiment = replace(itself(device, "torch", subject.source()).under("system"), purpose="touch")
+    setup = device.setup("torch", OPTIMIZER_OF[name], None, None)
+    effort = Effort(USUAL_SECONDS, fewest=1, most=PROCESSES, ends_sharply=True)
+    return plain_rounds(experiment, setup, effort, device, DEFAULT_WATTS_PER_CORE, lambda *_: None)
+
+
+def real_peaks(name: str) -> list[int]:
+    """The peak of a new process after each of its steps."""
     made = json.dumps(OPTIMIZERS[OPTIMIZER_OF[name]].made_by["torch"])
     words = [sys.executable, "-c", LOOP, str(Path(__file__).parent), name, made, str(STEPS)]
-    return int(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def mem_tracker(model: torch.nn.Module, inputs: torch.Tensor, optimizer: str) -> float | None:

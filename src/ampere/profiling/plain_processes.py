@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, TrainingSetup
-from ampere.core.measurement import Window, windows_from_json
+from ampere.core.measurement import FIRST_PEAK_BYTES, PEAK_BYTES, WARMUP_STEPS, Window, windows_from_json
 from ampere.core.processes import end_group, how_it_ended, own_group, python_program
 from ampere.core.setup import CPU
 from ampere.devices import Device, VariantFailed, Worker, Yardstick
@@ -34,6 +34,7 @@ ROUND_SECONDS = 0.8
 READY = b"ready"  # as a plain loop says it; its module imports PyTorch, so it is not imported here
 GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
 LOADED_WALL_PER_BUSY = 1.25
+SHOWN = (PEAK_BYTES, FIRST_PEAK_BYTES, WARMUP_STEPS)  # what a plain loop answers, and a measurement keeps as conditions
 
 
 class Effort(NamedTuple):
@@ -164,6 +165,7 @@ def _measurement(
         allocator=experiment.allocator,
         parameters=int(answer["parameters"]),
         loss=(first, last),
+        conditions={name: float(answer[name]) for name in SHOWN if answer.get(name)},
         flags=tuple(flag for flag, applies in flags.items() if applies),
     )
 

@@ -62,11 +62,10 @@ def train(
     training = build_changed(workload, setup, changes) if changes else runtime.build(workload, setup)
     began = time.perf_counter()
     step_seconds = _seconds(training.step, processor)
-    first = training.last_loss()
-    for _ in range(WARMUP):
-        if at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most:
-            break
+    first, first_peak, warmup = training.last_loss(), peak_bytes(), 1
+    while warmup <= WARMUP and not (at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most):
         step_seconds = _seconds(training.step, processor)
+        warmup += 1
     steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
     windows: List[List[Any]] = []
     ends, last = time.perf_counter() + seconds, began + (float("inf") if at_most is None else at_most)
@@ -82,6 +81,9 @@ def train(
         "loss": [first, training.last_loss()],
         "parameters": training.parameters,
         "elapsed_seconds": time.perf_counter() - began,
+        "warmup_steps": warmup,
+        "first_peak_bytes": first_peak,
+        "peak_bytes": peak_bytes(),
     }
 
 
@@ -94,3 +96,16 @@ def _seconds(step: Callable[[], None], processor: Processor) -> float:
 
 def page_faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if resource else 0
+
+
+def peak_bytes() -> Optional[int]:
+    """The most resident memory that this process had; None where the system does not say.
+
+    Not what `getrusage` says: there the process that started this one counts, too.
+    """
+    try:
+        with open("/proc/self/status", "rb", buffering=0) as status:
+            found = (line.split() for line in status.read(1 << 16).splitlines() if line.startswith(b"VmHWM:"))
+            return int(next(found)[1]) * 1024
+    except (OSError, StopIteration, IndexError, ValueError):
+        return None
