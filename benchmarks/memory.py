@@ -27,10 +27,12 @@ from torch.distributed._tools.mem_tracker import MemTracker
 
 from ampere.api.models import resolve
 from ampere.api.touching import PROCESSES, USUAL_SECONDS
-from ampere.core.measurement import PEAK_BYTES
+from ampere.core.allocations import resident_peak
+from ampere.core.measurement import PEAK_BYTES, Measurement
+from ampere.core.network import Network
 from ampere.core.optimizers import OPTIMIZERS
 from ampere.devices import Device
-from ampere.estimation.memory import memory_of
+from ampere.estimation.memory import memory_of, peak_seen
 from ampere.meters import DEFAULT_WATTS_PER_CORE
 from ampere.profiling.capabilities import itself
 from ampere.profiling.plain_processes import Effort, plain_rounds
@@ -102,17 +104,29 @@ def main() -> None:
     if options.peaks_only:
         return
     rows = []
-    print(f"{'model':22}{'measured':>9}{'estimate':>9}{'error':>8}{'MemTracker':>11}{'parameters':>11}   MB")
+    heads = (
+        ("measured", 9),
+        ("trace", 9),
+        ("error", 8),
+        ("touch", 9),
+        ("error", 8),
+        ("MemTracker", 11),
+        ("parameters", 11),
+    )
+    print(f"{'model, in MB':22}" + "".join(f"{name:>{width}}" for name, width in heads))
     for name in options.models:
         kept[name] = compared(kept[name])
         rows.append(kept[name])
         print(line(rows[-1]), flush=True)
         keep(options.out, kept)
     for which, chosen in (("development", models.DEVELOPMENT), ("unseen", models.UNSEEN)):
-        errors = [row["error"] for row in rows if row["model"] in chosen]
-        if errors:
-            good = sum(-0.05 <= error <= 0.10 for error in errors)
-            print(f"{which}: {good} of {len(errors)} within -5 % and +10 %; {min(errors):+.1%} to {max(errors):+.1%}")
+        for column in ("error", "touch_error"):
+            errors = [row[column] for row in rows if row["model"] in chosen]
+            if errors:
+                how = "with a touch" if column == "touch_error" else "trace alone"
+                good = sum(-0.05 <= error <= 0.10 for error in errors)
+                reach = f"{min(errors):+.1%} to {max(errors):+.1%}"
+                print(f"{which}, {how}: {good} of {len(errors)} within -5 % and +10 %; {reach}")
 
 
 def keep(out: Path, rows: dict[str, dict]) -> None:
@@ -120,17 +134,24 @@ def keep(out: Path, rows: dict[str, dict]) -> None:
 
 
 def line(row: dict) -> str:
-    figures = [row["measured"], row["estimate"], row["mem_tracker"], row["parameters"]]
-    measured, estimate, tracker, parameters = ("-" if f is None else f"{f / 1e6:.0f}" for f in figures)
-    where = "inside" if row["inside"] else "outside"
-    tail = f"{tracker:>11}{parameters:>11}   {where} the interval"
-    return f"{row['model']:22}{measured:>9}{estimate:>9}{row['error']:>+8.1%}{tail}"
+    names = ("measured", "estimate", "touch_estimate", "mem_tracker", "parameters")
+    measured, traced, touched, tracker, parameters = (
+        "-" if row[name] is None else f"{row[name] / 1e6:.0f}" for name in names
+    )
+    inside = [how for how, key in (("trace", "inside"), ("touch", "touch_inside")) if row[key]]
+    head = f"{row['model']:22}{measured:>9}{traced:>9}{row['error']:>+8.1%}{touched:>9}{row['touch_error']:>+8.1%}"
+    return f"{head}{tracker:>11}{parameters:>11}   inside the interval: {', '.join(inside) or 'none'}"
 
 
 def compared(row: dict) -> dict:
     name, optimizer = row["model"], row["optimizer"]
     model, inputs = getattr(models, name)()
-    found = memory_of(allocations_of(model, (inputs,), optimizer), len(inputs))
+    allocations = allocations_of(model, (inputs,), optimizer)
+    found = memory_of(allocations, len(inputs))
+    nobody = Network((), len(inputs))
+    touches = [Observation(nobody, Measurement.from_json(record), "touch") for record in row["touches"]]
+    seen = peak_seen(touches, nobody)
+    guided = memory_of(allocations, len(inputs), seen=seen, seen_step=resident_peak(allocations))
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     counted = 4 * sum(p.numel() for p in model.parameters()) + 4 * trained * (1 + OPTIMIZERS[optimizer].state)
     tracked = mem_tracker(model, inputs, optimizer)
@@ -141,6 +162,9 @@ def compared(row: dict) -> dict:
         "estimate": found.bytes,
         "error": found.bytes / measured - 1,
         "inside": found.interval[0] <= measured <= found.interval[1],
+        "touch_estimate": guided.bytes,
+        "touch_error": guided.bytes / measured - 1,
+        "touch_inside": guided.interval[0] <= measured <= guided.interval[1],
         "mem_tracker": tracked and tracked + runtime,
         "parameters": counted + runtime,
     }

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from ampere.core import TrainingSetup
 from ampere.core.allocations import Allocation, resident_peak
 from ampere.core.errors import ModelError, UsageError
+from ampere.core.setup import CPU
 from ampere.core.units import parse_memory
 from ampere.estimation.memory import MemoryEstimate, largest_batch, memory_of, peak_seen, runtime_bytes_in
 from ampere.storage.profile import Observation, Profile
@@ -32,6 +33,8 @@ class StepMemory:
         """`touches` are those of the profile, and others that are not stored in it."""
         self._subject, self._setup = subject, setup
         self._tuned, self._runtime_bytes = allocator == "tuned", runtime_bytes_in(profile) if profile else None
+        if setup.on != CPU:  # its allocator keeps what is freed, and counts tensors only
+            self._tuned, self._runtime_bytes = True, 0.0
         self._seen = peak_seen(touches, subject.network, allocator) if touches else None
 
     @cached_property
