@@ -14,7 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
-from dataclasses import replace
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
@@ -25,23 +25,21 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
-from ampere.api.models import resolve
 from ampere.api.touching import PROCESSES, USUAL_SECONDS
+from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.core.allocations import resident_peak
-from ampere.core.measurement import PEAK_BYTES, Measurement
-from ampere.core.network import Network
+from ampere.core.measurement import PEAK_BYTES, windows_from_json
 from ampere.core.optimizers import OPTIMIZERS
-from ampere.devices import Device
 from ampere.estimation.memory import memory_of, peak_seen
-from ampere.meters import DEFAULT_WATTS_PER_CORE
-from ampere.profiling.capabilities import itself
-from ampere.profiling.plain_processes import Effort, plain_rounds
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.plain_processes import SHOWN, Effort, PlainProcess
 from ampere.runtimes.torch_model import training_loss
 from ampere.storage.profile import Observation
 from ampere.tracing.copying import fake_copy
 from ampere.tracing.memory import allocations_of
 
 STEPS = 4
+UNNAMED = Network((), 1)  # touches are told apart by their model's name here
 OPTIMIZER_OF = {**models.DEVELOPMENT, **models.UNSEEN}
 LOOP = """
 import json, sys
@@ -93,13 +91,12 @@ def main() -> None:
                 shown = "  ".join(f"{peak / 1e6:.0f}" for peak in row["peaks"][-1])
                 print(f"{name:22} peak after each step in MB: {shown}", flush=True)
                 keep(options.out, kept)
-    with Device() as device:
+    for _ in range(options.processes):
         for name in options.models:
-            if "touches" not in kept.setdefault(name, {"model": name, "optimizer": OPTIMIZER_OF[name], "peaks": []}):
-                seen = touch(name, device)
-                kept[name]["touches"] = [o.measurement.to_json() for o in seen]
-                shown = "  ".join(f"{o.measurement.conditions[PEAK_BYTES] / 1e6:.0f}" for o in seen)
-                print(f"{name:22} peak of each touch in MB: {shown}", flush=True)
+            touches = kept[name].setdefault("touches", [])
+            if len(touches) < options.processes:
+                touches.append(touch(name))
+                print(f"{name:22} peak of a touch in MB: {touches[-1][PEAK_BYTES] / 1e6:.0f}", flush=True)
                 keep(options.out, kept)
     if options.peaks_only:
         return
@@ -148,9 +145,7 @@ def compared(row: dict) -> dict:
     model, inputs = getattr(models, name)()
     allocations = allocations_of(model, (inputs,), optimizer)
     found = memory_of(allocations, len(inputs))
-    nobody = Network((), len(inputs))
-    touches = [Observation(nobody, Measurement.from_json(record), "touch") for record in row["touches"]]
-    seen = peak_seen(touches, nobody)
+    seen = peak_seen([as_observation(answer) for answer in row["touches"]], UNNAMED)
     guided = memory_of(allocations, len(inputs), seen=seen, seen_step=resident_peak(allocations))
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     counted = 4 * sum(p.numel() for p in model.parameters()) + 4 * trained * (1 + OPTIMIZERS[optimizer].state)
@@ -170,13 +165,21 @@ def compared(row: dict) -> dict:
     }
 
 
-def touch(name: str, device: Device) -> list[Observation]:
-    """Fresh processes train the model's own code, for as long as an estimate does."""
-    subject = resolve(f"{models.__file__}:{name}")
-    experiment = replace(itself(device, "torch", subject.source()).under("system"), purpose="touch")
-    setup = device.setup("torch", OPTIMIZER_OF[name], None, None)
+def touch(name: str) -> dict:
+    """What a fresh process says that trains the model's own code, for as long as each one of an estimate does."""
+    experiment = Experiment(UNNAMED, {"factory": f"{models.__file__}:{name}", "arguments": {}}, "touch", "system")
+    setup = TrainingSetup(optimizer=OPTIMIZER_OF[name], threads=torch.get_num_threads())
     effort = Effort(USUAL_SECONDS, fewest=1, most=PROCESSES, ends_sharply=True)
-    return plain_rounds(experiment, setup, effort, device, DEFAULT_WATTS_PER_CORE, lambda *_: None)
+    with ExitStack() as ending:
+        answer = PlainProcess(experiment, setup, effort, ending).trained()
+    return {field: answer[field] for field in ("windows", *SHOWN)}
+
+
+def as_observation(answer: dict) -> Observation:
+    conditions = {name: float(answer[name]) for name in SHOWN}
+    meter = Meter("none", False)
+    seen = Measurement(windows_from_json(answer["windows"]), (), meter, "system", conditions=conditions)
+    return Observation(UNNAMED, seen, "touch")
 
 
 def real_peaks(name: str) -> list[int]:

@@ -128,12 +128,19 @@ def test_another_batch_is_as_far_from_its_trace_as_the_one_that_was_seen():
 
 
 def test_after_few_steps_the_peak_is_raised_by_what_later_ones_take():
-    many = peak_seen(touched(600 * MB, first=500 * MB, warmup=4), chain(8, 8))
-    few = peak_seen(touched(600 * MB, first=500 * MB, warmup=1), chain(8, 8))
-    flat = peak_seen(touched(600 * MB, first=600 * MB, warmup=1), chain(8, 8))
+    peaks = (600 * MB, 590 * MB, 595 * MB)
+    many = peak_seen(touched(*peaks, first=500 * MB, warmup=4), chain(8, 8))
+    few = peak_seen(touched(*peaks, first=500 * MB, warmup=1), chain(8, 8))
+    flat = peak_seen(touched(*peaks, first=600 * MB, warmup=1), chain(8, 8))
     assert many.bytes == flat.bytes == 600 * MB
-    assert 620 * MB < few.bytes < 680 * MB
+    assert 620 * MB < few.bytes < 640 * MB
     assert few.stddev > many.stddev
+
+
+def test_fewer_processes_stand_for_the_largest_of_three():
+    three, one = (peak_seen(touched(*[600 * MB] * n), chain(8, 8)) for n in (3, 1))
+    assert 610 * MB < one.bytes < 620 * MB
+    assert three.bytes == 600 * MB
 
 
 def test_only_touches_of_the_same_network_and_allocator_count():

@@ -39,10 +39,11 @@ from ampere.storage.profile import Observation, Profile
 RUNTIME, ALLOCATOR = "runtime", "allocator"
 USUAL_RUNTIME, RUNTIME_STDDEV = 325e6, 40e6  # PyTorch for the CPU with an optimizer, where no worker measured it
 MEASURED_STDDEV = 8e6
-SHARE, SHARE_STDDEV = 1.05, 0.07  # real resident memory of a step over the modelled one, in benchmarks/memory.py
+SHARE, SHARE_STDDEV = 1.05, 0.12  # real resident memory of a step over the modelled one, in benchmarks/memory.py
 SEEN_STDDEV = 0.03  # of a peak that was seen, relative: other processes, and steps after many
-# What the peak still grows after so few steps, over what it has grown since the first: the allocator's holes add up.
-LATER_GROWTH, LATER_STDDEV = {2: 0.45, 3: 0.15}, 0.5
+# What the peak still grows after so few steps, over what it has grown since the first, and at most: holes add up.
+LATER_GROWTH, MOST_GROWTH, LATER_STDDEV = {2: 0.3, 3: 0.1}, 0.06, 0.7
+LARGEST_OF_THREE = {1: 0.85 * SEEN_STDDEV, 2: 0.3 * SEEN_STDDEV}  # over the largest of so many processes
 Z90 = 1.6449
 FITS, UNCERTAIN, DOES_NOT_FIT = "fits", "may not fit", "does not fit"
 MOST_BATCH = 1 << 20
@@ -50,7 +51,7 @@ MOST_BATCH = 1 << 20
 
 @dataclass(frozen=True)
 class PeakSeen:
-    """The peak of processes that trained a model's own code at one batch."""
+    """The peak of processes that trained a model's own code at one batch: the largest of three, expected or seen."""
 
     bytes: float
     stddev: float  # of one process
@@ -189,20 +190,21 @@ def memory_of(
 def peak_seen(touches: Sequence[Observation], network: Network, allocator: str = "system") -> PeakSeen | None:
     """The peak of the processes that trained this network's own code; None where none said it."""
     own = (o.measurement for o in touches if o.network == network and o.measurement.allocator == allocator)
-    found = [(_in_a_run(m), m.conditions[PEAK_BYTES]) for m in own if PEAK_BYTES in m.conditions]
+    found = [(_in_a_run(m), m.conditions[PEAK_BYTES]) for m in own if m.conditions.get(PEAK_BYTES, 0) > 0]
     if not found:
         return None
-    (most, seen), spread = max(found), robust_spread([grown for grown, _ in found]) or 0.0
-    return PeakSeen(most, hypot(spread * most, SEEN_STDDEV * most, LATER_STDDEV * (most - seen)), len(found))
+    (grown, seen), spread = max(found), robust_spread([each for each, _ in found]) or 0.0
+    largest = grown * (1 + LARGEST_OF_THREE.get(len(found), 0.0))
+    return PeakSeen(largest, hypot(spread * grown, SEEN_STDDEV * grown, LATER_STDDEV * (grown - seen)), len(found))
 
 
 def _in_a_run(measurement: Measurement) -> float:
     """The peak of a process, raised by what it grows after the few steps that it trained."""
     conditions = measurement.conditions
     peak = conditions[PEAK_BYTES]
-    first = conditions.get(FIRST_PEAK_BYTES, peak)
+    since_first = peak - conditions.get(FIRST_PEAK_BYTES, peak)
     steps = measurement.iterations + round(conditions.get(WARMUP_STEPS, 1))
-    return peak + LATER_GROWTH.get(steps, 0.0) * (peak - first)
+    return peak + min(LATER_GROWTH.get(steps, 0.0) * since_first, MOST_GROWTH * peak)
 
 
 def runtime_bytes_in(profile: Profile) -> float | None:
