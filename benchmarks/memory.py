@@ -32,7 +32,7 @@ from ampere.core.measurement import PEAK_BYTES, windows_from_json
 from ampere.core.optimizers import OPTIMIZERS
 from ampere.estimation.memory import memory_of, peak_seen
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.plain_processes import SHOWN, Effort, PlainProcess
+from ampere.profiling.plain_processes import FIRST_STEPS, SHOWN, Effort, PlainProcess
 from ampere.runtimes.torch_model import training_loss
 from ampere.storage.profile import Observation
 from ampere.tracing.copying import fake_copy
@@ -171,7 +171,7 @@ def touch(name: str) -> dict:
     setup = TrainingSetup(optimizer=OPTIMIZER_OF[name], threads=torch.get_num_threads())
     effort = Effort(USUAL_SECONDS, fewest=1, most=PROCESSES, ends_sharply=True)
     with ExitStack() as ending:
-        answer = PlainProcess(experiment, setup, effort, ending).trained()
+        answer = PlainProcess(experiment, setup, effort, ending, peak_steps=FIRST_STEPS).trained()
     return {field: answer[field] for field in ("windows", *SHOWN)}
 
 

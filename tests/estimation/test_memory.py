@@ -8,7 +8,7 @@ from tests.synthetic import chain, observed
 from ampere import Meter, Profile, TrainingSetup
 from ampere.core.allocations import ACTIVATIONS, PARAMETERS, Allocation, resident_peak
 from ampere.core.errors import UsageError
-from ampere.core.measurement import FIRST_PEAK_BYTES, PEAK_BYTES, RESTING_BYTES, WARMUP_STEPS
+from ampere.core.measurement import FIRST_PEAK_BYTES, PEAK_BYTES, PEAK_STEPS, RESTING_BYTES
 from ampere.estimation.memory import (
     DOES_NOT_FIT,
     FITS,
@@ -77,9 +77,9 @@ def test_the_runtime_is_what_workers_measured():
     assert runtime_bytes_in(replace(bare, observations=tuple(known))) == 310 * MB
 
 
-def touched(*peaks: float, first: float = 0.0, warmup: int = 4):
+def touched(*peaks: float, first: float = 0.0, steps: int = 5):
     """Touches of one network by processes with these peaks, each of one window of one step."""
-    conditions = {PEAK_BYTES: 0.0, WARMUP_STEPS: float(warmup), **({FIRST_PEAK_BYTES: first} if first else {})}
+    conditions = {PEAK_BYTES: 0.0, PEAK_STEPS: float(steps), **({FIRST_PEAK_BYTES: first} if first else {})}
     seen = observed(chain(8, 8), 1e-3).measurement
     seen = replace(seen, allocator="system", target=tuple(w._replace(iterations=1) for w in seen.target[:1]))
     seen = replace(seen, yardstick=seen.yardstick[:2])
@@ -129,9 +129,9 @@ def test_another_batch_is_as_far_from_its_trace_as_the_one_that_was_seen():
 
 def test_after_few_steps_the_peak_is_raised_by_what_later_ones_take():
     peaks = (600 * MB, 590 * MB, 595 * MB)
-    many = peak_seen(touched(*peaks, first=500 * MB, warmup=4), chain(8, 8))
-    few = peak_seen(touched(*peaks, first=500 * MB, warmup=1), chain(8, 8))
-    flat = peak_seen(touched(*peaks, first=600 * MB, warmup=1), chain(8, 8))
+    many = peak_seen(touched(*peaks, first=500 * MB, steps=5), chain(8, 8))
+    few = peak_seen(touched(*peaks, first=500 * MB, steps=2), chain(8, 8))
+    flat = peak_seen(touched(*peaks, first=600 * MB, steps=2), chain(8, 8))
     assert many.bytes == flat.bytes == 600 * MB
     assert 620 * MB < few.bytes < 640 * MB
     assert few.stddev > many.stddev

@@ -28,8 +28,8 @@ from ampere.core.errors import UsageError
 from ampere.core.measurement import (
     FIRST_PEAK_BYTES,
     PEAK_BYTES,
+    PEAK_STEPS,
     RESTING_BYTES,
-    WARMUP_STEPS,
     Measurement,
     robust_spread,
 )
@@ -203,8 +203,8 @@ def _in_a_run(measurement: Measurement) -> float:
     conditions = measurement.conditions
     peak = conditions[PEAK_BYTES]
     since_first = peak - conditions.get(FIRST_PEAK_BYTES, peak)
-    steps = measurement.iterations + round(conditions.get(WARMUP_STEPS, 1))
-    return peak + min(LATER_GROWTH.get(steps, 0.0) * since_first, MOST_GROWTH * peak)
+    later = LATER_GROWTH.get(round(conditions.get(PEAK_STEPS, measurement.iterations)), 0.0)
+    return peak + min(later * since_first, MOST_GROWTH * peak)
 
 
 def runtime_bytes_in(profile: Profile) -> float | None:

@@ -81,7 +81,8 @@ def released(runtime: Runtime, processor: Processor, measured: Callable[[], Dict
     peak = getattr(processor, "watch_peak", lambda: lambda: None)()
     try:
         answer = measured()
-        answer["conditions"].update({PEAK_BYTES: float(peak())} if peak() else {})
+        most = peak()
+        answer["conditions"].update({PEAK_BYTES: float(most)} if most else {})
         return answer
     except Exception as problem:
         found = _as_error(problem, processor.name)
