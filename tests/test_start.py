@@ -202,7 +202,8 @@ def test_the_device_is_learnt_once_and_arguments_replace_the_first_estimate(star
     start.main(["estimate", "resnet"])
     first = ["estimate", f"{start.ROOT / 'examples' / 'first_model.py'}:build"]
     assert ran == [start.LEARN, first, ["estimate", "resnet"]]
-    assert "--once" in start.LEARN and (ROOT / "examples" / "first_model.py").exists()
+    assert "--once" in start.LEARN
+    assert (ROOT / "examples" / "first_model.py").exists()
     ran.clear()
     code = 4
     assert (start.main([]), ran) == (4, [start.LEARN])  # what failed is not followed by another failure

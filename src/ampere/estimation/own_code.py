@@ -27,7 +27,7 @@ from .normalization import NormalizedCost, conditions_of, normalized, reference_
 
 CODE_STDDEV, PRIOR_MODELS = 0.1, 4.0  # F before any code was trained, and the number of models that this counts for
 LATER_STDDEV = 0.03  # relative, at another time: the yardstick does not follow everything
-# Relative: what else a script has imported decides how often the system's allocator gives memory back (decision 39).
+# Relative: what else a script has imported decides how often the system's allocator gives memory back (decision 40).
 SCRIPT_STDDEV = 0.04
 CHECKING_PROCESSES = 3  # that a measurement of the truth trains: their differences stay in the interval
 
