@@ -106,7 +106,7 @@ def test_a_model_whose_own_code_was_trained_has_the_peak_that_was_seen():
 
 
 def test_less_than_the_trace_says_shrinks_its_parts():
-    seen = PeakSeen(380.0 * MB, 4 * MB, 3)
+    seen = PeakSeen(380.0 * MB, 4 * MB, 3, 380.0 * MB)
     found = memory_of(held(50), 50, 300.0 * MB, seen=seen, seen_step=resident_peak(held(50)))
     assert found.bytes == pytest.approx(380 * MB)
     assert sum(found.parts.values()) == pytest.approx(found.bytes)
@@ -116,7 +116,7 @@ def test_less_than_the_trace_says_shrinks_its_parts():
 
 def test_another_batch_is_as_far_from_its_trace_as_the_one_that_was_seen():
     step = resident_peak(held(50))
-    seen = PeakSeen(1.2 * at(50).bytes, 5 * MB, 3)
+    seen = PeakSeen(1.2 * at(50).bytes, 5 * MB, 3, 1.2 * at(50).bytes)
 
     def guided(batch: int):
         return memory_of(held(batch), batch, 300.0 * MB, seen=seen, seen_step=step)
@@ -140,6 +140,7 @@ def test_after_few_steps_the_peak_is_raised_by_what_later_ones_take():
 def test_fewer_processes_stand_for_the_largest_of_three():
     three, one = (peak_seen(touched(*[600 * MB] * n), chain(8, 8)) for n in (3, 1))
     assert 610 * MB < one.bytes < 620 * MB
+    assert one.measured_bytes == three.measured_bytes == 600 * MB
     assert three.bytes == 600 * MB
 
 

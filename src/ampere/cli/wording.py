@@ -135,7 +135,7 @@ def memory_lines(memory: MemoryEstimate) -> Iterator[tuple[str, str]]:
     yield "memory", f"{units.bytes(memory.bytes)} at its peak (90 %: {low} to {high}){judged}"
     if memory.seen:
         processes = f"{memory.seen.processes} process{'es' if memory.seen.processes > 1 else ''}"
-        measured = f"{units.bytes(memory.seen.bytes)} measured while its own code was trained in {processes}"
+        measured = f"{units.bytes(memory.seen.measured_bytes)} measured while its own code was trained in {processes}"
         yield "memory seen", f"{measured}; {units.bytes(memory.traced_bytes)} by its layers alone"
     parts = sorted(memory.parts.items(), key=lambda part: -part[1])
     origin = "" if memory.runtime_measured else " (usual, not measured here)"

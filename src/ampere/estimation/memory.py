@@ -51,11 +51,12 @@ MOST_BATCH = 1 << 20
 
 @dataclass(frozen=True)
 class PeakSeen:
-    """The peak of processes that trained a model's own code at one batch: the largest of three, expected or seen."""
+    """The peak of processes that trained a model's own code at one batch."""
 
-    bytes: float
+    bytes: float  # of a longer run: the largest of three processes
     stddev: float  # of one process
     processes: int
+    measured_bytes: float  # the largest of these processes, as it was read
 
 
 @dataclass(frozen=True)
@@ -195,7 +196,8 @@ def peak_seen(touches: Sequence[Observation], network: Network, allocator: str =
         return None
     (grown, seen), spread = max(found), robust_spread([each for each, _ in found]) or 0.0
     largest = grown * (1 + LARGEST_OF_THREE.get(len(found), 0.0))
-    return PeakSeen(largest, hypot(spread * grown, SEEN_STDDEV * grown, LATER_STDDEV * (grown - seen)), len(found))
+    stddev = hypot(spread * grown, SEEN_STDDEV * grown, LATER_STDDEV * (grown - seen))
+    return PeakSeen(largest, stddev, len(found), max(read for _, read in found))
 
 
 def _in_a_run(measurement: Measurement) -> float:
