@@ -2,7 +2,8 @@
 
     python benchmarks/memory.py [MODEL...] [--processes 3]      24 models: about 12 minutes
 
-Peaks are kept as soon as they are read, and the same command goes on from there. Estimates are made anew each time.
+Peaks and touches are kept as soon as they are read, and the same command goes on from there. Estimates are made anew
+each time: from the trace alone, and with a touch as `ampere estimate` does it, in other processes.
 
 The loop knows nothing of Ampere: a model, an optimizer, forward, backward, step, four times; its peak is the process's
 own (VmHWM). Beside the estimate: PyTorch's MemTracker under fake tensors, and parameters x (2 + the optimizer's state);
@@ -13,6 +14,7 @@ import argparse
 import json
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
@@ -23,13 +25,21 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
+from ampere.api.touching import PROCESSES, USUAL_SECONDS
+from ampere.core import Measurement, Meter, Network, TrainingSetup
+from ampere.core.allocations import resident_peak
+from ampere.core.measurement import PEAK_BYTES, windows_from_json
 from ampere.core.optimizers import OPTIMIZERS
-from ampere.estimation.memory import memory_of
+from ampere.estimation.memory import memory_of, peak_seen
+from ampere.profiling.experiment import Experiment
+from ampere.profiling.plain_processes import FIRST_STEPS, SHOWN, Effort, PlainProcess
 from ampere.runtimes.torch_model import training_loss
+from ampere.storage.profile import Observation
 from ampere.tracing.copying import fake_copy
 from ampere.tracing.memory import allocations_of
 
 STEPS = 4
+UNNAMED = Network((), 1)  # touches are told apart by their model's name here
 OPTIMIZER_OF = {**models.DEVELOPMENT, **models.UNSEEN}
 LOOP = """
 import json, sys
@@ -46,7 +56,7 @@ module, _, name = place.partition(":")
 optimizer = getattr(__import__(module, fromlist=[name]), name)(
     [p for p in model.parameters() if p.requires_grad], **arguments
 )
-labels = None
+labels, peaks = None, []
 for _ in range(int(sys.argv[4])):
     optimizer.zero_grad()
     output = model(inputs)
@@ -60,7 +70,8 @@ for _ in range(int(sys.argv[4])):
     del output
     loss.backward()
     optimizer.step()
-print(resident("VmHWM"))
+    peaks.append(resident("VmHWM"))
+print(json.dumps(peaks))
 """
 
 
@@ -76,23 +87,43 @@ def main() -> None:
         for name in options.models:
             row = kept.setdefault(name, {"model": name, "optimizer": OPTIMIZER_OF[name], "peaks": []})
             if len(row["peaks"]) < options.processes:
-                row["peaks"].append(real_peak(name))
-                print(f"{name:22}{row['peaks'][-1] / 1e6:9.0f} MB measured", flush=True)
+                row["peaks"].append(real_peaks(name))
+                shown = "  ".join(f"{peak / 1e6:.0f}" for peak in row["peaks"][-1])
+                print(f"{name:22} peak after each step in MB: {shown}", flush=True)
+                keep(options.out, kept)
+    for _ in range(options.processes):
+        for name in options.models:
+            touches = kept[name].setdefault("touches", [])
+            if len(touches) < options.processes:
+                touches.append(touch(name))
+                print(f"{name:22} peak of a touch in MB: {touches[-1][PEAK_BYTES] / 1e6:.0f}", flush=True)
                 keep(options.out, kept)
     if options.peaks_only:
         return
     rows = []
-    print(f"{'model':22}{'measured':>9}{'estimate':>9}{'error':>8}{'MemTracker':>11}{'parameters':>11}   MB")
+    heads = (
+        ("measured", 9),
+        ("trace", 9),
+        ("error", 8),
+        ("touch", 9),
+        ("error", 8),
+        ("MemTracker", 11),
+        ("parameters", 11),
+    )
+    print(f"{'model, in MB':22}" + "".join(f"{name:>{width}}" for name, width in heads))
     for name in options.models:
         kept[name] = compared(kept[name])
         rows.append(kept[name])
         print(line(rows[-1]), flush=True)
         keep(options.out, kept)
     for which, chosen in (("development", models.DEVELOPMENT), ("unseen", models.UNSEEN)):
-        errors = [row["error"] for row in rows if row["model"] in chosen]
-        if errors:
-            good = sum(-0.05 <= error <= 0.10 for error in errors)
-            print(f"{which}: {good} of {len(errors)} within -5 % and +10 %; {min(errors):+.1%} to {max(errors):+.1%}")
+        for column in ("error", "touch_error"):
+            errors = [row[column] for row in rows if row["model"] in chosen]
+            if errors:
+                how = "with a touch" if column == "touch_error" else "trace alone"
+                good = sum(-0.05 <= error <= 0.10 for error in errors)
+                reach = f"{min(errors):+.1%} to {max(errors):+.1%}"
+                print(f"{which}, {how}: {good} of {len(errors)} within -5 % and +10 %; {reach}")
 
 
 def keep(out: Path, rows: dict[str, dict]) -> None:
@@ -100,36 +131,62 @@ def keep(out: Path, rows: dict[str, dict]) -> None:
 
 
 def line(row: dict) -> str:
-    figures = [row["measured"], row["estimate"], row["mem_tracker"], row["parameters"]]
-    measured, estimate, tracker, parameters = ("-" if f is None else f"{f / 1e6:.0f}" for f in figures)
-    where = "inside" if row["inside"] else "outside"
-    tail = f"{tracker:>11}{parameters:>11}   {where} the interval"
-    return f"{row['model']:22}{measured:>9}{estimate:>9}{row['error']:>+8.1%}{tail}"
+    names = ("measured", "estimate", "touch_estimate", "mem_tracker", "parameters")
+    measured, traced, touched, tracker, parameters = (
+        "-" if row[name] is None else f"{row[name] / 1e6:.0f}" for name in names
+    )
+    inside = [how for how, key in (("trace", "inside"), ("touch", "touch_inside")) if row[key]]
+    head = f"{row['model']:22}{measured:>9}{traced:>9}{row['error']:>+8.1%}{touched:>9}{row['touch_error']:>+8.1%}"
+    return f"{head}{tracker:>11}{parameters:>11}   inside the interval: {', '.join(inside) or 'none'}"
 
 
 def compared(row: dict) -> dict:
     name, optimizer = row["model"], row["optimizer"]
     model, inputs = getattr(models, name)()
-    found = memory_of(allocations_of(model, (inputs,), optimizer), len(inputs))
+    allocations = allocations_of(model, (inputs,), optimizer)
+    found = memory_of(allocations, len(inputs))
+    seen = peak_seen([as_observation(answer) for answer in row["touches"]], UNNAMED)
+    guided = memory_of(allocations, len(inputs), seen=seen, seen_step=resident_peak(allocations))
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     counted = 4 * sum(p.numel() for p in model.parameters()) + 4 * trained * (1 + OPTIMIZERS[optimizer].state)
     tracked = mem_tracker(model, inputs, optimizer)
-    measured, runtime = median(row["peaks"]), found.parts["runtime"]
+    measured, runtime = median(peaks[-1] for peaks in row["peaks"]), found.parts["runtime"]
     return {
         **row,
         "measured": measured,
         "estimate": found.bytes,
         "error": found.bytes / measured - 1,
         "inside": found.interval[0] <= measured <= found.interval[1],
+        "touch_estimate": guided.bytes,
+        "touch_error": guided.bytes / measured - 1,
+        "touch_inside": guided.interval[0] <= measured <= guided.interval[1],
         "mem_tracker": tracked and tracked + runtime,
         "parameters": counted + runtime,
     }
 
 
-def real_peak(name: str) -> int:
+def touch(name: str) -> dict:
+    """What a fresh process says that trains the model's own code, for as long as each one of an estimate does."""
+    experiment = Experiment(UNNAMED, {"factory": f"{models.__file__}:{name}", "arguments": {}}, "touch", "system")
+    setup = TrainingSetup(optimizer=OPTIMIZER_OF[name], threads=torch.get_num_threads())
+    effort = Effort(USUAL_SECONDS, fewest=1, most=PROCESSES, ends_sharply=True)
+    with ExitStack() as ending:
+        answer = PlainProcess(experiment, setup, effort, ending, peak_steps=FIRST_STEPS).trained()
+    return {field: answer[field] for field in ("windows", *SHOWN)}
+
+
+def as_observation(answer: dict) -> Observation:
+    conditions = {name: float(answer[name]) for name in SHOWN}
+    meter = Meter("none", False)
+    seen = Measurement(windows_from_json(answer["windows"]), (), meter, "system", conditions=conditions)
+    return Observation(UNNAMED, seen, "touch")
+
+
+def real_peaks(name: str) -> list[int]:
+    """The peak of a new process after each of its steps."""
     made = json.dumps(OPTIMIZERS[OPTIMIZER_OF[name]].made_by["torch"])
     words = [sys.executable, "-c", LOOP, str(Path(__file__).parent), name, made, str(STEPS)]
-    return int(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def mem_tracker(model: torch.nn.Module, inputs: torch.Tensor, optimizer: str) -> float | None:

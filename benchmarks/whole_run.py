@@ -29,6 +29,7 @@ from torch import nn
 BATCH, CLASSES, EPOCHS = 32, 10, 3
 EVALUATED = 359  # digits that nothing is learnt from
 SAMPLES = "WHOLE_RUN_SAMPLES"  # of an epoch: the loader runs in processes of its own
+BARS = {"joules": 0.06, "seconds": 0.08}  # the largest errors that are good enough
 RESULTS = Path(__file__).parent / "results" / "whole_run.json"
 
 
@@ -195,6 +196,17 @@ def line(row: dict[str, Any]) -> str:
     return f"{row['model']}: {joules}; {times}; {row['correct']:.0%} correct"
 
 
+def judged(rows: list[dict[str, Any]]) -> str:
+    found = []
+    for what, bar in BARS.items():
+        errors = [abs(row[f"{what}_error"]) for row in rows]
+        found.append(
+            f"{what}: {sum(e <= bar for e in errors)} of {len(rows)} within {bar:.0%}, at most {max(errors):.1%}"
+        )
+    inside = sum(row["inside_interval"] for row in rows)
+    return f"{'; '.join(found)}; joules of {inside} inside their 90 % interval"
+
+
 def overhead() -> None:
     """Seconds of a budget's step, and of one scrape of its metrics, which happens every 15 s or so."""
     from urllib.request import urlopen
@@ -239,6 +251,7 @@ def main() -> None:
                 rows.append(compared(name, options.seconds, options.profile_seconds))
                 options.out.write_text(json.dumps(rows, indent=1) + "\n")
             print(line(next(row for row in rows if row["model"] == name)), flush=True)
+        print(judged(rows))
 
 
 if __name__ == "__main__":

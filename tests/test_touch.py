@@ -155,5 +155,10 @@ def test_own_code_on_this_machine(model, home):
     assert 1 <= found.touch.processes <= 3
     assert 0 < found.touch.code_joules < 10
     assert "training net:build itself" in tasks
+    if found.memory.seen:  # the system says what processes take
+        assert found.memory.seen.processes == found.touch.processes
+        assert found.memory.bytes == pytest.approx(found.memory.seen.bytes)
+        assert 0.5 < found.memory.bytes / found.memory.traced_bytes < 2
+        assert ampere.estimate(model).memory == found.memory, "it is stored with the touch"
     [path] = Path(home).glob("profiles/*.json")
     assert len(Profile.load(path).touches) == found.touch.processes

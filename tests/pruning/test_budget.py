@@ -1,7 +1,7 @@
 import pytest
 
 from ampere.core.errors import UsageError
-from ampere.pruning.budget import deviations, joules_allowed
+from ampere.pruning.budget import deviations, joules_allowed, part_of
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,8 @@ def test_even_odds_are_the_estimate_itself():
 def test_no_other_confidence(confidence):
     with pytest.raises(UsageError, match="confidence"):
         deviations(confidence)
+
+
+def test_a_part_of_a_budget_is_written_as_the_budget_is():
+    assert part_of("80%", 0.75) == part_of(0.8, 0.75) == "0.6"
+    assert part_of("2.5 mJ", 0.5) == "1.25mJ"

@@ -16,7 +16,7 @@ def profile() -> Profile:
     return Profile({"id": "synthetic"}, TrainingSetup(), Meter("synthetic", False), 1e-3, seen)
 
 
-def model(width: int = 64) -> nn.Module:
+def model(width: int = 24) -> nn.Module:
     convs = [nn.Conv2d(3, width, 3, padding=1), nn.ReLU(), nn.Conv2d(width, width, 3, padding=1), nn.ReLU()]
     return nn.Sequential(*convs, nn.Flatten(), nn.Linear(width * 256, 10))
 
@@ -25,11 +25,18 @@ IMAGES = torch.randn(64, 3, 16, 16)
 
 
 def test_pruning_goes_on_until_the_result_fits(profile):
-    limit = ampere.estimate(model(), IMAGES, profile=profile).memory.interval[1] - 6e6
-    pruned = ampere.prune(model(), IMAGES, "95%", profile=profile, memory=limit, check=False)
+    before = ampere.estimate(model(), IMAGES, profile=profile)
+    limit, budget = before.memory.interval[1] - 3e6, f"{950 * before.joules}J"
+    pruned = ampere.prune(model(), IMAGES, budget, profile=profile, iterations=1000, memory=limit, check=False)
+    assert 0.2 < pruned.share < 0.95
     assert pruned.memory.verdict == "fits"
     assert pruned.memory.interval[1] <= limit
     assert pruned.to_json()["memory"]["limit_bytes"] == limit
+
+
+def test_pruning_that_cannot_fit_says_that_memory_is_the_reason(profile):
+    with pytest.raises(UsageError, match=r"may still need \d+ MB of memory, more than 100 MB: give more memory"):
+        ampere.prune(model(), IMAGES, "13%", profile=profile, memory="100MB", check=False)
 
 
 def test_a_comparison_leaves_out_what_does_not_fit(profile):

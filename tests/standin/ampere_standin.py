@@ -248,6 +248,8 @@ def _module():
     module.synchronize = lambda device=None: CARD.wait()
     module.empty_cache = _empty_cache
     module.memory_allocated = lambda device=None: CARD.allocated
+    module.max_memory_allocated = lambda device=None: CARD.peak
+    module.reset_peak_memory_stats = lambda device=None: setattr(CARD, "peak", CARD.allocated)
     module.memory_reserved = lambda device=None: CARD.reserved
     module.mem_get_info = lambda device=None: (SETTINGS["bytes"] - CARD.allocated, SETTINGS["bytes"])
     module.manual_seed = module.manual_seed_all = lambda seed: None

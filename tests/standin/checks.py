@@ -166,6 +166,7 @@ def memory():
         found["not_released"] = left_by(lambda: block(request()))
     with leaking():
         found["leaked"] = left_by(lambda: block(request()))
+    found["peaks"] = [block(request(perceptron(width=width)))["conditions"]["peak_bytes"] for width in (256, 512, 256)]
     return found
 
 

@@ -67,6 +67,11 @@ def test_nothing_is_left_on_the_card_after_a_block(checked):
     assert checked["memory"]["as_it_is"] == {"allocated": 0, "cached": 0}
 
 
+def test_the_allocators_peak_of_each_block_is_kept(checked):
+    small, large, again = checked["memory"]["peaks"]
+    assert 2 * 256 * 256 * 4 < small == again < large
+
+
 @pytest.mark.parametrize(("fault", "what"), [("not_released", "cached"), ("leaked", "allocated")])
 def test_what_is_left_is_noticed(checked, fault, what):
     assert checked["memory"][fault][what] > 0

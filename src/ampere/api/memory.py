@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from ampere.core import TrainingSetup
+from ampere.core.allocations import Allocation, resident_peak
 from ampere.core.errors import ModelError, UsageError
+from ampere.core.setup import CPU
 from ampere.core.units import parse_memory
-from ampere.estimation.memory import MemoryEstimate, largest_batch, memory_of
+from ampere.estimation.memory import MemoryEstimate, largest_batch, memory_of, peak_seen, runtime_bytes_in
+from ampere.storage.profile import Observation, Profile
 
 from .models import ResolvedModel
-
-if TYPE_CHECKING:
-    from ampere.core.allocations import Allocation
 
 FOLLOWED = "torch"  # the runtime whose memory is followed
 
@@ -27,10 +27,15 @@ class StepMemory:
         subject: ResolvedModel,
         setup: TrainingSetup,
         allocator: str = "system",
-        runtime_bytes: float | None = None,
+        profile: Profile | None = None,
+        touches: Sequence[Observation] = (),
     ) -> None:
+        """`touches` are those of the profile, and others that are not stored in it."""
         self._subject, self._setup = subject, setup
-        self._tuned, self._runtime_bytes = allocator == "tuned", runtime_bytes
+        self._tuned, self._runtime_bytes = allocator == "tuned", runtime_bytes_in(profile) if profile else None
+        if setup.on != CPU:  # its allocator keeps what is freed, and counts tensors only
+            self._tuned, self._runtime_bytes = True, 0.0
+        self._seen = peak_seen(touches, subject.network, allocator) if touches else None
 
     @cached_property
     def usual(self) -> MemoryEstimate | None:
@@ -43,8 +48,14 @@ class StepMemory:
     def at(self, batch: int | None) -> MemoryEstimate:
         if self._setup.runtime != FOLLOWED or self._subject.is_flax or find_spec("torch") is None:
             raise ModelError(f"memory is followed with {FOLLOWED} only, which must be installed: leave out memory")
-        found = self._allocations(batch)
-        return memory_of(found, batch or self._subject.network.batch, self._runtime_bytes, self._tuned)
+        found = self._own if batch is None else self._allocations(batch)
+        seen_step = resident_peak(self._own, self._tuned) if self._seen else 0.0
+        batch = batch or self._subject.network.batch
+        return memory_of(found, batch, self._runtime_bytes, self._tuned, self._seen, seen_step)
+
+    @cached_property
+    def _own(self) -> list[Allocation]:
+        return self._allocations(None)
 
     def largest_batch(self, limit_bytes: float) -> int:
         """The largest batch that stays below the limit with its whole interval."""

@@ -22,7 +22,6 @@ from ampere.core.units import percent
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimate, Estimator, estimator_for
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
-from ampere.estimation.memory import runtime_bytes_in
 from ampere.estimation.mixture import mixed
 from ampere.estimation.normalization import costs_of, reference_of
 from ampere.estimation.own_code import with_own_code
@@ -169,9 +168,9 @@ def _estimated(
     estimator = profile if isinstance(profile, Estimator) else estimator_for(profile, watts)
     network, made = subject.network, estimator.profile
     unsupported = unsupported_layers(network, made.setup.runtime)
-    followed = StepMemory(subject, made.setup, allocator, runtime_bytes_in(made))
-    estimate = replace(estimator.estimate(network, allocator), follow_memory=lambda: followed.usual)
     touches = tuple(touches) or made.touches
+    followed = StepMemory(subject, made.setup, allocator, made, touches)
+    estimate = replace(estimator.estimate(network, allocator), follow_memory=lambda: followed.usual)
     estimate = with_own_code(estimator, estimate, network, touches)
     return ProfiledEstimate(made, path, network, estimator, estimate, unsupported, followed, touches)
 

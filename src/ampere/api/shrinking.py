@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ampere.core import units
 from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimator, estimator_for, joules_in
-from ampere.estimation.memory import MemoryEstimate, runtime_bytes_in
+from ampere.estimation.memory import MemoryEstimate
 from ampere.models.loading import refuse_flax, refuse_step
 from ampere.storage.tables import check_table, write_table
 
@@ -119,12 +119,18 @@ def _within_memory(
     prune_to: Callable[..., Pruned], budget: str | float, limit_bytes: float, known: ProfiledEstimate
 ) -> str | float:
     """The budget, made smaller until the pruned model fits into memory with its whole interval."""
+    from ampere.pruning.budget import part_of
+
+    found = prune_to(budget)  # what is wrong with the user's own budget is said as it is
     for _ in range(MEMORY_TRIES):
-        found = prune_to(budget)
         needed = _memory_of(found, known).interval[1]
         if needed <= limit_bytes:
             return budget
-        budget = f"{SMALLER * found.after.joules:.9g}J"
+        budget = part_of(budget, SMALLER)
+        try:
+            found = prune_to(budget)
+        except UsageError:
+            break
     raise UsageError(
         f"the pruned model may still need {units.bytes(needed)} of memory, more than {units.bytes(limit_bytes)}: "
         "give more memory, or a smaller batch"
@@ -133,7 +139,7 @@ def _within_memory(
 
 def _memory_of(pruned: Pruned, known: ProfiledEstimate) -> MemoryEstimate:
     subject = ResolvedModel(pruned.original.name, loaded=replace(pruned.original, model=pruned.model))
-    return StepMemory(subject, known.profile.setup, pruned.after.allocator, runtime_bytes_in(known.profile)).at(None)
+    return StepMemory(subject, known.profile.setup, pruned.after.allocator, known.profile).at(None)
 
 
 def _checked_budget(

@@ -16,6 +16,7 @@ from ampere.profiling.plain_processes import Effort
 from ampere.storage.profile import Observation
 from ampere.storage.recording import keep_apart
 
+from .memory import StepMemory
 from .models import ResolvedModel
 from .options import Options
 
@@ -59,8 +60,9 @@ def touched(
             options.say(f"what its own code showed is not stored: {busy}")
     layers = known.estimator.estimate(known.network, options.allocator)
     estimate = with_own_code(known.estimator, layers, known.network, touches)
-    estimate = replace(estimate, follow_memory=known.estimate.follow_memory)
-    return replace(known, profile=profile, estimate=estimate, touches=touches)
+    memory = StepMemory(subject, profile.setup, options.allocator, profile, touches)
+    estimate = replace(estimate, follow_memory=lambda: memory.usual)
+    return replace(known, profile=profile, estimate=estimate, step_memory=memory, touches=touches)
 
 
 def _usual_seconds(known: ProfiledEstimate, device: Device, subject: ResolvedModel, options: Options) -> float:

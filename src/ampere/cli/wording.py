@@ -133,6 +133,10 @@ def memory_lines(memory: MemoryEstimate) -> Iterator[tuple[str, str]]:
     low, high = map(units.bytes, memory.interval)
     judged = f", {memory.verdict} into {units.bytes(memory.limit_bytes)}" if memory.limit_bytes is not None else ""
     yield "memory", f"{units.bytes(memory.bytes)} at its peak (90 %: {low} to {high}){judged}"
+    if memory.seen:
+        processes = f"{memory.seen.processes} process{'es' if memory.seen.processes > 1 else ''}"
+        measured = f"{units.bytes(memory.seen.measured_bytes)} measured while its own code was trained in {processes}"
+        yield "memory seen", f"{measured}; {units.bytes(memory.traced_bytes)} by its layers alone"
     parts = sorted(memory.parts.items(), key=lambda part: -part[1])
     origin = "" if memory.runtime_measured else " (usual, not measured here)"
     shown = (f"{name}{origin if name == 'runtime' else ''} {units.bytes(size)}" for name, size in parts if size >= 5e4)

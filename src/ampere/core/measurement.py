@@ -16,6 +16,9 @@ LOG = "log"  # the name of every meter that is read from its log file
 WALL, BUSY = "wall_seconds", "busy_seconds"  # the two clocks of a window
 TINY_SECONDS = 1e-9
 RESTING_BYTES = "resting_bytes"  # a condition: resident memory of a worker that has loaded its library
+PEAK_BYTES = "peak_bytes"  # a condition: the most resident memory of a process that trained one model only
+FIRST_PEAK_BYTES = "first_peak_bytes"  # a condition: the same after its first step
+PEAK_STEPS = "peak_steps"  # a condition: the steps of that process until its peak was read
 YARDSTICK_ALONE = "yardstick_alone_seconds"  # a condition: a yardstick step with nothing in between, by `clock_of`
 
 

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ampere.core import Measurement, Meter, TrainingSetup
-from ampere.core.measurement import Window, windows_from_json
+from ampere.core.measurement import FIRST_PEAK_BYTES, PEAK_BYTES, PEAK_STEPS, Window, windows_from_json
 from ampere.core.processes import end_group, how_it_ended, own_group, python_program
 from ampere.core.setup import CPU
 from ampere.devices import Device, VariantFailed, Worker, Yardstick
@@ -34,6 +34,8 @@ ROUND_SECONDS = 0.8
 READY = b"ready"  # as a plain loop says it; its module imports PyTorch, so it is not imported here
 GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
 LOADED_WALL_PER_BUSY = 1.25
+FIRST_STEPS = 4  # of the first process at least, where they are not too long: memory grows for some steps
+SHOWN = (PEAK_BYTES, FIRST_PEAK_BYTES, PEAK_STEPS)  # what a plain loop answers, and a measurement keeps as conditions
 
 
 class Effort(NamedTuple):
@@ -67,7 +69,10 @@ def plain_rounds(
     """One observation of each process; `on_round` is called before each with the seconds spent and its number."""
     found: list[Observation] = []
     with ExitStack() as ending:
-        waiting = [PlainProcess(experiment, setup, effort, ending) for _ in range(effort.most * effort.ends_sharply)]
+        waiting = [
+            PlainProcess(experiment, setup, effort, ending, peak_steps=0 if number else FIRST_STEPS)
+            for number in range(effort.most * effort.ends_sharply)
+        ]
         worker = device.worker("tuned", watts_per_core)
         for process in waiting:
             process.wait()
@@ -101,6 +106,7 @@ class PlainProcess:
         effort: Effort,
         ending: ExitStack,
         changes: Mapping[str, Any] = MappingProxyType({}),
+        peak_steps: int = 0,
     ) -> None:
         task = {
             "workload": dict(experiment.workload),
@@ -108,6 +114,7 @@ class PlainProcess:
             "seconds": ROUND_SECONDS,
             "at_most": effort.each,
             "changes": dict(changes),
+            "peak_steps": peak_steps,
         }
         command = [*python_program("ampere.runtimes.plain_loop"), json.dumps(task)]
         environment = worker_environment(os.environ, experiment.allocator, setup.threads)
@@ -164,6 +171,7 @@ def _measurement(
         allocator=experiment.allocator,
         parameters=int(answer["parameters"]),
         loss=(first, last),
+        conditions={name: float(answer[name]) for name in SHOWN if answer.get(name)},
         flags=tuple(flag for flag, applies in flags.items() if applies),
     )
 

@@ -33,6 +33,12 @@ def joules_allowed(
     return amount * battery_joules / iterations
 
 
+def part_of(budget: str | float, share: float) -> str:
+    """A share of a budget, as the budget is written."""
+    amount, unit = _read(budget)
+    return f"{share * amount:.9g}{unit}"
+
+
 def _read(budget: str | float) -> tuple[float, str]:
     """An amount and its unit; a share has none."""
     match = _AMOUNT.fullmatch(str(budget).strip())

@@ -9,7 +9,7 @@ import gc
 import os
 import re
 import time
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 
@@ -124,6 +124,16 @@ class TorchAccelerator:
             if hasattr(self._module, name):
                 return int(getattr(self._module, name)())
         return None
+
+    def watch_peak(self) -> Callable[[], Optional[int]]:
+        """Begin to watch the allocator; returns the most bytes of tensors since then, None where it does not say."""
+        begin, most = (
+            getattr(self._module, name, None) for name in ("reset_peak_memory_stats", "max_memory_allocated")
+        )
+        if begin is None or most is None:
+            return lambda: None
+        begin()
+        return lambda: int(most())
 
     @property
     def units(self) -> int:

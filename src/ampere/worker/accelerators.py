@@ -14,6 +14,7 @@ import time
 from typing import Any, Callable, Dict, List, Tuple
 
 from ampere.core.errors import WorkerError, as_worker_error
+from ampere.core.measurement import PEAK_BYTES
 from ampere.core.processes import how_it_ended, python_program
 from ampere.core.setup import CPU, find_on
 from ampere.meters import CpuTimeMeter, DeviceTimeMeter, Meter, choose_meter, nvml, use_card, use_meter, watts_of
@@ -77,8 +78,12 @@ def warm(step: Callable[[], Any], processor: Processor) -> None:
 def released(runtime: Runtime, processor: Processor, measured: Callable[[], Dict[str, Any]]) -> Dict[str, Any]:
     """A measurement, after which nothing of it is left on the accelerator, also where it fails."""
     error: WorkerError
+    peak = getattr(processor, "watch_peak", lambda: lambda: None)()
     try:
-        return measured()
+        answer = measured()
+        most = peak()
+        answer["conditions"].update({PEAK_BYTES: float(most)} if most else {})
+        return answer
     except Exception as problem:
         found = _as_error(problem, processor.name)
         error = WorkerError(found.type, str(found))  # without the traceback, which would keep tensors alive
