@@ -89,10 +89,12 @@ def _filled(value: Any, given: Iterator[Tensor], held: Iterator[Tensor]) -> Any:
 
 
 def _real(result: Any, size: Any) -> Tensor:
-    """What goes on: the first result that a gradient comes back through, or else the first of real numbers."""
+    """What goes on: the first result of real numbers, joined by all others that a gradient comes back through."""
     results = [t for t in (result if isinstance(result, (list, tuple)) else (result,)) if isinstance(t, Tensor)]
-    of_numbers = [t for t in results if t.is_floating_point() or t.is_complex()]
-    found = next((t for t in of_numbers if t.requires_grad), of_numbers[0] if of_numbers else None)
-    if found is None:  # whole numbers are no activations
+    real = [torch.view_as_real(t) if t.is_complex() else t for t in results if t.is_floating_point() or t.is_complex()]
+    if not real:  # whole numbers are no activations
         return torch.zeros(1, device=results[0].device if results else None).expand(size)
-    return torch.view_as_real(found) if found.is_complex() else found
+    first, *others = real
+    for other in others:
+        first = first + other.sum() if other.requires_grad else first
+    return first

@@ -77,12 +77,11 @@ def _functional(func: Any) -> str | None:
 
 
 def _size(outputs: Sequence[Tensor]) -> tuple[int, ...] | None:
-    """What goes on from it: what the gradient comes back through, or else real numbers, or whatever there is."""
+    """What goes on from it: the first result of real numbers, or whatever there is."""
     dense = [t for t in outputs if t.layout == torch.strided]
     if len(dense) < len(outputs) or not dense:
         return None
-    of_numbers = [t for t in dense if t.is_floating_point() or t.is_complex()]
-    found = next((t for t in of_numbers if t.requires_grad), (of_numbers or dense)[0])
+    found = next((t for t in dense if t.is_floating_point() or t.is_complex()), dense[0])
     return (*found.shape, 2) if found.is_complex() else tuple(found.shape)
 
 

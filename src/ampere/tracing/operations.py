@@ -94,24 +94,7 @@ aten = torch.ops.aten
 
 def _product(a: Any, b: Any) -> int:
     entries = a.numel() if a.layout == torch.strided else a._nnz()
-    return (8 if a.is_complex() else 2) * int(entries) * int(b.shape[-1])
-
-
-def _distances(args: Sequence[Any], out: Any) -> int:
-    return 3 * int(args[0].numel()) * int(args[1].shape[-2])
-
-
-def _transform(args: Sequence[Any], out: Any) -> int:
-    """A fast Fourier transform, by the usual count."""
-    values = max(args[0].numel(), out.numel())
-    length = prod(max(args[0].shape[d], out.shape[d]) for d in args[1])
-    return int(2.5 * values * log2(max(2, length)))
-
-
-def _factorization(args: Sequence[Any], out: Any) -> int:
-    """Of a matrix, or with one: about its rows for each of its values."""
-    first = args[0]
-    return int(first.numel()) * int(first.shape[-1]) if first.dim() > 1 else 0
+    return 2 * int(entries) * int(b.shape[-1])
 
 
 def _convolution(args: Sequence[Any], out: Any) -> int:
@@ -129,6 +112,7 @@ def _convolution_backward(args: Sequence[Any], out: Any) -> int:
 FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
     aten.mm.default: lambda args, out: _product(args[0], args[1]),
     aten.bmm.default: lambda args, out: _product(args[0], args[1]),
+    aten._sparse_addmm.default: lambda args, out: _product(args[1], args[2]),
     aten.addmm.default: lambda args, out: _product(args[1], args[2]),
     aten.baddbmm.default: lambda args, out: _product(args[1], args[2]),
     aten.addbmm.default: lambda args, out: _product(args[1], args[2]),
@@ -137,29 +121,24 @@ FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
 }
 
 
-# Roughly: these have no kind, and are measured as they are.
-ROUGHLY: dict[str, Callable[[Sequence[Any], Any], int]] = {
-    "_fft": _transform,
-    "_linalg": _factorization,
-    "linalg_": _factorization,
-    "cholesky": _factorization,
-    "_cdist_forward": _distances,
-    "_euclidean_dist": _distances,
-    "_sparse_addmm": FLOPS[aten.addmm.default],
-}
-_roughly: dict[Any, Callable[[Sequence[Any], Any], int] | None] = {}
-
-
 def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:
     """FLOPs of an operation, from its operands; a multiply-add is two."""
-    if func in FLOPS:
-        return FLOPS[func](args, out)
-    if func not in _roughly:
-        group, name = op_class(func)
-        counts = (count for start, count in ROUGHLY.items() if name.startswith(start))
-        _roughly[func] = next(counts, None) if group == UNKNOWN else None
-    count = _roughly[func]
+    count = FLOPS.get(func)
     return count(args, out) if count else 0
+
+
+def visits(name: str, args: Sequence[Any], out: Any) -> float:
+    """About how often an operation that no kind knows visits each of its values."""
+    first = args[0] if args else None
+    if not isinstance(first, Tensor) or first.dim() < 2:
+        return 1.0
+    if name.startswith("_fft"):
+        return max(1.0, log2(prod(first.shape[d] for d in args[1])))
+    if name.startswith(("_linalg", "linalg_", "cholesky")):
+        return float(max(1, first.shape[-1]))
+    if name in ("_cdist_forward", "_euclidean_dist"):
+        return float(max(1, first.shape[-1]))
+    return 1.0
 
 
 class Ownership:

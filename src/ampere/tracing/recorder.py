@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ampere.core.kinds import Draft
 
 from .describing import describe
-from .operations import FREE, LAYER, RECOGNISERS, UNKNOWN, Ownership, flops_of, op_class
+from .operations import FREE, LAYER, RECOGNISERS, UNKNOWN, Ownership, flops_of, op_class, visits
 from .standins import stand_in
 
 
@@ -136,7 +136,7 @@ def run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return func(*args, **kwargs)
     except RuntimeError:
         tensors = tensors_in((args, kwargs))
-        if len({t.device for t in tensors}) < 2 or not any(t.is_meta for t in tensors):
+        if func._schema.is_mutable or len({t.device for t in tensors}) < 2 or not any(t.is_meta for t in tensors):
             raise
         # A tensor made without naming a device is on the CPU, while the model is on none.
         return func(*_on_meta(args), **_on_meta(kwargs))
@@ -257,7 +257,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     ) -> Operation:
         values_out = values_of(outputs)  # a max pool also writes where it found each value
         values_in = values_out if name in _GATHERS else values_of(tensors)
-        cost = Cost(1, flops_of(func, args, out), values_in + values_out)
+        often = visits(name, args, out) if group == UNKNOWN else 1.0
+        cost = Cost(1, flops_of(func, args, out), round(often * (values_in + values_out)))
         parameters = self.owned.parameters(tensors)
         return Operation(name, group, self.calls.current, values_in, values_out, cost, parameters=parameters)
 
@@ -311,7 +312,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.scope.parameters = list(dict.fromkeys(self.scope.parameters + operation.parameters))
 
     def _backward(self, node: Any, func: Any, args: Sequence[Any], out: Any) -> None:
-        values = values_of(tensors_in(args)) + values_of(tensors_in(out))
+        group, name = op_class(func)
+        often = visits(name, args, out) if group == UNKNOWN else 1.0
+        values = round(often * (values_of(tensors_in(args)) + values_of(tensors_in(out))))
         cost = self.cost_of_node.setdefault(node._sequence_nr(), Cost())
         cost.add(Cost(1, flops_of(func, args, out), values))
 
