@@ -168,6 +168,8 @@ class Layers:
         return replace(layer, name=self._name(operation))
 
     def _name(self, operation: Operation) -> str:
+        if operation.op_class == UNKNOWN and operation.draft is not None:
+            return f"{operation.call.path}.{operation.name}".lstrip(".")
         if operation.trusted or not operation.parameters:
             return operation.call.path or operation.name
         name = self.names[max(operation.parameters, key=lambda p: p.numel())]
