@@ -43,6 +43,7 @@ from ampere.runtimes.torch_network import build_chain
 from ampere.runtimes.torch_runtime import AUTOCAST, DTYPES, autocast, trainable
 from ampere.runtimes.torch_step import WholeStep
 
+from .compiler import without_compiler
 from .copying import fake_copy, on_cpu
 from .recorder import tensors_in
 from .steps import before_backward
@@ -132,7 +133,8 @@ def allocations_of(
     """
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
-    try:
+
+    def follow() -> list[Allocation]:
         with own_random_numbers(), _Fake(allow_non_fake_inputs=True):
             copied = fake_copy(model, DTYPES[dtype])
             given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
@@ -140,6 +142,9 @@ def allocations_of(
             positional, named = ((), given) if isinstance(given, dict) else (given, {})
             loss_of = _in_precision(lambda: training_loss(ready(*positional, **named)), dtype)
             return _follow(copied, loss_of, tensors_in(given), optimizer)
+
+    try:
+        return without_compiler(follow)
     except ModelError:
         raise
     except Exception as problem:
@@ -157,12 +162,16 @@ def _unfollowed(name: str, problem: Exception) -> ModelError:
 
 def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str = "float32") -> list[Allocation]:
     """The same for a network that is only described: it is built from its layers."""
-    try:
+
+    def follow() -> list[Allocation]:
         with own_random_numbers(), _Fake():
             with _made_as(DTYPES[dtype]):
                 chain = build_chain(network, DTYPES[dtype])
             loss_of = _in_precision(chain.loss, dtype)
             return _follow(chain, loss_of, list(chain.fresh.values()), optimizer, chain.trained)
+
+    try:
+        return without_compiler(follow)
     except Exception as problem:
         raise _unfollowed(network.name or "the network", problem) from problem
 

@@ -16,6 +16,7 @@ from ampere.core.errors import ModelError
 from ampere.core.network import InputSpec
 from ampere.runtimes.torch_model import called, differentiable, own_loss, targets, tensors_of, training_loss
 
+from .compiler import without_compiler
 from .copying import filled, meta_copy, on_meta, real_copy
 from .layers import Layers, settle
 from .operations import UNKNOWN, reached_nodes
@@ -115,7 +116,7 @@ def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str 
     refuse_untrainable(model)
     with own_random_numbers():
         try:
-            return _trace(meta_copy(model), _on_meta(inputs), loss, name)
+            return without_compiler(lambda: _trace(meta_copy(model), _on_meta(inputs), loss, name))
         except Failure as on_shapes:
             return _trace_real(model, inputs, loss, name, on_shapes)
 
