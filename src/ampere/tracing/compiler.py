@@ -57,16 +57,18 @@ def _settings_alone() -> Iterator[None]:
     spec = spec_from_file_location(f"{COMPILER}.config", path)
     assert spec is not None
     assert spec.loader is not None
-    settings = module_from_spec(spec)
+    settings, names = module_from_spec(spec), ModuleType(f"{COMPILER}.source")
+    vars(names).update(ConstantSource=str, RandomValueSource=bytes)  # where a constant comes from: never from there
+    parts = {COMPILER: empty, settings.__name__: settings, names.__name__: names}
     vars(empty).update(__path__=[], disable=disable, graph_break=lambda *args, **kwargs: None, config=settings)
     try:
-        sys.modules.update({COMPILER: empty, spec.name: settings})
+        sys.modules.update(parts)
         spec.loader.exec_module(settings)
         vars(torch)["_dynamo"] = empty
         yield
     finally:
-        sys.modules.pop(COMPILER, None)
-        sys.modules.pop(spec.name, None)
+        for name in parts:
+            sys.modules.pop(name, None)
         vars(torch).pop("_dynamo", None)
         for function in asked:
             vars(function).pop("__dynamo_disable", None)
