@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Start Ampere from a fresh clone. Only Python is needed.
 
-python3 start.py                     install into .venv, then run `ampere estimate cnn5`
+python3 start.py                     install into .venv, learn this device, then estimate examples/first_model.py
 python3 start.py estimate resnet     install into .venv, then run another command of Ampere
 python3 start.py test [tests/...]    check formatting, lint, types and tests
 python3 start.py docs                build the documentation into site/
@@ -31,6 +31,7 @@ PYTHON = PROGRAMS / ("python.exe" if os.name == "nt" else "python")
 RUN_EXTRAS, TEST_EXTRAS, DOCS_EXTRAS = "torch,plot,prune", "torch,plot,prune,docs,test", "docs"
 TORCH_CPU_WHEELS = "https://download.pytorch.org/whl/cpu/torch/"
 OFFLINE = ("after connection broken by", "Failed to establish a new connection", "Connection timed out")
+LEARN = ["profile", "--once", "--seconds", "80"]  # with the installing, two minutes
 CHECKS = (
     ("formatting", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
@@ -54,7 +55,10 @@ def main(arguments: list[str]) -> int:
         install(DOCS_EXTRAS)
         return build_docs()
     install(RUN_EXTRAS)
-    return run([str(PROGRAMS / "ampere"), *(arguments or ["estimate", "cnn5"])])
+    ampere = str(PROGRAMS / "ampere")
+    if arguments:
+        return run([ampere, *arguments])
+    return run([ampere, *LEARN]) or run([ampere, "estimate", f"{ROOT / 'examples' / 'first_model.py'}:build"])
 
 
 def install(extras: str) -> None:

@@ -1,14 +1,15 @@
 """Single layers that others measured, real joules on two CPUs and times on two GPUs: some rows teach the rest.
 
     python benchmarks/others_rows.py [--devices broadwell-ep v100] [--kinds conv] [--optimizers sgd] [--rows 20 50]
-        [--splits 5] [--table]
+        [--splits 5] [--table] [--limit]
 
 CPUs: rows of willowec/characterizing-pytorch-power (MIT; `<cpu>-<kind>.csv`): PyTorch layers with bias, without
 padding, mean squared error as the loss, SGD. A row's joules are forward, backward and update together. Rows whose
 counter wrapped (no positive energy) are left out. GPUs: rows of CDECatapult/ml-performance-prediction (Apache-2.0;
 `<kind>-<gpu>.csv`): TensorFlow layers with their loss, SGD or Adam, milliseconds of a step. Folders are taken from
 --data and --gpu-data, from $AMPERE_RAPL_DATA and $AMPERE_GPU_DATA, or from ../shared/data beside the clone. Results
-are written to --out part by part, beside what it already has; --table prints them for the documentation.
+are written to --out part by part, beside what it already has; --table prints them for the documentation. --limit
+prints what no number of rows can teach: the error that is left where all other rows do, and that between twins.
 
 Choices are made on Raptor Lake and one GPU, and reported on Broadwell and the other GPU: row tiles and copies were
 found on K40, the starts of the search on V100.
@@ -44,6 +45,7 @@ OPTIMIZERS = {"sgd": "1", "adam": "5"}
 TICK_MICROSECONDS, WINDOWS_A_ROW = 1000.0, 50  # of the counter; five batches, ten times, each read alone
 MISSING = "skipped: the rows are not there; name their folder with --data, --gpu-data or an environment variable"
 UNKNOWN_NOISE = 1e-6  # rows come without repeats: their noise is for the surrogate to find
+TWINS = 0.05  # largest relative difference between the sizes of rows that should cost the same
 RESTARTS = 1  # of the rivals' searches for hyperparameters
 RIVALS = ("least squares x GP", "GP", "boosting", "least squares", "FLOPs + const")
 
@@ -59,18 +61,27 @@ def main() -> None:
     parser.add_argument("--rows", nargs="+", type=int, default=ROWS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/others_rows.json"))
     parser.add_argument("--table", action="store_true", help="only print the results of --out")
+    parser.add_argument("--limit", action="store_true", help="only print what the rows themselves leave")
     options = parser.parse_args()
     record = json.loads(options.out.read_text()) if options.out.exists() else {}
     if options.table:
         print(table(record))
         return
-    print_row("MAPE on the rest", ["rows", "ours", "covers", *RIVALS, "ahead by"])
+    if options.limit:
+        print_row("MAPE that is left", ["ours, all others", "boosting, 9 in 10", "true mean of twins", "twins"])
+    else:
+        print_row("MAPE on the rest", ["rows", "ours", "covers", *RIVALS, "ahead by"])
     for device, kind in product(options.devices, options.kinds):
         for optimizer in options.optimizers if device in GPUS else ("sgd",):
             name = f"{device} {kind}" + (" adam" if optimizer == "adam" else "")
             data = rows_of(options, device, kind, optimizer)
             if data is None:
                 print(f"{name}: {MISSING}")
+                continue
+            if options.limit:
+                twins = between_twins(data)
+                left = (left_with_all_rows(data), boosting_with_other_rows(data), twins.mean() if len(twins) else None)
+                print_row(name, [*("-" if error is None else f"{error:.1%}" for error in left), len(twins)])
                 continue
             found = {str(rows): compare(name, rows, data, options.splits) for rows in options.rows}
             record[name] = {"splits": options.splits, "rows": found}
@@ -199,6 +210,23 @@ def left_with_all_rows(data: Data) -> float:
     model = learn(data)
     errors = model.leave_one_out()[0] / data.costs
     return float(np.mean(np.abs(np.expm1(-errors))))
+
+
+def boosting_with_other_rows(data: Data) -> float:
+    """The same of gradient boosting, with nine tenths of the rows at a time."""
+    folds = np.random.default_rng(0).permutation(len(data)) % 10
+    errors = [mape(boosting(data.only(folds != fold), held := data.only(folds == fold)), held) for fold in range(10)]
+    return float(np.mean(errors))
+
+
+def between_twins(data: Data) -> np.ndarray:
+    """How far each two rows that differ by less than TWINS in every size would be off their true mean.
+
+    Two readings around one mean differ by sqrt(2) times what one of them is off.
+    """
+    at, logs = positions(data), np.log(data.costs)
+    alike = [np.all(np.abs(at[:i] - at[i]) < np.log2(1 + TWINS), axis=1) for i in range(len(data))]
+    return np.concatenate([np.abs(logs[:i][of] - logs[i]) for i, of in enumerate(alike)]) / np.sqrt(2)
 
 
 def split(data: Data, rows: int, seed: int) -> tuple[Data, Data]:

@@ -195,12 +195,18 @@ def test_what_is_compiled_is_kept_for_the_next_process(start, ran, monkeypatch, 
     assert "PYTHONDONTWRITEBYTECODE" not in os.environ
 
 
-def test_arguments_replace_the_first_estimate(start, monkeypatch):
-    ran = []
-    monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[1:]) or 0)
-    start.main([])
+def test_the_device_is_learnt_once_and_arguments_replace_the_first_estimate(start, monkeypatch):
+    ran, code = [], 0
+    monkeypatch.setattr(start, "run", lambda command, folder=None: ran.append(command[1:]) or code)
+    assert start.main([]) == 0
     start.main(["estimate", "resnet"])
-    assert ran == [["estimate", "cnn5"], ["estimate", "resnet"]]
+    first = ["estimate", f"{start.ROOT / 'examples' / 'first_model.py'}:build"]
+    assert ran == [start.LEARN, first, ["estimate", "resnet"]]
+    assert "--once" in start.LEARN
+    assert (ROOT / "examples" / "first_model.py").exists()
+    ran.clear()
+    code = 4
+    assert (start.main([]), ran) == (4, [start.LEARN])  # what failed is not followed by another failure
 
 
 @pytest.mark.parametrize("code", [0, 1])

@@ -76,3 +76,13 @@ def test_channels_change_as_far_as_the_kind_lets_them():
     assert sizes["attention"] == (8, 7)
     depthwise = KINDS["conv_grouped"].examples[1]
     assert resized(depthwise, 2, 3).channels_out == 4  # two for each that it reads, as before
+
+
+def test_strided_groups_also_count_by_places_of_the_input():
+    plain = KINDS["conv_grouped"].examples[1]
+    strided = replace(plain, config={**plain.config, "stride": (2, 2)})
+    assert work(strided).flops < work(plain).flops
+    assert work(strided).half_padded_flops == work(plain).half_padded_flops
+    dense = KINDS["conv"].examples[0]
+    wide = replace(dense, config={**dense.config, "stride": (2, 2)})
+    assert work(wide).half_padded_flops < work(dense).half_padded_flops

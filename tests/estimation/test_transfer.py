@@ -13,7 +13,7 @@ from ampere.estimation.estimate import Estimator
 from ampere.estimation.features import PRIOR_PRICES, network_features
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import learn
-from ampere.estimation.transfer import Transferred, _Said, tangent
+from ampere.estimation.transfer import Transferred, _Said, average, tangent
 from ampere.storage.profile import Profile
 
 UNSEEN = random_chains(99, 30)
@@ -47,8 +47,9 @@ def misleading():
 
 def test_five_measurements_and_a_similar_device_are_better_than_alone(source):
     few = target(random_chains(7, 5))
-    logs, deviations = Transferred([source], few).logs(UNSEEN, np.zeros(len(UNSEEN)))
-    alone = learn(few).joint(UNSEEN, np.zeros(len(UNSEEN)))[0]
+    own = learn(few)
+    logs, deviations = Transferred([source], few, own).logs(UNSEEN, np.zeros(len(UNSEEN)))
+    alone = own.joint(UNSEEN, np.zeros(len(UNSEEN)))[0]
     assert error(logs) < 0.12
     assert error(logs) < error(np.log(alone)) / 1.5 or error(logs) < 0.05
     assert np.mean(np.abs(np.log(truth()) - logs) <= 1.645 * deviations) >= 0.85
@@ -66,9 +67,10 @@ def test_the_device_that_is_alike_gets_the_weight(source, misleading):
 
 def test_a_misleading_source_costs_little_and_intervals_still_cover(misleading):
     few = target(random_chains(7, 12))
-    logs, deviations = Transferred([misleading], few).logs(UNSEEN, np.zeros(len(UNSEEN)))
-    alone = learn(few).joint(UNSEEN, np.zeros(len(UNSEEN)))[0]
-    assert error(logs) < 1.5 * error(np.log(alone)) + 0.05
+    own = learn(few)
+    logs, deviations = Transferred([misleading], few, own).logs(UNSEEN, np.zeros(len(UNSEEN)))
+    alone = own.joint(UNSEEN, np.zeros(len(UNSEEN)))[0]
+    assert error(logs) < 1.05 * error(np.log(alone))
     assert np.mean(np.abs(np.log(truth()) - logs) <= 1.645 * deviations) >= 0.8
 
 
@@ -102,17 +104,35 @@ def lone_source(deviation: float):
 def test_lone_layers_that_deviate_from_physics_alike_are_learnt_from_each_other():
     few, unseen = lone(1, 6, 0.5), lone(2, 40, 0.5)
     few = replace(few, costs=5 * few.costs)
-    logs, _ = Transferred([lone_source(0.5)], few).logs(unseen.networks, unseen.system)
-    alone = learn(few).joint(unseen.networks, unseen.system)[0]
+    own = learn(few)
+    logs, _ = Transferred([lone_source(0.5)], few, own).logs(unseen.networks, unseen.system)
+    alone = own.joint(unseen.networks, unseen.system)[0]
     errors = [np.mean(np.abs(np.log(5 * unseen.costs) - found)) for found in (logs, np.log(alone))]
     assert errors[0] < errors[1] / 1.5
 
 
-def test_of_lone_layers_that_cost_what_physics_says_a_source_tells_little():
-    few = lone(1, 6, 0.0)
-    telling = [Transferred([lone_source(d)], few)._telling() for d in (0.02, 0.5)]
-    assert telling[0] < 0.01
-    assert telling[1] == 1
+def test_a_source_tells_little_of_lone_layers_that_cost_what_physics_says_or_whose_costs_it_cannot_find_itself():
+    few, known = lone(1, 3, 0.0), lone(0, 120, 0.5)
+    confused = replace(known, costs=np.random.default_rng(0).permutation(known.costs))
+    usual = Hyperparameters(residual=0.4, octaves=2.0)
+    near_physics, deviating, shuffled = (
+        Transferred([source], few, learn(few, usual, evaluations=0))._telling()
+        for source in (lone_source(0.02), lone_source(0.5), learn(confused, usual, evaluations=0))
+    )
+    assert near_physics < 0.01
+    assert deviating > 0.5
+    assert shuffled < 0.2
+
+
+def test_an_unlikely_surrogate_that_is_far_off_does_not_widen_the_interval():
+    weights = np.array([0.97, 0.03])
+    _, same = average(weights, np.zeros((2, 1)), np.full((2, 1), 0.1))
+    total, wide = average(weights, np.array([[0.0], [3.0]]), np.array([[0.1], [2.0]]))
+    assert same == pytest.approx(0.1, rel=1e-3)
+    assert total == pytest.approx(0.09)
+    assert 0.1 < wide < 0.2  # by its variance it would be 0.6
+    inside = np.concatenate([np.random.default_rng(0).normal(m, d, 100 * n) for m, d, n in ((0, 0.1, 970), (3, 2, 30))])
+    assert np.mean(np.abs(inside - total) < 1.6449 * wide) == pytest.approx(0.9, abs=0.01)
 
 
 def test_layers_and_step_sum_to_the_total(source):

@@ -124,6 +124,9 @@ def test_module_called_twice_is_two_layers_and_one_set_of_parameters() -> None:
     again = [layer for layer in layers("twice") if layer.name == "again"]
     assert [work(layer).parameters for layer in again] == [72, 0]
     assert [work(layer).parameter_tensors for layer in again] == [2, 0]
+    # The second use makes gradients as large as the weights, and adds them to those of the first: for weights and bias.
+    first, second = map(work, again)
+    assert (second.values - first.values, second.launches - first.launches) == (4 * 72, 2)
 
 
 def test_tied_weights_are_updated_once() -> None:

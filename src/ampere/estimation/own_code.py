@@ -1,7 +1,7 @@
 """What a model's layers say, and what its own code showed: two answers to one question, combined by their variances.
 
     m   joules that the layers say           s   relative standard deviation of that
-    c   joules that the own code showed      v   its relative variance: processes differ, and so do sittings
+    c   joules that the own code showed      v   its relative variance: processes differ, and so do hours and scripts
     F   how far code is from its description: copies, views and memory formats that no layer kind shows
 
     log truth ~ N(log m, s^2 + F^2),   log c ~ N(log truth, v)
@@ -26,7 +26,9 @@ from .fitting import drift_share_in, noise_of
 from .normalization import NormalizedCost, conditions_of, normalized, reference_of, to_reference
 
 CODE_STDDEV, PRIOR_MODELS = 0.1, 4.0  # F before any code was trained, and the number of models that this counts for
-SITTING_STDDEV = 0.03  # relative, between two sittings: the yardstick does not follow everything
+LATER_STDDEV = 0.03  # relative, at another time: the yardstick does not follow everything
+# Relative: what else a script has imported decides how often the system's allocator gives memory back (decision 40).
+SCRIPT_STDDEV = 0.04
 CHECKING_PROCESSES = 3  # that a measurement of the truth trains: their differences stay in the interval
 
 
@@ -58,7 +60,7 @@ def costs_of_code(
         joules = there.joules if estimator.counted else modelled
         converted = share.stddev * float(abs(conditions_of([raw], reference)[0])) if raw.yardsticks else 0.0
         noise = noise_of(there, len(there.rounds), there.spread, typical)
-        variance = noise + converted**2 + SITTING_STDDEV**2
+        variance = noise + converted**2 + LATER_STDDEV**2 + (SCRIPT_STDDEV**2 if allocator == "system" else 0.0)
         return CodeCost(there.network, joules, variance, sqrt(noise * len(there.rounds)), len(there.rounds))
 
     return {raw.network: cost(raw) for raw in found}

@@ -16,7 +16,8 @@ Nothing is chosen: estimates are averages over the sources and over a grid of a,
 probable each makes what was measured here. A source that is alike gets the weight; where none is, a and b are large,
 and so are intervals. Two surrogates of this device's own measurements take part with the weight that their estimates of
 held-out measurements earn, so that sources that mislead cost little: one that knows no source, and one that begins with
-the likeliest source's prices and is fitted to what its deviations from physics leave.
+the likeliest source's prices and is fitted to what its deviations from physics leave. Intervals hold nine tenths of
+this average of normal distributions: an unlikely part that is far off does not widen them as it would its variance.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.special import ndtr
 
 from ampere.core import Layer, Network
 from ampere.core.kinds import USUAL_WIDTH, group
@@ -51,9 +53,11 @@ OWN = 0.15  # share of a layer's variance that it shares with no other
 PHYSICS_PRIOR = 0.3  # relative prior weight of physics that knows no device, against one source
 ALONE_FROM = 3  # measurements, from which the surrogate of this device alone takes part
 FOLDS = 10
-TELLING, TELLING_POWER = 0.14, 6  # standard deviation from physics of a source's lone layers that are worth knowing
-MOST_ASKED = 200  # measurements of a source, from which that is found
-AVERAGED_UP_TO = 4  # measurements, from which on the smaller error counts for more than its inverse square
+TELLING, TELLING_POWER = 0.14, 12  # standard deviation from physics, found by a source, that is worth asking it for
+LEAST_TELLING = 1e-6
+AVERAGED_UP_TO = 8  # measurements, from which on the smaller error counts for more than its inverse square
+Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
+HALVINGS = 30  # of the search for the width of an interval
 LEAST_ERROR, LARGEST_ERROR = 0.02, 1.5  # of a held-out measurement, as a log
 
 
@@ -158,12 +162,12 @@ class Transferred:
     def logs(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
         """Logs of the costs of networks, and the standard deviations of measuring them."""
         means, variances = self._mixture(networks, system, slice(None), self.weights)
-        total, square = (1 - np.sum(self.own_weights)) * np.array([means, variances + means**2])
-        for own, weight, error in zip(self._own, self.own_weights, self.own_errors, strict=True):
+        parts = [(means, np.sqrt(variances))]
+        for own, error in zip(self._own, self.own_errors, strict=True):
             logs, deviations = own.logs(networks, system)
-            total = total + weight * logs
-            square = square + weight * (np.maximum(deviations, error) ** 2 + logs**2)
-        return total, np.sqrt(np.maximum(square - total**2, 1e-8))
+            parts.append((logs, np.maximum(deviations, error)))
+        weights = np.array([1 - np.sum(self.own_weights), *self.own_weights])
+        return average(weights, np.array([m for m, _ in parts]), np.array([d for _, d in parts]))
 
     def _mixture(self, networks: Sequence[Network], system: Array, seen: Any, weights: Array) -> tuple[Array, Array]:
         """Mean and variance over all components, which have seen the measurements `seen`."""
@@ -228,22 +232,30 @@ class Transferred:
             errors[0, held] = self._logs[held] - self._mixture(networks, system, seen, weights)[0]
             for own, of in enumerate(self._own, 1):
                 errors[own, held] = self._logs[held] - of.without(rest).logs(networks, system)[0]
-        # One that is far off says no more than that.
-        squares = np.mean(np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) ** 2, axis=1) + LEAST_ERROR**2
-        taught = np.full(len(squares), self._telling() / max(1, len(self._own)))
-        taught[1] = 1.0  # alone
+        # Absolute errors: among five held-out measurements, one that is far off would decide alone by its square.
+        absolute = np.mean(np.minimum(np.abs(errors), LARGEST_ERROR), axis=1)
+        squares = absolute**2 * np.pi / 2 + LEAST_ERROR**2
+        telling, alike = self._telling(), float(np.max(self._shares()[:-1], initial=0.0))
+        taught = np.array([telling, 1.0, *(telling * alike for _ in self._own[1:])])
         earned = _normalized(taught * (np.min(squares) / squares) ** max(1.0, count / AVERAGED_UP_TO))
         # Errors found from few measurements are uncertain themselves.
         return earned[1:], np.sqrt(squares[1:] * (count + 1) / (count - 1))
 
     def _telling(self) -> float:
-        """Prior odds of sources against none. Of layers that cost what physics says, five measurements tell all."""
-        if not self.data.isolated or not (guides := self._guides()):
+        """Prior odds of sources against none.
+
+        They are the share of its own costs that a source finds without having measured them. Of lone layers that cost
+        what physics says five measurements tell all: there the deviations from physics that it finds count too.
+        """
+        if not (guides := self._guides()):
             return 1.0
-        known = guides[0].data
-        some = known.only(np.arange(len(known)) % -(-len(known) // MOST_ASKED) == 0)
-        spread = float(np.std(deviations_from_physics(guides[0], some.networks, some.system)))
-        return float(min(1.0, (spread / TELLING) ** TELLING_POWER))
+        known = guides[0]
+        missed = float(np.var(known.leave_one_out()[0] / known.data.costs))
+        found = max(0.0, 1 - missed / max(float(np.var(np.log(known.data.costs))), 1e-300))
+        if self.data.isolated:
+            deviations = float(np.var(np.log(known.data.costs / known.design.physics)))
+            found *= min(1.0, np.sqrt(max(0.0, deviations - missed)) / TELLING) ** TELLING_POWER
+        return max(LEAST_TELLING, found)
 
 
 @dataclass(frozen=True)
@@ -287,6 +299,17 @@ def tangent(heard: _Said, logs: Array) -> Array:
         covariance = SPEED**2 + PARTS[-1] ** 2 * near.parts @ near.parts.T + TANGENT_NOISE**2 * np.eye(len(logs))
         at = PARTS[-1] ** 2 * near.parts.T @ np.linalg.solve(covariance, logs - near.logs)
     return np.asarray(np.clip(at, -LARGEST_PART, LARGEST_PART))
+
+
+def average(weights: Array, means: Array, deviations: Array) -> tuple[Array, Array]:
+    """The mean of normal distributions, one a row, and the deviation of a normal one whose 90 % interval holds 90 %."""
+    total = weights @ means
+    low, high = np.zeros(len(total)), Z90 * np.max(deviations + np.abs(means - total), axis=0)
+    for _ in range(HALVINGS):
+        width = (low + high) / 2
+        inside = weights @ (ndtr((total + width - means) / deviations) - ndtr((total - width - means) / deviations))
+        low, high = np.where(inside < 0.9, width, low), np.where(inside < 0.9, high, width)
+    return total, np.maximum(high / Z90, 1e-4)
 
 
 def _normalized(weights: Array) -> Array:

@@ -21,6 +21,8 @@ KINDS: Dict[str, Kind] = {
 # Layers that share prices and a surface: a kind, or a part of one that runtimes take another path for.
 GROUPS = (*KINDS, "conv_direct")
 
+SHARED_VISITS = 4  # of a gradient's values: written, read with those of the sum, and written to it
+
 
 def group(layer: Layer) -> str:
     return "conv_direct" if layer.kind == "conv" and convolution.is_direct(layer) else layer.kind
@@ -41,7 +43,13 @@ def work(layer: Layer, width: int = USUAL_WIDTH) -> Work:
     if "parameters" not in layer.config:
         return counted
     own, tensors = layer.config["parameters"], layer.config["parameter_tensors"]
-    return counted._replace(parameters=own, parameter_tensors=tensors)
+    shared = max(0, counted.parameters - own)  # whose gradient is made here too, and added to that of their first use
+    return counted._replace(
+        launches=counted.launches + max(0, counted.parameter_tensors - tensors),
+        values=counted.values + SHARED_VISITS * shared,
+        parameters=own,
+        parameter_tensors=tensors,
+    )
 
 
 def built_by(runtime: str) -> FrozenSet[str]:

@@ -83,11 +83,15 @@ def _work(layer: Layer, width: int) -> Work:
     cin, cout, groups = layer.channels_in, layer.channels_out, c["groups"] or layer.channels_in
     wide_in, wide_out = _wide_in(cin, width), cout if layer.kind == "conv_grouped" else padded(cout, width)
     weights = product(c["kernel"]) * cin * cout // groups
+    # The library goes over all places of the input to pass gradients on through strided groups.
+    half_window = (
+        window if layer.kind != "conv_grouped" else c["batch"] * places_in * product(c["kernel"]) * passes(layer)
+    )
     return Work(
         launches=1 + int(layer.backward),
         flops=2 * window * cin * cout // groups,
         padded_flops=2 * window * wide_in * wide_out // groups,
-        half_padded_flops=2 * window * cin * wide_out // groups,
+        half_padded_flops=2 * half_window * cin * wide_out // groups,
         values=c["batch"] * (places_in * cin + places_out * cout) * passes(layer),
         padded_values=c["batch"] * (places_in * wide_in + places_out * wide_out) * passes(layer),
         parameters=(weights + (cout if c["bias"] else 0)) * int(layer.trainable),
