@@ -164,7 +164,7 @@ def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) 
     refuse_no_loss(value)
     reached = reached_nodes(value)
     with recorder.pause():
-        first = torch.ones_like(value)
+        first = value.new_empty(value.shape) if value.is_meta else torch.ones_like(value)
     value.backward(first)
     return reached
 
