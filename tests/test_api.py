@@ -40,7 +40,7 @@ class Doubled(nn.Module):
         self.weight = nn.Parameter(torch.ones(6 * 24 * 24))
 
     def forward(self, x):
-        return torch.fft.fft(x * self.weight).real
+        return torch.fft.fft((x * self.weight).double()).real.float()
 
 
 @pytest.fixture(autouse=True)

@@ -78,7 +78,7 @@ def test_opaque_modules_are_trained_alone_with_the_inputs_that_were_seen(tmp_pat
         "import torch\nfrom torch import nn\n"
         "class Spectral(nn.Module):\n"
         "    def __init__(self):\n        super().__init__()\n        self.mix = nn.Linear(9, 9)\n"
-        "    def forward(self, x):\n        return self.mix(torch.fft.rfft(x).abs())\n"
+        "    def forward(self, x):\n        return self.mix(torch.fft.rfft(x.double()).abs().float())\n"
         "def build():\n    return nn.Sequential(nn.Linear(16, 16), Spectral(), nn.Linear(9, 2)), torch.randn(4, 16)\n"
     )
     (alone,) = source_of(load_model(f"{tmp_path}/spectral.py:build")).opaque()
@@ -99,7 +99,7 @@ def test_a_live_model_is_trained_from_its_layers():
 def test_of_a_live_model_only_layers_that_a_worker_can_build_are_trained():
     class Spectral(torch.nn.Module):
         def forward(self, x):
-            return torch.fft.rfft(x).abs()
+            return torch.fft.rfft(x.double()).abs()
 
     source = source_of(load_model(torch.nn.Sequential(torch.nn.Linear(8, 8), Spectral()), torch.zeros(4, 8)))
     assert [layer.kind for layer in source.original().network.layers] == ["linear"]

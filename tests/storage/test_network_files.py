@@ -56,6 +56,7 @@ CONFIGS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "conv_grouped": {**CONV, "groups": st.just(0)},
     "conv_transposed": {**CONV, "output_padding": st.just((0, 0))},
     **dict.fromkeys(("lstm", "gru", "rnn"), RECURRENT),
+    "operation": {key: st.just(value) for key, value in KINDS["operation"].examples[0].config.items()},
     "opaque": {
         **dict.fromkeys(("launches", "flops", "values", "parameters", "parameter_tensors", "batch"), sizes),
         **dict.fromkeys(("shape_in", "shape_out"), shapes),

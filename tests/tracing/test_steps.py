@@ -90,7 +90,7 @@ def test_an_update_visits_each_weight_once(name, step_of, network_of):
 def test_it_is_said_what_it_was_taken_for(name, step_of, network_of):
     first, *others = network_of(name).notes
     assert first.startswith(f"{name} was taken for a whole training step of {', '.join(step_of(name).models)}")
-    assert not [note for note in others if "no known class" in note or "left out" in note]
+    assert not [note for note in others if "no known kind" in note or "left out" in note]
 
 
 def test_a_step_of_one_model_is_traced_as_the_model_is():

@@ -16,7 +16,6 @@ from .zoo import ZOO
 COUNTED_ON_CPU = {"deciding", "hf_bert_masked", "tensors_on_the_side"}
 STRANGE = {
     "fourier": ["1.1"],
-    "fft_of_parameter": ["_fft_r2c"],
     "function_in_root": ["mm"],
     "function_in_module": ["1"],
     "attention_to_constants": ["attention"],

@@ -121,7 +121,7 @@ class Mixing(nn.Module):
         self.proj = nn.Linear(8, 8)
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.fft.fft(self.proj(x), dim=1).real
+        return torch.fft.fft(self.proj(x).double(), dim=1).real.float()
 
 
 def fourier() -> tuple[nn.Module, Any]:

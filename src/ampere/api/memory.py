@@ -37,6 +37,11 @@ class StepMemory:
             self._tuned, self._runtime_bytes = True, 0.0
         self._seen = peak_seen(touches, subject.network, allocator) if touches else None
 
+    @property
+    def has_code(self) -> bool:
+        """Whether the model's own code is followed, and not a network that is built from a file."""
+        return self._subject.trainable
+
     @cached_property
     def usual(self) -> MemoryEstimate | None:
         """At the model's own batch; None where it cannot be followed, which `at` says why."""

@@ -373,8 +373,9 @@ def newest(runs: Sequence[NormalizedCost]) -> list[NormalizedCost]:
 
 
 def _family(layer: Layer) -> tuple[str, str]:
-    """The key of a measured range: the layer kind, and for an opaque module its class."""
-    return layer.kind, str(layer.config.get("class", "")) if layer.kind == "opaque" else ""
+    """The key of a measured range: the layer kind, with the class of an opaque module or an operation's name."""
+    named = {"opaque": "class", "operation": "op"}.get(layer.kind)
+    return layer.kind, str(layer.config.get(named, "")) if named else ""
 
 
 def _of_sources(profile: Profile) -> list[Observation]:

@@ -15,6 +15,7 @@ from .features import ONE_BY_ONE, PRIOR_PRICES, Array, is_waste
 
 LEAST, LARGEST, MOST = 1e-6, 1e4, 10_000  # what may be read; the search stays far within
 BEFORE_ROW_TILES = 6  # coordinates of linear layers in profiles from before accelerators
+DIVERSE = {"operation": 8.0}  # before it is learnt: what one operation costs says little of another
 NOT_NUMBERS = ("one_by_one", "spread", "stretch")
 
 
@@ -43,7 +44,11 @@ class Hyperparameters:
 
     def residual_of(self, kind: str) -> float:
         """A kind's relative standard deviation around physics."""
-        return self.residual * self.spread.get(kind, 1.0)
+        return self.residual * self.spread_of(kind)
+
+    def spread_of(self, kind: str) -> float:
+        """A kind's own factor on the residual."""
+        return self.spread.get(kind, DIVERSE.get(kind, 1.0))
 
     def lengths(self, kind: str, coordinates: int) -> Array:
         """A kind's length scales."""

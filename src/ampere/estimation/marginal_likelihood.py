@@ -184,7 +184,7 @@ class _Layout:
         """The vector of these hyperparameters."""
         values = [getattr(hyper, name) for name in LEARNT]
         for kind, count in self._kinds.items():
-            values += [hyper.spread.get(kind, 1.0), *hyper.stretches(kind, count)]
+            values += [hyper.spread_of(kind), *hyper.stretches(kind, count)]
         return np.log(np.array(values, dtype=float))
 
     def unpack(self, logs: Array, start: Hyperparameters) -> Hyperparameters:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from ampere.core import Layer
 
 from .table import checked_builders
+from .torch_operation import Operation
 
 DROPOUT = 0.1  # the usual share; drawing halves would cost twice as much
 
@@ -193,6 +194,7 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
         "top_k": lambda layer: Along(lambda values: values.topk(layer.channels_out, 1).values),
         "scan": lambda layer: Along(lambda values: values.cumsum(1)),
         "scale": Scale,
+        "operation": Operation,
         "nonparametric": lambda layer: nn.Identity(),
     },
 )

@@ -96,6 +96,8 @@ def check_layer(layer: Layer) -> None:
     try:
         amounts, coordinates = work(layer), KINDS[layer.kind].coordinates(layer, USUAL_WIDTH)
         good = all(0 <= n <= MOST_WORK for n in amounts) and all(1e-12 <= n <= MOST_WORK for n in coordinates)
+        if layer.kind == "operation":  # its operands are texts
+            good = good and all(_size(n) for operand in KINDS[layer.kind].operands(layer) for n in operand.shape)
     except _MALFORMED as error:
         raise ValueError(f"the work of a layer of kind {layer.kind} cannot be computed: {error!r:.100}") from None
     if not good:
@@ -204,7 +206,7 @@ def _sizes(layer: Layer) -> list[float]:
 def _plain(kind: str, key: str, value: Any) -> bool:
     if key in SHAPES:
         return isinstance(value, tuple) and len(value) <= MOST_DIMENSIONS and all(map(_size, value))
-    if kind == "opaque" and key not in OPAQUE_NUMBERS:
+    if kind in ("opaque", "operation") and key not in OPAQUE_NUMBERS:
         return all(map(_simple, value)) if isinstance(value, tuple) else _simple(value)
     return _size(value) and not (key == "layers" and value > DEEPEST_RECURRENT)
 

@@ -18,6 +18,8 @@ def meta_copy(model: nn.Module) -> nn.Module:
 
 
 def on_meta(tensor: Tensor) -> Tensor:
+    if tensor.layout != torch.strided:  # whose entries count: a real step follows where shapes alone will not do
+        return tensor.detach().clone()
     return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
 
 

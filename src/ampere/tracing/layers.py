@@ -25,8 +25,10 @@ def drafted(operation: Operation) -> Layer:
     draft = operation.draft
     assert draft is not None
     trainable, input_grad = draft.trainable and operation.backward, draft.input_grad and operation.backward
-    channels = draft.channels_in, draft.channels_out
-    return Layer(draft.kind, draft.config, *channels, trainable=trainable, input_grad=input_grad)
+    channels, config = (draft.channels_in, draft.channels_out), draft.config
+    if operation.op_class == UNKNOWN:
+        config = {**config, **vars(operation.cost)}
+    return Layer(draft.kind, config, *channels, trainable=trainable, input_grad=input_grad)
 
 
 def with_parameters(layer: Layer, values: int, tensors: int) -> Layer:
@@ -59,10 +61,14 @@ def find_opaque(operations: list[Operation]) -> dict[Operation, Call]:
 
 def _is_strange(operation: Operation) -> bool:
     if operation.op_class == UNKNOWN:
-        return operation.backward or bool(operation.parameters) or operation.cost.values > SMALL
+        return operation.draft is None and _counts(operation)
     if operation.trusted:
         return False
     return not _agrees(operation)
+
+
+def _counts(operation: Operation) -> bool:
+    return operation.backward or bool(operation.parameters) or operation.cost.values > SMALL
 
 
 def _agrees(operation: Operation) -> bool:
@@ -162,6 +168,8 @@ class Layers:
         return replace(layer, name=self._name(operation))
 
     def _name(self, operation: Operation) -> str:
+        if operation.op_class == UNKNOWN and operation.draft is not None:
+            return f"{operation.call.path}.{operation.name}".lstrip(".")
         if operation.trusted or not operation.parameters:
             return operation.call.path or operation.name
         name = self.names[max(operation.parameters, key=lambda p: p.numel())]
@@ -220,6 +228,8 @@ def settle(operations: list[Operation], reached: dict[int, bool], cost_of_node: 
         operation.backward = bool(nodes)
         for node in nodes:
             operation.cost.add(cost_of_node.pop(node, Cost()))
+        if operation.op_class == UNKNOWN and not _counts(operation):
+            operation.draft = None
     # The gradient of one part alone is little work; where a loop takes many parts, each is added to those before.
     parts = {o for o in operations if o.view and o.cost.launches > 1}
     counts = sum(o.cost.values for o in parts) > VIEWS_FROM * sum(o.cost.values for o in operations)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import log2, prod
 from typing import Any
 
 import torch
@@ -31,7 +31,8 @@ _NAMES = {
         _local_scalar_dense sym_size sym_stride sym_numel sym_storage_offset is_same_size set resize _assert_async
         _assert_scalar _assert_tensor_metadata _functional_assert_async dim size stride numel is_contiguous is_pinned
         item _has_same_storage_numel _version unsafe_split unsafe_split_with_sizes unsafe_chunk prim::device
-        _nested_tensor_from_mask_left_aligned is_complex is_nonzero equal _print""",
+        _nested_tensor_from_mask_left_aligned is_complex is_nonzero equal _print
+        _linalg_check_errors transpose""",
     "dropout": """native_dropout dropout bernoulli rand rand_like randn randn_like randint randint_like uniform
         normal exponential geometric""",
     "elementwise": """glu hardswish log_sigmoid_forward _prelu_kernel rrelu_with_noise
@@ -39,11 +40,11 @@ _NAMES = {
         __iand__ floor_divide complex polar _masked_scale heaviside zero fill tril triu lift isin
         _weight_norm_interface _conj_physical addr _conj""",
     "pool": """max_pool2d_with_indices max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d _adaptive_avg_pool2d
-        _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d
-        max_unpool2d max_unpool3d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d
-        upsample_bilinear2d upsample_trilinear3d upsample_bicubic2d _upsample_nearest_exact1d
-        _upsample_nearest_exact2d _upsample_nearest_exact3d _upsample_bilinear2d_aa _upsample_bicubic2d_aa
-        grid_sampler_2d grid_sampler_3d mkldnn_max_pool2d mkldnn_adaptive_avg_pool2d""",
+        _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d
+        upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d
+        upsample_bilinear2d upsample_trilinear3d _upsample_nearest_exact1d
+        _upsample_nearest_exact2d _upsample_nearest_exact3d
+        mkldnn_max_pool2d mkldnn_adaptive_avg_pool2d""",
     "reduce": """sum mean prod var var_mean std std_mean amax amin aminmax argmax argmin max min any all norm
         linalg_vector_norm logsumexp nansum count_nonzero _softmax _log_softmax _safe_softmax masked_softmax
         nll_loss_forward nll_loss2d_forward mse_loss smooth_l1_loss huber_loss binary_cross_entropy
@@ -56,7 +57,7 @@ _NAMES = {
         full_like new_ones new_zeros new_full scalar_tensor arange linspace eye slice_scatter select_scatter
         diagonal_scatter as_strided_scatter diag_embed tril_indices triu_indices block_diag one_hot _chunk_cat
         _reshape_copy view_copy expand_copy permute_copy select_copy slice_copy unfold_copy split_with_sizes_copy
-        affine_grid_generator masked_scatter _pin_memory contiguous""",
+        masked_scatter _pin_memory contiguous""",
 }
 _CLASSES = {name: group for group, names in _NAMES.items() for name in names.split()}
 _known: dict[Any, tuple[str, str]] = {}
@@ -92,7 +93,8 @@ aten = torch.ops.aten
 
 
 def _product(a: Any, b: Any) -> int:
-    return 2 * int(a.numel()) * int(b.shape[-1])
+    entries = a.numel() if a.layout == torch.strided else a._nnz()
+    return 2 * int(entries) * int(b.shape[-1])
 
 
 def _convolution(args: Sequence[Any], out: Any) -> int:
@@ -110,6 +112,7 @@ def _convolution_backward(args: Sequence[Any], out: Any) -> int:
 FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
     aten.mm.default: lambda args, out: _product(args[0], args[1]),
     aten.bmm.default: lambda args, out: _product(args[0], args[1]),
+    aten._sparse_addmm.default: lambda args, out: _product(args[1], args[2]),
     aten.addmm.default: lambda args, out: _product(args[1], args[2]),
     aten.baddbmm.default: lambda args, out: _product(args[1], args[2]),
     aten.addbmm.default: lambda args, out: _product(args[1], args[2]),
@@ -122,6 +125,20 @@ def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:
     """FLOPs of an operation, from its operands; a multiply-add is two."""
     count = FLOPS.get(func)
     return count(args, out) if count else 0
+
+
+def visits(name: str, args: Sequence[Any], out: Any) -> float:
+    """About how often an operation that no kind knows visits each of its values."""
+    first = args[0] if args else None
+    if not isinstance(first, Tensor) or first.dim() < 2:
+        return 1.0
+    if name.startswith("_fft"):
+        return max(1.0, log2(prod(first.shape[d] for d in args[1])))
+    if name.startswith(("_linalg", "linalg_", "cholesky")):
+        return float(max(1, first.shape[-1]))
+    if name in ("_cdist_forward", "_euclidean_dist"):
+        return float(max(1, first.shape[-1]))
+    return 1.0
 
 
 class Ownership:

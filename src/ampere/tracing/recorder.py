@@ -13,7 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ampere.core.kinds import Draft
 
-from .operations import FREE, LAYER, RECOGNISERS, UNKNOWN, Ownership, flops_of, op_class
+from .describing import describe
+from .operations import FREE, LAYER, RECOGNISERS, UNKNOWN, Ownership, flops_of, op_class, visits
 from .standins import stand_in
 
 
@@ -135,7 +136,7 @@ def run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return func(*args, **kwargs)
     except RuntimeError:
         tensors = tensors_in((args, kwargs))
-        if len({t.device for t in tensors}) < 2 or not any(t.is_meta for t in tensors):
+        if func._schema.is_mutable or len({t.device for t in tensors}) < 2 or not any(t.is_meta for t in tensors):
             raise
         # A tensor made without naming a device is on the CPU, while the model is on none.
         return func(*_on_meta(args), **_on_meta(kwargs))
@@ -147,6 +148,16 @@ def _on_meta(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value)(map(_on_meta, value))
     return {k: _on_meta(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _unusual(tensors: Sequence[Tensor]) -> bool:
+    """Whether an operand is sparse or complex: kinds are of dense real numbers."""
+    return any(t.layout != torch.strided or t.is_complex() for t in tensors)
+
+
+def values_of(tensors: Sequence[Tensor]) -> int:
+    """How many real numbers they hold; of a sparse one only its entries."""
+    return sum((t.numel() if t.layout == torch.strided else t._nnz()) << t.is_complex() for t in tensors)
 
 
 _sequence_number = torch._C._autograd._get_sequence_nr
@@ -221,6 +232,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._absorb(operation)
         elif not (len(tensors) == 1 and id(tensors[0]) in self.owned.counters):
             self._begin(operation, args, out, tensors)
+            if operation.op_class == UNKNOWN:
+                self._describe(operation, func, args, kwargs, outputs)
             if not self._is_bias(operation, tensors):
                 self.operations.append(operation)
             self.owned.derive(tensors, outputs)
@@ -242,24 +255,36 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _operation(
         self, name: str, group: str, func: Any, args: Any, tensors: list[Tensor], outputs: list[Tensor], out: Any
     ) -> Operation:
-        values_out = sum(t.numel() for t in outputs)  # a max pool also writes where it found each value
-        values_in = values_out if name in _GATHERS else sum(t.numel() for t in tensors)
-        cost = Cost(1, flops_of(func, args, out), values_in + values_out)
+        values_out = values_of(outputs)  # a max pool also writes where it found each value
+        values_in = values_out if name in _GATHERS else values_of(tensors)
+        often = visits(name, args, out) if group == UNKNOWN else 1.0
+        cost = Cost(1, flops_of(func, args, out), round(often * (values_in + values_out)))
         parameters = self.owned.parameters(tensors)
         return Operation(name, group, self.calls.current, values_in, values_out, cost, parameters=parameters)
 
     def _begin(self, operation: Operation, args: Sequence[Any], out: Any, tensors: list[Tensor]) -> None:
         """Makes the operation the beginning of a layer if a kind fits it."""
+        if _unusual(tensors) and (operation.op_class == LAYER or operation.parameters):
+            operation.op_class = UNKNOWN
         if operation.op_class == UNKNOWN:
             return
         drafts = (recognise(args, out, self.owned.owns) for recognise in RECOGNISERS.get(operation.name, ()))
         draft = next((found for found in drafts if found is not None), None)
+        if draft is None and operation.name in _GATHERS and operation.parameters:
+            operation.op_class = UNKNOWN
+            return
         if draft is None and operation.parameters and not operation.on_weights:
             draft = self._scale(operation, tensors)
         if draft is not None:
             operation.draft = draft.settle(requires_grad)
         elif operation.op_class == LAYER:
             operation.op_class = UNKNOWN
+
+    def _describe(
+        self, operation: Operation, func: Any, args: Sequence[Any], kwargs: dict[str, Any], outputs: list[Tensor]
+    ) -> None:
+        draft = describe(func, args, kwargs, outputs, self.owned.owns)
+        operation.draft = draft and draft.settle(requires_grad)
 
     def _scale(self, operation: Operation, tensors: list[Tensor]) -> Draft:
         size = sum(p.numel() for p in operation.parameters)
@@ -287,7 +312,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.scope.parameters = list(dict.fromkeys(self.scope.parameters + operation.parameters))
 
     def _backward(self, node: Any, func: Any, args: Sequence[Any], out: Any) -> None:
-        values = sum(t.numel() for t in tensors_in(args)) + sum(t.numel() for t in tensors_in(out))
+        group, name = op_class(func)
+        often = visits(name, args, out) if group == UNKNOWN else 1.0
+        values = round(often * (values_of(tensors_in(args)) + values_of(tensors_in(out))))
         cost = self.cost_of_node.setdefault(node._sequence_nr(), Cost())
         cost.add(Cost(1, flops_of(func, args, out), values))
 

@@ -76,6 +76,11 @@ def _like_first(args: Sequence[Any]) -> Any:
     return like(args[0])
 
 
+def _like_real(args: Sequence[Any]) -> Any:
+    """Roots and logarithms of whole numbers are of another type."""
+    return like(args[0]) if args[0].is_floating_point() else None
+
+
 def _like_both(args: Sequence[Any]) -> Any:
     a, b = args[0], args[1]
     if isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape and a.dtype == b.dtype:
@@ -129,12 +134,14 @@ def _mean(args: Sequence[Any]) -> Any:
 
 
 _POINTWISE = (aten.relu, aten.gelu, aten.silu, aten.sigmoid, aten.tanh, aten._log_softmax, aten._softmax)
+_OF_REAL_NUMBERS = (aten.sin, aten.cos, aten.exp, aten.log, aten.sqrt, aten.rsqrt, aten.neg, aten.erf, aten.log1p)
 _BACKWARD = (
     *(aten.threshold_backward, aten.sigmoid_backward, aten.tanh_backward, aten.gelu_backward, aten.silu_backward),
     *(aten._log_softmax_backward_data, aten._softmax_backward_data),
 )
 _STAND_INS: dict[Any, StandIn] = {
     **{op.default: _like_first for op in _POINTWISE},
+    **{op.default: _like_real for op in _OF_REAL_NUMBERS},
     **{op.default: _like_both for op in _BACKWARD},
     **{op.Tensor: _like_both for op in (aten.add, aten.mul, aten.sub, aten.div)},
     aten.native_batch_norm.default: _batch_norm,

@@ -29,11 +29,11 @@ Loss = Callable[[Any], Tensor]
 
 def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
     """What people should know of a trace: unknown operations, and what is not trained."""
-    strangers = dict.fromkeys(
-        f"{o.name} in {o.call.path or 'the model itself'} is of no known class"
-        for o in recorder.operations
-        if o.op_class == UNKNOWN
-    )
+    unknown: dict[tuple[str, bool], list[str]] = {}
+    for o in recorder.operations:
+        if o.op_class == UNKNOWN:
+            unknown.setdefault((o.name, o.draft is not None), []).append(o.call.path or "the model itself")
+    strangers = dict.fromkeys(_unknown(*which, [*dict.fromkeys(paths)]) for which, paths in unknown.items())
     lost = sum(cost.flops for cost in recorder.cost_of_node.values())
     if lost:
         strangers[f"{lost} FLOPs of backward belong to no operation that was seen, and are left out"] = None
@@ -42,6 +42,12 @@ def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
         return tuple(strangers)
     several = f" and {len(idle) - 1} more" if len(idle) > 1 else ""
     return (*strangers, f"no gradient reaches {idle[0]}{several}: not counted as trained")
+
+
+def _unknown(name: str, alone: bool, paths: list[str]) -> str:
+    where = paths[0] + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
+    how = "measured as it is, and uncertain until then" if alone else "it cannot be replayed alone, and is uncertain"
+    return f"{name} in {where} is of no known kind: {how}"
 
 
 class Failure(Exception):
@@ -157,7 +163,7 @@ def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) 
     refuse_no_loss(value)
     reached = reached_nodes(value)
     with recorder.pause():
-        first = torch.ones_like(value)
+        first = value.new_empty(value.shape) if value.is_meta else torch.ones_like(value)
     value.backward(first)
     return reached
 

@@ -105,4 +105,6 @@ def _rows(network: Network) -> Iterator[tuple[str, ...]]:
 
 
 def _kind(layer: Layer) -> str:
+    if layer.kind == "operation":
+        return f"operation ({layer.config['op'].partition('.')[0]})"
     return f"opaque ({layer.config.get('class', '?')})" if layer.kind == "opaque" else layer.kind

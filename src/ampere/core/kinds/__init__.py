@@ -9,12 +9,12 @@ from typing import Dict, FrozenSet
 
 from ampere.core.layer import Layer
 
-from . import convolution, lookups, norms, other, products, recurrent, sequences
+from . import convolution, lookups, norms, operations, other, products, recurrent, sequences
 from .kind import FIXED, FREE, OUTPUT, TIED, USUAL_WIDTH, VECTOR_WIDTHS, Draft, Kind, Operand, Work
 
 KINDS: Dict[str, Kind] = {
     kind.name: kind
-    for file in (convolution, products, recurrent, norms, lookups, sequences, other)
+    for file in (convolution, products, recurrent, norms, lookups, sequences, operations, other)
     for kind in file.KINDS
 }
 

@@ -243,9 +243,9 @@ SCATTER = _rows(
     "scatter",
     "adding to rows",
     {
-        **dict.fromkeys(("index_add", "index_copy", "index_reduce"), _add_rows),
+        **dict.fromkeys(("index_add", "index_copy"), _add_rows),
         **dict.fromkeys(("index_put", "_unsafe_index_put"), _put),
-        **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce"), _add_each),
+        **dict.fromkeys(("scatter", "scatter_add"), _add_each),
     },
     {"scatter-add": _scatter_from_jax},
 )

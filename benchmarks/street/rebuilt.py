@@ -1,0 +1,54 @@
+"""Trains a model by its own code and as it is built from its description, step by step in turn, in this one process.
+
+    python benchmarks/street/rebuilt.py FILE.py NAME SECONDS
+
+The processor's state and the memory that the process happens to get are the same for both. The loss and the optimizer
+of the model's own code are those of train.py.
+"""
+
+import json
+import sys
+import time
+from statistics import median
+
+import torch
+from train import FEWEST_STEPS, WARMUP, build, plain_step
+
+from ampere.core import Network
+from ampere.runtimes.torch_network import build_chain
+from ampere.tracing.trace import trace
+
+
+def main():
+    path, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    torch.set_num_threads(1)
+    model, inputs = build(path, name)
+    network = Network.from_json(json.loads(json.dumps(trace(model, inputs).to_json())))
+    unknown = sorted({layer.name for layer in network.layers if layer.kind == "opaque"})
+    if unknown:
+        sys.exit(f"{', '.join(unknown)} cannot be built from a description")
+    steps = {"own_seconds": plain_step(model, inputs), "seconds": rebuilt_step(network)}
+    spent = {which: [] for which in steps}
+    began = time.perf_counter()
+    while time.perf_counter() - began < 2 * seconds or len(spent["seconds"]) < WARMUP + FEWEST_STEPS:
+        for which, step in steps.items():
+            cpu = time.process_time()
+            step()
+            spent[which].append(time.process_time() - cpu)
+    print(json.dumps({which: median(found[WARMUP:]) for which, found in spent.items()}))
+
+
+def rebuilt_step(network):
+    chain = build_chain(network, torch.float32)
+    optimizer = torch.optim.SGD(chain.trained, lr=1e-4)
+
+    def step():
+        chain.loss().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
+if __name__ == "__main__":
+    main()
