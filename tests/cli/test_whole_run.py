@@ -13,7 +13,7 @@ from ampere.core.errors import ModelError, UsageError
 from ampere.profiling.overheads import InSteps
 from ampere.profiling.overheads_process import TASKS, data, parts
 
-DEVICE = ("--device", "simulated:server", "--seconds", "15")
+DEVICE = ("--device", "simulated:server", "--seconds", "60")
 RUN = ("--epochs", "3", "--samples", "1000")
 
 
@@ -54,7 +54,7 @@ def test_the_whole_run_by_its_parts_with_money_and_several_grids(estimate):
 
 
 def test_each_figure_says_that_its_joules_are_not_measured_and_where_its_grid_comes_from(estimate):
-    said = estimate(*RUN, "--price", "0.30/kWh", "--grid", "WORLD", "--battery", "100J", "--idle", "5W")
+    said = estimate(*RUN, "--price", "0.30/kWh", "--grid", "WORLD", "--battery", "50J", "--idle", "5W")
     [carbon] = said.split("CO2e")[1:]
     assert "simulated joules" in carbon
     assert "Ember" in carbon

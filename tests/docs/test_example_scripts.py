@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from tests.processes import run_script
 
+from ampere.cli import main
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ELSEWHERE = {"fine_tune_transformer.py", "lightning_budget.py"}  # run where their libraries are: tests/integrations
+FIRST = "first_model.py"  # what `start.py` estimates
 BY_HAND = {"federated.py"}  # Flower wants older packages than the checks use
 SCRIPTS = {
     "optuna_search.py": (("optuna",), "too expensive to be trained"),
@@ -32,8 +35,14 @@ def printed(code, folder, home):
 
 
 def test_each_script_is_tested():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(SCRIPTS) | ELSEWHERE | BY_HAND
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {FIRST, *SCRIPTS} | ELSEWHERE | BY_HAND
     assert [path.name for path in EXAMPLES.glob("*.ipynb")] == ["energy.ipynb"]
+
+
+def test_the_first_model_is_estimated(home, monkeypatch, capsys):
+    monkeypatch.setenv("AMPERE_HOME", str(home))
+    assert main(["estimate", f"{EXAMPLES / FIRST}:build", "--device", "simulated:desktop", "--seconds", "3"]) == 0
+    assert "first_model:build: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

@@ -28,7 +28,7 @@ WARMUP = 4
 WARMUP_SHARE = 0.4  # of the seconds at most
 WINDOW_SECONDS = 0.1
 FEWEST_WINDOWS = 3
-PEAK_SECONDS = 10.0  # of steps for the peak of memory, at most
+PEAK_SECONDS = 5.0  # of steps for the peak of memory, at most
 
 
 def main() -> None:
