@@ -1,7 +1,7 @@
 """What a profile of a whole device is made of: networks of every sort, and lone layers as large as large models have.
 
 They were chosen by what is in use (convolutional, residual, depthwise, encoder-decoder, attention, recurrent, MLP and
-mixer, embeddings, gather and scatter, operations that no kind knows), not by any model that estimates were tried on.
+mixer, embeddings, gather and scatter), not by any model that estimates were tried on.
 """
 
 from collections.abc import Callable
@@ -236,29 +236,6 @@ def graph_seconds(drawn: Arguments) -> float:
     return _seconds(6 * layers, flops, nodes * hidden * (6 * drawn["degree"] * layers + 8 * layers + ordered))
 
 
-# Operations that no kind knows.
-
-UNUSUAL: Arguments = {"batch": 8, "operation": "spectral", "places": 64, "width": 32, "layers": 2}
-VISITS = {"spectral": 8, "transform": 8, "sampled": 6, "distances": 2, "solution": 6, "median": 8, "running": 8}
-
-
-def _draw_unusual(rng: Random) -> Arguments:
-    return {
-        "batch": log_uniform(rng, 2, 32),
-        "operation": rng.choice([*VISITS, "enlarged"]),
-        "places": log_uniform(rng, 16, 256),
-        "width": log_uniform(rng, 8, 128),
-        "layers": rng.randint(1, 3),
-    }
-
-
-def unusual_seconds(drawn: Arguments) -> float:
-    places, width = drawn["batch"] * drawn["places"] * drawn["layers"], drawn["width"]
-    pairs = places * drawn["places"] * width if drawn["operation"] == "distances" else 0
-    values = places * width * (3 + VISITS.get(drawn["operation"], 14)) + 3 * pairs
-    return _seconds(4 * drawn["layers"], 6 * places * width**2 + 4 * pairs, values)
-
-
 # Lone layers.
 
 LONE: Arguments = {"batch": 4, "layer": "conv", "places": 28, "before": 128, "after": 128}
@@ -333,13 +310,6 @@ SORTS: dict[str, Space] = {
         Space("mlp", "any MLP or mixer", "ampere.models.mlp:build", MLP, _sampler(_draw_mlp, mlp_seconds)),
         Space("graph", "any graph network", "ampere.models.graph:build", GRAPH, _sampler(_draw_graph, graph_seconds)),
         Space(
-            "unusual",
-            "any operation that no layer kind knows",
-            "ampere.models.unusual:build",
-            UNUSUAL,
-            _sampler(_draw_unusual, unusual_seconds),
-        ),
-        Space(
             "lone",
             "any layer alone",
             "ampere.models.lone:build",
@@ -359,7 +329,6 @@ SHARES = {
     "recurrent": 2,
     "mlp": 2,
     "graph": 1,
-    "unusual": 1,
     "lone": 4,
 }
 EVERY_SORT: dict[str, Space] = {name: {**GENERAL, **SORTS}[name] for name in SHARES}

@@ -77,8 +77,7 @@ class DeviceSource:
     """Networks of every sort, and large layers alone: what a profile of a whole device is made of."""
 
     name = "device"
-    # That uncertainty is reduced for: each sort should be among them, but for the unusual ones, which stay uncertain.
-    targets = 2 * (len(EVERY_SORT) - 1)
+    targets = 2 * len(EVERY_SORT)  # that uncertainty is reduced for: each sort should be among them
 
     def __init__(self) -> None:
         self._deck: list[str] = []  # sorts in their shares, so that few draws have each of them
@@ -89,9 +88,8 @@ class DeviceSource:
 
     def sample(self, rng: Random) -> Experiment:
         if not self._deck:
-            usual = [name for name, share in SHARES.items() for _ in range(share) if name != "unusual"]
-            rng.shuffle(usual)
-            self._deck = ["unusual"] * SHARES["unusual"] + usual  # drawn last: a short profile has the usual ones
+            self._deck = [name for name, share in SHARES.items() for _ in range(share)]
+            rng.shuffle(self._deck)
         name = self._deck.pop()
         purpose = "layer" if name == "lone" else "network"
         return _named(name, _built(EVERY_SORT[name], EVERY_SORT[name].sample(rng), purpose))
