@@ -39,7 +39,7 @@ from ampere.tracing.copying import fake_copy
 from ampere.tracing.memory import allocations_of
 
 STEPS = 4
-UNNAMED = Network((), 1)  # touches are told apart by their model's name here
+UNNAMED = Network((), 1)  # touches of different models differ by name here
 OPTIMIZER_OF = {**models.DEVELOPMENT, **models.UNSEEN}
 LOOP = """
 import json, sys

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -120,7 +119,7 @@ def _memory_limit(device: Device, options: Namespace) -> float | None:
 
 def _memory(known: ProfiledEstimate, limit: float | None, options: Namespace) -> MemoryEstimate | None:
     assert known.step_memory is not None
-    if not (options.memory or options.largest_batch or known.step_memory.has_code or "torch" in sys.modules):
+    if not (options.memory or options.largest_batch or known.step_memory.has_code):
         return None  # importing PyTorch takes longer than all the rest
     found = known.step_memory.at(None) if options.memory or options.largest_batch else known.estimate.memory
     if found is None:
