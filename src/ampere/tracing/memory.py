@@ -47,16 +47,10 @@ from .copying import fake_copy, on_cpu
 from .recorder import tensors_in
 from .steps import before_backward
 from .trace import each_tensor, own_random_numbers, refuse_untrainable
+from .uncompiled import update, without_compiler
 from .workspaces import kept_workspace, workspaces
 
 STEPS = 3  # the optimizer's state is there from the end of the first
-
-
-class _Fake(FakeTensorMode):  # type: ignore[no-untyped-call]
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """The compiler is not in use here, and importing it takes seconds."""
-        return False
 
 
 class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -133,7 +127,7 @@ def allocations_of(
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
     try:
-        with own_random_numbers(), _Fake(allow_non_fake_inputs=True):
+        with own_random_numbers(), without_compiler(), FakeTensorMode(allow_non_fake_inputs=True):
             copied = fake_copy(model, DTYPES[dtype])
             given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
             ready = called(copied)
@@ -158,7 +152,7 @@ def _unfollowed(name: str, problem: Exception) -> ModelError:
 def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str = "float32") -> list[Allocation]:
     """The same for a network that is only described: it is built from its layers."""
     try:
-        with own_random_numbers(), _Fake():
+        with own_random_numbers(), without_compiler(), FakeTensorMode():
             with _made_as(DTYPES[dtype]):
                 chain = build_chain(network, DTYPES[dtype])
             loss_of = _in_precision(chain.loss, dtype)
@@ -290,7 +284,7 @@ def _follow(
             loss = loss_of()
             follower.keep_for_backward()
             loss.backward()  # type: ignore[no-untyped-call]
-            updating.step()
+            update(updating)
             for state in updating.state.values():
                 for tensor in tensors_in(list(state.values())):
                     follower.hold(tensor, OPTIMIZER)
