@@ -22,13 +22,12 @@ other networks what its lone step costs more than an empty one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky, solve_triangular
 
 from ampere.core import Layer, Network
 from ampere.core.kinds import group
@@ -109,22 +108,44 @@ class Additive:
     """The fitted model. `learning.learn` returns one; it never changes afterwards."""
 
     def __init__(
-        self, data: Data, hyper: Hyperparameters, prices: Array | None = None, before: Array | None = None
+        self,
+        data: Data,
+        hyper: Hyperparameters,
+        prices: Array | None = None,
+        before: Array | None = None,
+        kept: Mapping[str, Array] | None = None,
     ) -> None:
-        """With these prices, or with fitted ones; `before` are another device's, in place of the prior ones."""
+        """With these prices, or with fitted ones; `before` are another device's, in place of the prior ones.
+
+        `kept` are the `arrays` of the same fit: then nothing is fitted.
+        """
         self.data, self.hyper = data, hyper
         self.logarithmic = data.isolated
         self._median = float(np.median(data.costs)) if len(data) else 0.0
-        self.prices = self._fitted_prices(before) if prices is None else prices
-        self.design = DesignMatrix(data.networks, data.system, self.prices, hyper.vector_width)
+        if kept is not None:
+            self.prices, self.solved, self._whitening = kept["prices"], kept["solved"], kept["whitening"]
+            self.design = DesignMatrix.from_arrays(kept, data.system, self.prices)
+        else:
+            self.prices = self._fitted_prices(before) if prices is None else prices
+            self.design = DesignMatrix(data.networks, data.system, self.prices, hyper.vector_width)
         self.price_stddev = self._price_stddev()
         self._check_noise = CHECK_NOISE * float(np.median(data.noise)) if len(data) else 0.0
         # What noise is relative to. Relative to a reading, what was read too low would seem the most certain.
         self._sizes = self.design.physics if self.logarithmic else data.costs
         self._residual = self._residuals()
-        self._condition()
+        if kept is None:
+            self.solved = self._solve()
+        self.price_shift = self.price_stddev**2 * (self.design.rows.T @ self.solved)
         self._posteriors: dict[Layer, Posterior] = {}
-        self.step = self._step_posterior()
+
+    def arrays(self) -> dict[str, Array]:
+        """The fit, to be kept in a file: what does not follow from the data and the hyperparameters in no time."""
+        return {
+            "prices": self.prices,
+            "solved": self.solved,
+            "whitening": self._whitening,
+            **self.design.arrays(),
+        }
 
     def _fitted_prices(self, before: Array | None) -> Array:
         data, width = self.data, self.hyper.vector_width
@@ -168,11 +189,28 @@ class Additive:
             self.design, self._residual, noise, self._sizes**2, self._median * self._sizes, self.price_stddev
         )
 
-    def _condition(self) -> None:
-        self._factor = cholesky(self._noisy(), lower=True) if len(self.data) else np.zeros((0, 0))
-        self.solved = cho_solve((self._factor, True), self._residual) if len(self.data) else np.zeros(0)
-        self.price_shift = self.price_stddev**2 * (self.design.rows.T @ self.solved)
-        self.alpha = {k: self.hyper.residual_of(k) ** 2 * (w.T @ self.solved) for k, w in self.design.weights.items()}
+    @cached_property
+    def _factor(self) -> Array:
+        from scipy.linalg import cholesky
+
+        return np.asarray(cholesky(self._noisy(), lower=True)) if len(self.data) else np.zeros((0, 0))
+
+    def _solve(self) -> Array:
+        from scipy.linalg import cho_solve
+
+        return np.asarray(cho_solve((self._factor, True), self._residual)) if len(self.data) else np.zeros(0)
+
+    @cached_property
+    def _whitening(self) -> Array:
+        """The inverse of the factor: a product with it is all that an estimate needs."""
+        from scipy.linalg.lapack import dtrtri
+
+        return np.asarray(dtrtri(self._factor, lower=1)[0]) if len(self.data) else np.zeros((0, 0))
+
+    @cached_property
+    def alpha(self) -> dict[str, Array]:
+        """For each kind, how much each measured position pulls at the relative residuals of others."""
+        return {k: self.hyper.residual_of(k) ** 2 * self.design.pulls(k, self.solved) for k in self.design.positions}
 
     @cached_property
     def loop_shift(self) -> Array:
@@ -182,12 +220,12 @@ class Additive:
 
     def whiten(self, with_data: Array) -> Array:
         """Covariances with the data, in the basis where the data is independent."""
-        if len(self.data) == 0:
-            return with_data
-        return solve_triangular(self._factor, with_data, lower=True, check_finite=False)
+        return self._whitening @ with_data if len(self.data) else with_data
 
     def leave_one_out(self) -> tuple[Array, Array]:
         """Each measurement's error and standard deviation (noise included) without that measurement, in seconds."""
+        from scipy.linalg import cho_solve
+
         inverse = cho_solve((self._factor, True), np.eye(len(self.data)))
         precision = np.diag(inverse)
         scale = self.data.costs / self._sizes
@@ -230,7 +268,7 @@ class Additive:
         if kind in self.design.positions:
             near = kernel(positions, scale(kind, self.design.positions[kind], hyper), hyper.own)
             relative = near @ self.alpha[kind]
-            with_data = with_data + residual**2 * physics * (self.design.weights[kind] @ near.T)
+            with_data = with_data + residual**2 * physics * (self.design.dense_weights(kind) @ near.T)
         means = self.layer_means(rows, physics, relative)
         variances = np.sum((rows * self.price_stddev) ** 2, axis=1) + (residual * physics) ** 2
         whitened = self.whiten(with_data)
@@ -261,7 +299,9 @@ class Additive:
         """Seconds of a cost for each second of its physics that the unknowns move it by."""
         return means / physics if self.logarithmic else 1.0
 
-    def _step_posterior(self) -> Posterior:
+    @cached_property
+    def step(self) -> Posterior:
+        """The posterior of what a step costs outside its layers."""
         physics = float(STEP @ self.prices)
         shift = float(STEP @ self.price_shift)
         mean = (

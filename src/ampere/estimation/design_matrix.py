@@ -9,11 +9,11 @@ wholes                            what a network's deviation from its layers dep
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from ampere.core import Network
 
@@ -21,6 +21,9 @@ from .features import FLOPS, STEP, VALUES, Array, network_features
 from .gaussian_process import BLOCK, kernel
 from .hyperparameters import Hyperparameters
 from .prices import SPEED_GROUPS
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 ALLOCATOR_MEAN_STDDEV = 0.1  # relative, of what the system's allocator adds to all networks alike
 # Relative, of what a user's loop adds to overheads, to arithmetic and to memory each. Steps that follow each other find
@@ -46,19 +49,72 @@ class DesignMatrix:
 
     def __init__(self, networks: Sequence[Network], system: Array, prices: Array, width: int) -> None:
         features = [network_features(network, width) for network in networks]
-        self.system = system
-        self.rows = np.array([f.row for f in features]).reshape(len(features), len(STEP))
-        self.physics = self.rows @ prices
+        rows = np.array([f.row for f in features]).reshape(len(features), len(STEP))
         places = np.array([f.position for f in features]).reshape(len(features), 3)
-        self.wholes = Wholes(places, group_shares(self.rows, prices), system)
         slots: dict[str, dict[bytes, int]] = {}
         entries: dict[str, list[tuple[int, int, float]]] = {}
         for i, f in enumerate(features):
             for (kind, position), cost in zip(f.places, (f.counts * (f.rows @ prices)).tolist(), strict=True):
                 of_kind = slots.setdefault(kind, {})
                 entries.setdefault(kind, []).append((i, of_kind.setdefault(position, len(of_kind)), cost))
-        self.positions = {k: np.array([np.frombuffer(x) for x in of_kind]) for k, of_kind in slots.items()}
-        self.weights = {k: _sparse(entries[k], (len(features), len(slots[k]))) for k in slots}
+        positions = {k: np.array([np.frombuffer(x) for x in of_kind]) for k, of_kind in slots.items()}
+        self._set(rows, places, system, prices, positions, {k: np.array(entries[k]) for k in slots})
+
+    def _set(
+        self,
+        rows: Array,
+        places: Array,
+        system: Array,
+        prices: Array,
+        positions: dict[str, Array],
+        entries: dict[str, Array],
+    ) -> None:
+        """`entries` are the weights that are not zero: network, position, cost."""
+        self.rows, self.physics, self.system = rows, rows @ prices, system
+        self.wholes = Wholes(places, group_shares(rows, prices), system)
+        self.positions, self._entries = positions, entries
+
+    def arrays(self) -> dict[str, Array]:
+        """All that does not follow from the rest, to be kept in a file."""
+        named = {"positions": self.positions, "entries": self._entries}
+        kinds = {f"{what}.{kind}": each for what, of in named.items() for kind, each in of.items()}
+        return {"rows": self.rows, "places": self.wholes.places, **kinds}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Array], system: Array, prices: Array) -> DesignMatrix:
+        """What `arrays` returned, as it was."""
+        made = cls.__new__(cls)
+        of = {
+            what: {k.removeprefix(what): each for k, each in arrays.items() if k.startswith(what)}
+            for what in ("positions.", "entries.")
+        }
+        made._set(arrays["rows"], arrays["places"], system, prices, of["positions."], of["entries."])
+        return made
+
+    @cached_property
+    def weights(self) -> dict[str, csr_array]:
+        from scipy.sparse import csr_array
+
+        return {
+            kind: csr_array(
+                (costs, (networks.astype(np.intc), positions.astype(np.intc))),
+                (len(self.rows), len(self.positions[kind])),
+            )
+            for kind, (networks, positions, costs) in ((kind, e.T) for kind, e in self._entries.items())
+        }
+
+    def pulls(self, kind: str, of_networks: Array) -> Array:
+        """The sum over networks of what each has, times its weight at each position of a kind."""
+        networks, positions, costs = self._entries[kind].T
+        weighted = costs * of_networks[networks.astype(np.intp)]
+        return np.asarray(np.bincount(positions.astype(np.intp), weighted, len(self.positions[kind])), dtype=np.float64)
+
+    def dense_weights(self, kind: str) -> Array:
+        """The weights of a kind, zeros included."""
+        networks, positions, costs = self._entries[kind].T
+        found = np.zeros((len(self.rows), len(self.positions[kind])))
+        np.add.at(found, (networks.astype(np.intp), positions.astype(np.intp)), costs)
+        return found
 
 
 def group_shares(rows: Array, prices: Array) -> Array:
@@ -78,11 +134,6 @@ def summed(sums: Array, depth: Any, step: float, system: bool) -> tuple[Array, W
     physics, depths = groups.sum(axis=1), np.broadcast_to(depth, len(sums))
     places = np.column_stack([np.log2(1e3 + sums[:, 1:3]), np.log2(1.0 + depths)])
     return physics, Wholes(places, groups / physics[:, None], np.full(len(sums), float(system)))
-
-
-def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> csr_array:
-    rows, columns, values = zip(*entries, strict=True)
-    return csr_array((values, (rows, columns)), shape=shape)
 
 
 def scale(kind: str, positions: Array, hyper: Hyperparameters) -> Array:

@@ -24,7 +24,8 @@ from ampere.devices.opening import allocator_on
 from ampere.meters import CARD_SCOPE, CpuTimeMeter, scope_at
 from ampere.storage.profile import Observation, Profile
 
-from .additive import Additive, Answer
+from . import kept_fits
+from .additive import Additive, Answer, Data
 from .batch import BatchTotals
 from .drift import Condition, as_network, followed
 from .features import Array, layer_position
@@ -34,6 +35,7 @@ from .fitting import (
     busy_power,
     condition_uncertainty,
     counted,
+    drift_share_in,
     few_enough,
     fit,
     fit_joules,
@@ -42,10 +44,12 @@ from .fitting import (
     process_spreads,
     sources_of,
 )
+from .hyperparameters import Hyperparameters
 from .memory import MemoryEstimate
-from .normalization import NormalizedCost, costs_of, reference_of, runs_of, speed_spread
+from .normalization import DriftShare, NormalizedCost, costs_of, reference_of, runs_of, speed_spread
+from .power import Power
 from .sequential import Sequential
-from .thread_counts import borrowed
+from .thread_counts import borrowed, only_elsewhere
 
 if TYPE_CHECKING:
     from .training_run import TrainingRun
@@ -199,25 +203,85 @@ class Estimator:
             if watts is not None:
                 self.meter = cores.meter(profile.meter) if cores else _modelled(profile, watts)
                 self.costs = tuple(replace(c, joules=watts * c.busy_seconds) for c in self.costs)
-            self._borrowed = borrowed(profile, self.costs)
-            self._fit(self.costs)
-        self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
+            self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
+            self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
+            self._machine_spread = speed_spread(profile.observations, reference_of(profile))
+            self.condition = Condition()  # of the device, relative to when it was profiled
+            name = kept_fits.name_of(profile.seal, watts) if profile.seal else ""
+            if not (name and self._take(kept_fits.read(name))):
+                self._fit_all()
+                if name and (fitted := self._fitted()):
+                    kept_fits.write(name, *fitted)
+
+    def _fit_all(self) -> None:
+        profile = self.profile
+        self._borrowed = borrowed(profile, self.costs)
+        self._fit(self.costs)
         own = [observation for part in profile.parts for observation in part.observations]
         self._ranges = _measured_ranges([*own, *_of_sources(profile)])
+        self.drift_share = drift_share_in(self.costs, reference_of(profile))
         read = self._joules_model and not busy_power(self.costs)  # joules that were read are in the reference already
         self.condition_uncertainty = 0.0 if read else condition_uncertainty(self.costs, reference_of(profile))
-        self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
-        self._machine_spread = speed_spread(profile.observations, reference_of(profile))
-        self.condition = Condition()  # of the device, relative to when it was profiled
         if runs := newest(runs_of(profile)):
-            with usable_fit(profile):
-                self._learn_from_runs(runs)
+            self._learn_from_runs(runs)
 
     def _fit(self, costs: Sequence[NormalizedCost]) -> None:
-        self.fitted_costs = costs = (*costs, *self._borrowed)
+        costs = (*costs, *self._borrowed)
         self.model: Surrogate = fit(self.profile, costs)  # of seconds
         self._joules_model = fit_joules(self.profile, costs) if counted(costs) else None
         self._power = power_of(costs) if partly_counted(costs) else None
+
+    def _fitted(self) -> tuple[dict[str, Any], dict[str, Array]] | None:
+        """The fit as numbers and arrays, to be kept; None of one that starts from other devices or is the paper's."""
+        models = {"seconds": self.model, "joules": self._joules_model}
+        arrays: dict[str, dict[str, Array]] = {"power": self._power.arrays()} if self._power else {}
+        numbers: dict[str, Any] = {
+            "drift_share": self.drift_share,
+            "condition_uncertainty": self.condition_uncertainty,
+            "condition": self.condition,
+            "ranges": [[*family, *(np.asarray(end).tolist() for end in ends)] for family, ends in self._ranges.items()],
+        }
+        for unit, model in models.items():
+            if type(model) not in (Additive, type(None)):
+                return None
+            if isinstance(model, Additive):
+                data = model.data
+                arrays[unit] = {**model.arrays(), "costs": data.costs, "noise": data.noise, "system": data.system}
+                numbers[unit] = model.hyper.to_json()
+        return numbers, {f"{part}/{name}": array for part, of in arrays.items() for name, array in of.items()}
+
+    def _take(self, kept: tuple[dict[str, Any], dict[str, Array]] | None) -> bool:
+        """Whether a fit that was kept is used."""
+        if kept is None:
+            return False
+        numbers, arrays = kept
+        parts: dict[str, dict[str, Array]] = {}
+        for place, array in arrays.items():
+            part, _, name = place.partition("/")
+            parts.setdefault(part, {})[name] = array
+        networks = self._networks_fitted()
+
+        def model(unit: str) -> Additive:
+            of = parts[unit]
+            data = Data(networks, of["costs"], of["noise"], of["system"])
+            return Additive(data, Hyperparameters.from_json(numbers[unit]), kept=of)
+
+        self.model = model("seconds")
+        self._joules_model = model("joules") if "joules" in parts else None
+        self._power = Power.from_arrays(parts["power"]) if "power" in parts else None
+        self.drift_share = DriftShare(*numbers["drift_share"])
+        self.condition_uncertainty = numbers["condition_uncertainty"]
+        self.condition = Condition(*numbers["condition"])
+        self._ranges = {
+            (kind, name): (np.asarray(low), np.asarray(high)) for kind, name, low, high in numbers["ranges"]
+        }
+        return True
+
+    def _networks_fitted(self) -> tuple[Network, ...]:
+        """The networks that a fit is of, in its order."""
+        elsewhere = [cost.network for _, costs in only_elsewhere(self.profile, self.costs) for cost in costs]
+        runs = [run.network for run in newest(runs_of(self.profile))]
+        return (*(cost.network for cost in self.costs), *runs, *elsewhere)
 
     def _learn_from_runs(self, runs: Sequence[NormalizedCost]) -> None:
         conditions = followed(runs, self._in_reference)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from ampere.core.kinds import VECTOR_WIDTHS
 
@@ -121,6 +120,8 @@ def few_factor(measurements: int) -> float:
     """
     if not 0 < measurements < CALIBRATED_FROM:
         return 1.0
+    from scipy.special import stdtrit
+
     return float(stdtrit(max(1.0, measurements / 3), 0.95) * np.sqrt(1 + 1 / measurements)) / 1.645
 
 

@@ -20,8 +20,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cholesky
-from scipy.linalg.lapack import dpotri, dpotrs
 
 from .design_matrix import ALLOCATOR_OCTAVES, NETWORK_OCTAVES, DesignMatrix, loop_covariance
 from .features import Array, is_waste
@@ -59,6 +57,9 @@ class MarginalLikelihood:
 
     def __call__(self, hyper: Hyperparameters) -> tuple[float, Slopes]:
         """log p(costs), up to a constant, and its slopes along the logarithms of the hyperparameters."""
+        from scipy.linalg import cholesky
+        from scipy.linalg.lapack import dpotri, dpotrs
+
         parts = {kind: _Part(self._design, kind, hyper) for kind in self._design.weights}
         whole = self._fixed + hyper.network**2 * self._network + hyper.allocator**2 * self._allocator
         whole.flat[:: len(whole) + 1] += hyper.floor**2 * self._floors + hyper.grain**2 * self._grains

@@ -22,7 +22,7 @@ from ampere.core import Network
 from ampere.storage.profile import Observation
 
 from .estimate import Estimate, Estimator, Touch, newest, usable_fit
-from .fitting import drift_share_in, noise_of
+from .fitting import noise_of
 from .normalization import NormalizedCost, conditions_of, normalized, reference_of, to_reference
 
 CODE_STDDEV, PRIOR_MODELS = 0.1, 4.0  # F before any code was trained, and the number of models that this counts for
@@ -51,7 +51,7 @@ def costs_of_code(
     if not found:
         return {}
     found = newest(sorted(found, key=lambda c: c.network == first))
-    share = drift_share_in(estimator.costs, reference)
+    share = estimator.drift_share
     typical = estimator.process_spread(allocator)
 
     def cost(raw: NormalizedCost) -> CodeCost:

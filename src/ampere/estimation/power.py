@@ -10,7 +10,7 @@ disagree, that adds to the uncertainty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -74,6 +74,28 @@ class Power:
         self._seen = watts[read] / self._level - 1.0
         self._weights, self._shapes = self._weighed() if np.any(read) else (np.ones(1), [Shape()])
         self._solved: list[Array] = [np.asarray(np.linalg.inv(self._noisy(s)), dtype=np.float64) for s in self._shapes]
+
+    def arrays(self) -> dict[str, Array]:
+        """All that `watts` needs, to be kept in a file."""
+        return {
+            "usual": self._usual,
+            "deviation": self._deviation,
+            "rates": self._rates,
+            "level": np.array(self._level),
+            "seen": self._seen,
+            "weights": self._weights,
+            "shapes": np.array(self._shapes),
+            "solved": np.array(self._solved),
+        }
+
+    @classmethod
+    def from_arrays(cls, kept: Mapping[str, Array]) -> Power:
+        """What `arrays` returned, to ask for watts only."""
+        made = cls.__new__(cls)
+        made._usual, made._deviation, made._rates = kept["usual"], kept["deviation"], kept["rates"]
+        made._level, made._seen, made._weights = float(kept["level"]), kept["seen"], kept["weights"]
+        made._shapes, made._solved = [Shape(*shape) for shape in kept["shapes"].tolist()], [*kept["solved"]]
+        return made
 
     def watts(self, networks: Sequence[Network], seconds: Array) -> tuple[Array, Array]:
         """Watts of networks that take these seconds a step, and their relative standard deviations."""

@@ -19,8 +19,6 @@ rough prices.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize, nnls
 
 from .features import COLUMNS, PRIOR_PRICES, Array
 
@@ -59,6 +57,8 @@ def fit_prices(rows: Array, costs: Array, weights: Array | None = None, before: 
 
 def near_prior(rows: Array, costs: Array, prior: Array, freedom: float) -> Array:
     """Non-negative least squares, regularized towards the prior prices."""
+    from scipy.optimize import nnls
+
     used = np.flatnonzero(np.any(rows != 0, axis=0) & (prior > 0))
     ridge = np.eye(len(used)) / freedom
     # Unknowns are prices in units of their prior, so that the problem is well conditioned.
@@ -83,6 +83,9 @@ def isolated_prices(rows: Array, costs: Array, covariance: Array, before: Array 
 
 def _factors(parts: Array, costs: Array, covariance: Array, freedom: float) -> Array:
     """The most probable factors on the columns of `parts`, whose rows sum to about the costs."""
+    from scipy.linalg import cholesky, solve_triangular
+    from scipy.optimize import minimize
+
     root = cholesky(covariance, lower=True)
     logs = np.log(costs)
 

@@ -25,7 +25,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from ampere.core import Layer, Network
 from ampere.core.errors import UsageError
@@ -67,6 +66,8 @@ class ChannelGP:
 
     def __init__(self, channels: Array, costs: Array, kernel: str = PAPERS_KERNEL) -> None:
         """`channels` has one row for each point."""
+        from scipy.linalg import cho_factor, cho_solve
+
         self.channels, self._kernel = channels, find_kernel(kernel)
         self.low, self.high = channels.min(axis=0), channels.max(axis=0)
         self.mean = float(costs.mean())
@@ -82,6 +83,8 @@ class ChannelGP:
 
     def posterior(self, channels: Array) -> tuple[Array, Array]:
         """Means and covariance of the cost itself, without measurement noise."""
+        from scipy.linalg import cho_solve
+
         points = self._scaled(channels)
         near = self._kernel(distances(points, self._points) / self.length)
         own = self._kernel(distances(points, points) / self.length)

@@ -11,7 +11,7 @@ the fit on b threads, with the factor's uncertainty.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import hypot
 
@@ -29,14 +29,20 @@ LEAST_UNCERTAINTY = 0.02  # relative, of a factor: it differs a little between n
 
 def borrowed(profile: Profile, own: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
     """Costs of networks that were measured on other numbers of threads only, as they would be on the profile's own."""
+    found = [_converted(there, own, other, profile) for other, there in only_elsewhere(profile, own)]
+    return tuple(cost for costs in found for cost in costs)
+
+
+def only_elsewhere(
+    profile: Profile, own: Sequence[NormalizedCost]
+) -> Iterator[tuple[Profile, Sequence[NormalizedCost]]]:
+    """The profiles with other numbers of threads, each with its costs of networks that no profile before it has."""
     known = {(c.network, c.allocator) for c in own}
-    found: list[NormalizedCost] = []
     for other in profile.others if len(own) >= FEWEST else ():
         there = [c for c in costs_of(few_enough(other)) if c.stage == STEP and (c.network, c.allocator) not in known]
         if there:
-            found += _converted(there, own, other, profile)
+            yield other, there
             known |= {(c.network, c.allocator) for c in there}
-    return tuple(found)
 
 
 def _converted(

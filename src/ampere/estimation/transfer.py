@@ -28,7 +28,6 @@ from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import ndtr
 
 from ampere.core import Layer, Network
 from ampere.core.kinds import USUAL_WIDTH, group
@@ -303,6 +302,8 @@ def tangent(heard: _Said, logs: Array) -> Array:
 
 def average(weights: Array, means: Array, deviations: Array) -> tuple[Array, Array]:
     """The mean of normal distributions, one a row, and the deviation of a normal one whose 90 % interval holds 90 %."""
+    from scipy.special import ndtr
+
     total = weights @ means
     low, high = np.zeros(len(total)), Z90 * np.max(deviations + np.abs(means - total), axis=0)
     for _ in range(HALVINGS):

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve
 
 from ampere.core import Layer, Network
 from ampere.core.kinds import group
@@ -60,6 +59,8 @@ def kept_by_measuring(
     v' = v - k' (K + N)^-1 k: what is known after a measurement depends on where it is made, not on what it shows. The
     noise N is that of the measurements so far, and what was learnt of noise and of layers stays as it is.
     """
+    from scipy.linalg import solve
+
     systems = np.array([system, *(plain for _, plain in more)], dtype=float)
     means, posterior = model.joint([network, *(each for each, _ in more)], systems)
     noise = (np.median(model.data.noise) + model.irreducible_variance(means)) * means**2

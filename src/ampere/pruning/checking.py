@@ -27,7 +27,6 @@ from ampere.core import Network
 from ampere.core.errors import AmpereError, DeviceError, UsageError
 from ampere.devices import Device, allocator_on, check_same_meter
 from ampere.estimation.estimate import Estimator
-from ampere.estimation.fitting import drift_share_in
 from ampere.estimation.normalization import NormalizedCost, normalized, reference_of, to_reference
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.models.loading import LoadedModel
@@ -167,7 +166,7 @@ def _stddev(cost: NormalizedCost) -> float:
 def joules_of(estimator: Estimator, *costs: NormalizedCost) -> list[float]:
     """Joules of an iteration as the estimator expresses them: in its condition and at its watts."""
     reference = reference_of(estimator.profile)
-    share = drift_share_in(estimator.costs, reference).part
+    share = estimator.drift_share.part
     factor = estimator.condition.factor / estimator.own_watts_share
     return [factor * to_reference(cost, reference, share).joules for cost in costs]
 

@@ -213,13 +213,19 @@ def append(path: Path, text: str) -> None:
 
 def read_document(path: Path, kind: str, newest_version: int, oldest_version: int = 1) -> Any:
     """The body of a file, after its kind, version and checksum are checked."""
+    return read_sealed(path, kind, newest_version, oldest_version)[0]
+
+
+def read_sealed(path: Path, kind: str, newest_version: int, oldest_version: int = 1) -> tuple[Any, str]:
+    """The body of a file, and its checksum."""
     path = Path(path)
     raw = read_at_most(path, LARGEST)
     head = _checked_head(path, raw, kind, newest_version)
     if _version(head) < oldest_version:
         raise ProfileError(older(str(path), _version(head), oldest_version))
     try:
-        return loads(_unsealed(path, raw, head).decode("ascii"))
+        body, seal = _unsealed(path, raw, head)
+        return loads(body.decode("ascii")), seal
     except ValueError as error:
         raise ProfileError(f"{path} was not written by Ampere: {error}") from None
 
@@ -312,11 +318,12 @@ def _checked_head(path: Path, raw: bytes, kind: str, newest_version: int) -> byt
     return head[0]
 
 
-def _unsealed(path: Path, raw: bytes, head: bytes) -> bytes:
+def _unsealed(path: Path, raw: bytes, head: bytes) -> tuple[bytes, str]:
+    """The body, and its checksum."""
     seal = _SEAL.match(raw, len(head))
     if not seal or not raw.endswith(_END):
         raise ProfileError(f"{path} is cut short or damaged: restore a copy, or create it again")
     body = raw[seal.end() : -len(_END)]
     if _seal(head, body) != seal[1]:
         raise ProfileError(f"{path} is damaged (its checksum is wrong): restore a copy, or create it again")
-    return body
+    return body, seal[1].decode()

@@ -50,6 +50,11 @@ def calibration_path(fingerprint: Mapping[str, Any]) -> Path:
     return home() / "calibrations" / f"{_file_name(str(fingerprint['id']))}.json"
 
 
+def fits_folder() -> Path:
+    """Where fits of profiles are kept, which may be deleted at any time."""
+    return home() / "fits"
+
+
 def id_of_model(device: Mapping[str, Any]) -> str:
     """The id without the machine: that of files from before machines were distinguished."""
     return str(device["id"]).replace(f"_{device.get('machine_id')}", "")

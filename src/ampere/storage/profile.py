@@ -32,7 +32,7 @@ from .checks import (
     check_texts,
     checked,
 )
-from .files import read_document, write_document
+from .files import read_sealed, write_document
 from .places import id_of_model
 
 
@@ -238,6 +238,8 @@ class Profile:
     ended: Mapping[str, int] = field(default_factory=dict)  # kinds that ended by each of ENDS; of the paper's method
     others: tuple["Profile", ...] = ()  # of the same device and setup with other numbers of threads
     sources: "tuple[Profile, ...]" = ()  # of devices like this one, which few measurements of its own start from
+    # The checksum of the file that it was read from and is still equal to; a changed copy has none.
+    seal: str = field(default="", init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         with checked("a profile"):
@@ -277,7 +279,14 @@ class Profile:
     def on_threads(self, threads: int) -> "Profile | None":
         """The same profile with its part on so many threads in front; None where that was not profiled."""
         front = next((part for part in self.parts if part.setup.threads == threads), None)
-        return front and replace(front, others=tuple(part for part in self.parts if part.setup.threads != threads))
+        if front is None:
+            return None
+        found = replace(front, others=tuple(part for part in self.parts if part.setup.threads != threads))
+        return found._sealed(self.seal and f"{self.seal}-{threads}")
+
+    def _sealed(self, seal: str) -> "Profile":
+        object.__setattr__(self, "seal", seal)
+        return self
 
     @property
     def parts(self) -> "tuple[Profile, ...]":
@@ -302,9 +311,9 @@ class Profile:
 
     @classmethod
     def load(cls, path: Path) -> "Profile":
-        body = read_document(path, KIND, FORMAT, oldest_version=FORMAT)
+        body, seal = read_sealed(path, KIND, FORMAT, oldest_version=FORMAT)
         with checked(str(path)):
-            return cls.from_json(body)
+            return cls.from_json(body)._sealed(seal)
 
     def save(self, path: Path) -> None:
         write_document(path, KIND, FORMAT, self.to_json())

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 
 from ampere.estimation.estimate import Estimator
-from ampere.estimation.fitting import drift_share_in
-from ampere.estimation.normalization import reference_of
 from ampere.evaluation.comparing import Comparison, compared
 from ampere.evaluation.drawing import device_panels
 from ampere.evaluation.jobs import Record, needs, of_family, trials_of
@@ -41,7 +39,7 @@ def records(session: Session) -> Iterator[Record]:
 def _errors(estimator: Estimator, pairs: tuple[Pair, ...], truth: Comparison, reference: Profile) -> list[float]:
     """Errors at the speed of the tested family's own profile, at which its measurements are given."""
     known = estimator.profile
-    share = drift_share_in(estimator.costs, reference_of(known)).part
+    share = estimator.drift_share.part
     condition = (reference.yardstick_seconds / known.yardstick_seconds) ** share
     said = [estimator.estimate(first[0].network, "tuned", condition).joules for first, _ in pairs]
     return [abs(joules / trial.joules - 1) for joules, trial in zip(said, truth.trials, strict=True)]
