@@ -363,7 +363,7 @@ class _Kernels:
         x, y = a.logs[:, None] / np.log(2) / SIZE_OCTAVES, b.logs[:, None] / np.log(2) / SIZE_OCTAVES
         total = np.zeros((len(a.logs), len(b.logs)))
         mine, theirs = _by_kind(a), _by_kind(b)
-        for kind in mine.keys() & theirs.keys():
+        for kind in [kind for kind in mine if kind in theirs]:
             (positions, weights), (others, their_weights) = mine[kind], theirs[kind]
             total += weights @ kernel(positions, others, OWN) @ their_weights.T
         return cls(kernel(x, y), a.parts @ b.parts.T, total)

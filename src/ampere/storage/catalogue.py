@@ -18,8 +18,6 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
 from ampere.core import Meter
 from ampere.core.errors import ProfileError, UsageError
@@ -197,6 +195,9 @@ class Catalogue:
         return _entries_in(self._download(INDEX), f"{self.place}/{INDEX}")
 
     def _download(self, file: str) -> bytes:
+        from urllib.error import URLError
+        from urllib.request import Request, urlopen
+
         address = f"{self.place.rstrip('/')}/{file}"
         try:
             with urlopen(Request(address, headers={"User-Agent": "ampere"}), timeout=SECONDS) as answer:
