@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import Any
 
@@ -90,12 +92,31 @@ class Device:
         self._options = _options(meter, watts_per_core or DEFAULT_WATTS_PER_CORE, compile_limit, asked_on)
         self._workers: dict[float, Workers] = {}  # by the watts of a core that joules are modelled with
         self._untouched: dict[tuple[float, int], Workers] = {}  # by watts and seed: those that only described it
+        self._ahead: Future[Described] | None = None
 
     # What it is.
 
     @cached_property
     def described(self) -> Described:
         """What its worker says of itself."""
+        return self._ahead.result() if self._ahead else self._describe()
+
+    def describe_ahead(self) -> None:
+        """Begin to ask its worker, while the caller does something else. Only here: elsewhere users may be asked."""
+        if not self.is_local:
+            return
+        ahead: Future[Described] = Future()
+
+        def describe() -> None:
+            try:
+                ahead.set_result(self._describe())
+            except BaseException as problem:  # raised where the answer is needed
+                ahead.set_exception(problem)
+
+        self._ahead = ahead
+        Thread(target=describe, daemon=True).start()
+
+    def _describe(self) -> Described:
         worker = self._any_worker()
         said = worker.hello()
         width = said.get("vector_width", USUAL_WIDTH)
@@ -261,6 +282,9 @@ class Device:
 
     def close(self) -> None:
         """Ends its workers; what is known of it stays, and it may be used again."""
+        if self._ahead and not self._ahead.done():  # its worker can be ended once it is there
+            self._ahead.add_done_callback(lambda _: self.close())
+            return
         for workers in (*self._workers.values(), *self._untouched.values()):
             _close(workers)
         self._workers.clear()

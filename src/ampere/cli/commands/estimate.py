@@ -80,13 +80,14 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    from ampere.api import at_current_speed, ensure_profile, whole_run
-    from ampere.cli.last_estimates import explain_change
-
     if options.json and options.format not in (None, "json"):
         raise UsageError(f"--json and --format {options.format} are two formats: give one of them")
-    plan = arguments.run_plan(options)
     with arguments.open_device(options) as device, Display(options.quiet) as display:
+        device.describe_ahead()
+        from ampere.api import at_current_speed, ensure_profile, whole_run
+        from ampere.cli.last_estimates import explain_change
+
+        plan = arguments.run_plan(options)
         limit = _memory_limit(device, options)
         asked = arguments.api_options(options, device, display)
         subject = arguments.subject(options.model, options)
