@@ -90,6 +90,12 @@ class Layer:
         object.__setattr__(moved, "_sorted_config", self._settings)
         return moved
 
+    def renamed(self, name: str) -> "Layer":
+        """The same layer under another name: all that is kept of it stays right."""
+        made = object.__new__(Layer)
+        made.__dict__.update(self.__dict__, name=name)
+        return made
+
     def to_json(self) -> Dict[str, Any]:
         return {
             "kind": self.kind,

@@ -109,7 +109,7 @@ class LayerTable:
         layer = self._read[number]
         if (layer, name) not in self._named:
             check_count(len(self._named), MOST_NAMES, "layers of different names")
-            self._named[layer, name] = replace(layer, name=name)
+            self._named[layer, name] = layer.renamed(name)
         return self._named[layer, name]
 
 
