@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-import ampere
 from ampere.core.errors import StorageError
 from ampere.storage.files import write_whole
 from ampere.storage.places import fits_folder
@@ -34,16 +33,16 @@ NUMBERS = "numbers"
 def name_of(seal: str, *asked: object) -> str:
     """The name of a fit of the profile with this checksum, with what else was asked for."""
     threads = os.environ.get("OPENBLAS_NUM_THREADS")  # they decide the last bit
-    return sha256(repr((seal, asked, ampere.__version__, np.__version__, threads, _code())).encode()).hexdigest()
+    return sha256(repr((seal, asked, np.__version__, threads, _code())).encode()).hexdigest()
 
 
 @lru_cache(maxsize=1)
 def _code() -> str:
-    """What changes when one of the files of Ampere's code does."""
-    root = Path(ampere.__file__).parent
+    """What changes when Ampere's version does, or one of the files of its code."""
+    root = Path(__file__).parents[1]
     files = sorted(file for package in DECIDING for file in (root / package).rglob("*.py"))
     seen = [(str(file.relative_to(root)), (known := file.stat()).st_size, known.st_mtime_ns) for file in files]
-    return sha256(repr(seen).encode()).hexdigest()
+    return sha256(repr(seen).encode() + (root / "__init__.py").read_bytes()).hexdigest()
 
 
 def read(name: str) -> tuple[dict[str, Any], dict[str, Array]] | None:
