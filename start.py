@@ -102,7 +102,7 @@ def pip_settings() -> list[tuple[str, str]]:
 def import_once() -> None:
     """Compile what is imported first, before a profile's seconds run; where PyTorch is not wanted it fails, unheard."""
     say("compiling PyTorch's Python files ...")
-    imports = "import torch._dynamo, torch.fx.experimental.symbolic_shapes, scipy.optimize, ampere.api"
+    imports = "import torch._dynamo, torch.fx.experimental.symbolic_shapes, scipy.optimize; from ampere.api import *"
     with suppress(OSError):
         subprocess.run([str(PYTHON), "-c", imports], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 

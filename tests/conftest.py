@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -21,6 +22,10 @@ os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # compiling is mos
 with contextlib.suppress(ImportError):  # the way to emit code that takes less long; XLA ends where it knows no flag
     if version("jaxlib").startswith("0.10."):
         os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
+
+# What is kept for later, such as fits of profiles, is kept nowhere that outlives the tests.
+HOME = tempfile.TemporaryDirectory(prefix="ampere-tests-")
+os.environ.setdefault("AMPERE_HOME", HOME.name)
 
 # PyTorch's compiler imports setuptools, which fails where anything imported the standard library's distutils before.
 with contextlib.suppress(ImportError):

@@ -38,7 +38,11 @@ PRELOADED = (
     "torch.fx.experimental.symbolic_shapes",
     "scipy.optimize",
     "ampere.cli.entry",
-    "ampere.api",
+    "ampere.api.checking",
+    "ampere.api.judging",
+    "ampere.api.run",
+    "ampere.api.shrinking",
+    "ampere.api.tuning",
     "ampere.devices.transport",
     "ampere.runtimes.torch_runtime",
 )

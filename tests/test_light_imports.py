@@ -6,6 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.synthetic import observed, random_chains, true_seconds
+
+from ampere.cli import main
+from ampere.core import Meter, TrainingSetup
+from ampere.storage import Profile
+from ampere.storage.networks import save_network
 
 SRC = Path(__file__).resolve().parents[1] / "src"
 LIGHT = {
@@ -33,6 +39,31 @@ def test_it_starts_without_torch(place):
 
 def test_a_device_needs_nothing_of_the_host():
     assert loaded_of("import ampere.worker, ampere.core", HOST_ONLY) == []
+
+
+def test_a_stored_profile_estimates_a_network_file_without_what_fits_and_trains(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("AMPERE_HOME", str(tmp_path))
+    networks = random_chains(0, 12)
+    seen = [observed(network, true_seconds(network)) for network in networks]
+    Profile({"id": "x"}, TrainingSetup(), Meter("synthetic", False), 1e-3, tuple(seen)).save(tmp_path / "profile.json")
+    save_network(networks[0], tmp_path / "network.json")
+    words = f"estimate {tmp_path}/network.json --profile {tmp_path}/profile.json --device simulated:server".split()
+    assert main([*words, "--allow-other-device"]) == 0
+    code = f"from ampere.cli import main\nmain({[*words, '--allow-other-device']!r})"
+    assert loaded_of(code, ("scipy", "ampere.baselines", "urllib.request", *HEAVY)) == []
+
+
+def test_memory_is_followed_without_the_compiler_which_is_there_afterwards():
+    code = """
+import sys, torch
+from ampere.tracing.memory import allocations_of
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.MaxPool2d(2), torch.nn.ReLU())
+allocations_of(model, torch.ones(2, 3, 8, 8), "momentum")
+before = "torch._dynamo" in sys.modules or "_dynamo" in vars(torch)
+plain = torch.optim.Optimizer.add_param_group.__wrapped__
+print(before, hasattr(plain, "__dynamo_disable"), torch._dynamo.is_compiling())"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "False"]
 
 
 def test_a_client_needs_the_standard_library_only():

@@ -62,10 +62,9 @@ def _settings_alone() -> Iterator[None]:
 def _called_as_they_are() -> Iterator[None]:
     """Functions that the compiler must not look into, without asking it. Afterwards PyTorch finds them as before."""
     guard = torch.optim.Optimizer.add_param_group.__code__  # all of them have this code around them
-    within = guard.co_freevars.index("fn") if "fn" in guard.co_freevars else None
-    guarded = [] if within is None else [f for f in gc.get_referrers(guard) if inspect.isfunction(f)]
-    inside = dict.fromkeys(f.__closure__[within].cell_contents for f in guarded)
-    plain = [function for function in inside if not hasattr(function, KEPT)]
+    guarded = [f for f in gc.get_referrers(guard) if inspect.isfunction(f)] if "fn" in guard.co_freevars else []
+    cells = [dict(zip(guard.co_freevars, f.__closure__ or (), strict=True))["fn"] for f in guarded]
+    plain = [f for f in dict.fromkeys(cell.cell_contents for cell in cells) if not hasattr(f, KEPT)]
     for function in plain:
         setattr(function, KEPT, function)
     try:
