@@ -65,7 +65,10 @@ def stored(tmp_path, monkeypatch):
 def answers(path, watts=None):
     found = Profile.load(path)
     estimator = Estimator(found.on_threads(found.setup.threads), watts)
-    return [estimator.estimate(network).to_json() for network in ASKED], estimator.drift_share
+    model, _ = estimator.of_joules
+    assert [cost.network for cost in estimator.fitted_costs] == [*model.data.networks]
+    left_out = [each.tolist() for each in model.leave_one_out()]
+    return [estimator.estimate(network).to_json() for network in ASKED], estimator.drift_share, left_out
 
 
 def files(tmp_path):

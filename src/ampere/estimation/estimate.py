@@ -259,7 +259,7 @@ class Estimator:
         for place, array in arrays.items():
             part, _, name = place.partition("/")
             parts.setdefault(part, {})[name] = array
-        networks = self._networks_fitted()
+        networks = tuple(cost.network for cost in self.fitted_costs)
 
         def model(unit: str) -> Additive:
             of = parts[unit]
@@ -277,11 +277,12 @@ class Estimator:
         }
         return True
 
-    def _networks_fitted(self) -> tuple[Network, ...]:
-        """The networks that a fit is of, in its order."""
-        elsewhere = [cost.network for _, costs in only_elsewhere(self.profile, self.costs) for cost in costs]
-        runs = [run.network for run in newest(runs_of(self.profile))]
-        return (*(cost.network for cost in self.costs), *runs, *elsewhere)
+    @cached_property
+    def fitted_costs(self) -> tuple[NormalizedCost, ...]:
+        """What the fit is of, in its order, as it was measured: in a run, or on other numbers of threads."""
+        runs = [replace(run, purpose="network") for run in newest(runs_of(self.profile))]
+        elsewhere = [cost for _, costs in only_elsewhere(self.profile, self.costs) for cost in costs]
+        return (*self.costs, *runs, *elsewhere)
 
     def _learn_from_runs(self, runs: Sequence[NormalizedCost]) -> None:
         conditions = followed(runs, self._in_reference)
