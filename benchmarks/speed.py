@@ -1,6 +1,7 @@
-"""How fast estimates are: in bulk, one by one, and from a cold start.
+"""How fast estimates are: in bulk, one by one, from a cold start, and as a command whose profile is there.
 
 python benchmarks/speed.py [--out benchmarks/results/speed.json]
+python benchmarks/speed.py --only warm [--home FOLDER]      commands alone, with a profile that is there
 """
 
 import argparse
@@ -23,20 +24,57 @@ from ampere.estimation.estimate import Estimator
 from ampere.estimation.lookup_table import LookupTable, template
 
 CNN5 = [32, 64, 128, 256]
+MODEL = f"{Path(__file__).resolve().parents[1]}/examples/first_model.py:build"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/speed.json"))
+    parser.add_argument("--only", choices=("warm",), help="only the commands whose profile is there")
+    parser.add_argument("--home", type=Path, help="the AMPERE_HOME with that profile (default: a new one is made)")
+    parser.add_argument("--seconds", type=int, default=120, help="of a new profile")
+    parser.add_argument(
+        "--times", type=int, default=7, help="that a command is run; the fastest and the median are shown"
+    )
     options = parser.parse_args()
+    figures = json.loads(options.out.read_text()) if options.only and options.out.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        cnn = ampere.profile("cnn5", seconds=15, out=Path(folder) / "cnn5.json").profile
-        resnet = ampere.profile("resnet", seconds=15, out=Path(folder) / "resnet.json").profile
-    figures = {**bulk(cnn), **single(resnet), **cold()}
+        if not options.only:
+            cnn = ampere.profile("cnn5", seconds=15, out=Path(folder) / "cnn5.json").profile
+            resnet = ampere.profile("resnet", seconds=15, out=Path(folder) / "resnet.json").profile
+            figures |= {**bulk(cnn), **single(resnet), **cold()}
+        home = options.home or Path(folder) / "home"
+        if options.home is None:
+            _ampere(home, "profile", "--once", "--seconds", str(options.seconds))
+        figures |= warm(home, Path(folder), options.times)
     for name, value in figures.items():
-        print(f"{name:<45} {value:,.4g}")
+        print(f"{name:<65} {value:,.4g}")
     options.out.parent.mkdir(exist_ok=True)
     options.out.write_text(json.dumps(figures, indent=1))
+
+
+def warm(home: Path, folder: Path, times: int) -> dict[str, float]:
+    """Commands that were run before, in turn with Python's import of PyTorch, which nothing of ours makes faster."""
+    _ampere(home, "trace", MODEL, "--out", str(folder / "network.json"))
+    runs: dict[str, Callable[[], object]] = {
+        "importing PyTorch": lambda: subprocess.run([sys.executable, "-c", "import torch"], check=True),
+        "`ampere estimate file.py:build --touch 0`": lambda: _ampere(home, "estimate", MODEL, "--touch", "0"),
+        "`ampere estimate` of a traced file": lambda: _ampere(home, "estimate", str(folder / "network.json")),
+        "`ampere estimate --help`": lambda: _ampere(home, "estimate", "--help"),
+    }
+    took: dict[str, list[float]] = {name: [] for name in runs}
+    for turn in range(times + 1):
+        for name, run in runs.items():
+            seconds = best(run, 1)
+            took[name] += [seconds] if turn else []  # the first fits the profile, and compiles files
+    fastest = {f"seconds of {name}, fastest": min(each) for name, each in took.items()}
+    return fastest | {f"seconds of {name}, median": float(np.median(each)) for name, each in took.items()}
+
+
+def _ampere(home: Path, *words: str) -> None:
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS")}
+    command = [sys.executable, "-m", "ampere", *words]
+    subprocess.run(command, env={**environment, "AMPERE_HOME": str(home)}, capture_output=True, check=True)
 
 
 def bulk(profile: ampere.Profile) -> dict[str, float]:

@@ -2,8 +2,10 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from io import BytesIO
 from random import Random
 
+import numpy as np
 import pytest
 from tests.synthetic import block, random_chains, true_seconds
 
@@ -104,11 +106,18 @@ def test_only_the_newest_are_kept(stored, tmp_path):
     assert len(files(tmp_path)) == kept_fits.MOST_KEPT
 
 
+def arrays_alone():
+    content = BytesIO()
+    np.savez(content, numbers=np.array("{}"), other=np.zeros(3))
+    return content.getvalue()
+
+
 DAMAGES = {
     "cut short": lambda raw: raw[: len(raw) // 2],
     "another byte": lambda raw: raw[:2000] + bytes([raw[2000] ^ 1]) + raw[2001:],
     "empty": lambda raw: b"",
     "something else": lambda raw: b"\x80\x04K\x01.",
+    "other arrays": lambda raw: arrays_alone(),
 }
 
 

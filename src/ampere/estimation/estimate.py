@@ -208,7 +208,9 @@ class Estimator:
             self._machine_spread = speed_spread(profile.observations, reference_of(profile))
             self.condition = Condition()  # of the device, relative to when it was profiled
             name = kept_fits.name_of(profile.seal, watts) if profile.seal else ""
-            if not (name and self._take(kept_fits.read(name))):
+            try:
+                self._take(*kept_fits.read(name))
+            except (KeyError, TypeError, ValueError):  # none, or not one that was written here
                 self._fit_all()
                 if name and (fitted := self._fitted()):
                     kept_fits.write(name, *fitted)
@@ -250,11 +252,8 @@ class Estimator:
                 numbers[unit] = model.hyper.to_json()
         return numbers, {f"{part}/{name}": array for part, of in arrays.items() for name, array in of.items()}
 
-    def _take(self, kept: tuple[dict[str, Any], dict[str, Array]] | None) -> bool:
-        """Whether a fit that was kept is used."""
-        if kept is None:
-            return False
-        numbers, arrays = kept
+    def _take(self, numbers: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+        """Use a fit that was kept."""
         parts: dict[str, dict[str, Array]] = {}
         for place, array in arrays.items():
             part, _, name = place.partition("/")
@@ -275,7 +274,6 @@ class Estimator:
         self._ranges = {
             (kind, name): (np.asarray(low), np.asarray(high)) for kind, name, low, high in numbers["ranges"]
         }
-        return True
 
     @cached_property
     def fitted_costs(self) -> tuple[NormalizedCost, ...]:

@@ -45,14 +45,14 @@ def _code() -> str:
     return sha256(repr(seen).encode() + (root / "__init__.py").read_bytes()).hexdigest()
 
 
-def read(name: str) -> tuple[dict[str, Any], dict[str, Array]] | None:
-    """The numbers and arrays of a fit; None where it is not kept."""
+def read(name: str) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The numbers and arrays of a fit; KeyError where it is not kept."""
     try:
         with np.load(_file(name), allow_pickle=False) as kept:
             arrays = dict(kept)
         return json.loads(str(arrays.pop(NUMBERS))), arrays
-    except Exception:  # whatever is wrong with the file
-        return None
+    except Exception as problem:  # whatever is wrong with the file
+        raise KeyError(name) from problem
 
 
 def write(name: str, numbers: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
