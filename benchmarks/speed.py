@@ -74,7 +74,7 @@ def warm(home: Path, folder: Path, times: int) -> dict[str, float]:
 def _ampere(home: Path, *words: str) -> None:
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "OMP_NUM_THREADS")}
     command = [sys.executable, "-m", "ampere", *words]
-    subprocess.run(command, env={**environment, "AMPERE_HOME": str(home)}, capture_output=True, check=True)
+    subprocess.run(command, env={**environment, "AMPERE_HOME": str(home)}, stdout=subprocess.DEVNULL, check=True)
 
 
 def bulk(profile: ampere.Profile) -> dict[str, float]:
