@@ -40,15 +40,16 @@ LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
     "gated": lambda before, after: Recurrent(nn.GRU(before, before, batch_first=True)),
     "attention": lambda before, after: SelfAttention(before),
     "embedding": lambda before, after: nn.Embedding(after, before),
+    "bag": lambda before, after: nn.EmbeddingBag(after, before),
 }
 IMAGES = ("conv", "pointwise", "depthwise", "transposed", "norm")
 
 
 def build(batch: int, layer: str, places: int, before: int, after: int) -> tuple[nn.Module, Any]:
-    """`places` are pixels along a side, or tokens; `after` are the rows of an embedding."""
+    """`places` are pixels along a side, or tokens; `after` are the rows of a table."""
     module = nn.Sequential(LAYERS[layer](before, after))
     if layer in IMAGES:
         return module, torch.randn(batch, before, places, places)
-    if layer == "embedding":
+    if layer in ("embedding", "bag"):
         return module, torch.randint(after, (batch, places))
     return module, torch.randn(batch, places, before)

@@ -292,7 +292,9 @@ LONE_LAYERS = {  # the least and the most places, and channels
     "gated": ((8, 128), (128, 768)),
     "attention": ((64, 512), (128, 1024)),
     "embedding": ((16, 256), (64, 768)),
+    "bag": ((1, 32), (8, 256)),
 }
+TABLES = ("embedding", "bag")
 
 
 def _draw_lone(rng: Random, layer: str) -> Arguments:
@@ -302,7 +304,7 @@ def _draw_lone(rng: Random, layer: str) -> Arguments:
         "layer": layer,
         "places": log_uniform(rng, *places),
         "before": _multiple(rng, 64 if layer == "attention" else 8, *channels),
-        "after": log_uniform(rng, 5000, 50_000) if layer == "embedding" else _multiple(rng, 8, *channels),
+        "after": log_uniform(rng, 5000, 50_000) if layer in TABLES else _multiple(rng, 8, *channels),
     }
 
 
@@ -320,7 +322,7 @@ def lone_seconds(drawn: Arguments) -> float:
         "attention": 4 * before**2 + 2 * places * before,
     }.get(layer, 0)
     width = before * (4 if layer == "depthwise" else 2)
-    rows = after * before if layer == "embedding" else 0
+    rows = after * before if layer in TABLES else 0
     layers = 4 + (places if layer in ("recurrent", "gated") else 0)
     return _seconds(layers, 6 * positions * each, positions * (width + 2 * min(after, 4096)) + 3 * rows)
 
