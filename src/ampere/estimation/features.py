@@ -44,18 +44,22 @@ ENLARGE_PRIOR_SECONDS = 4e-9
 
 COLUMNS: tuple[str, ...] = (
     "step",
-    "tail.launches",
     "update.parameters",
     "update.tensors",
     *(f"tail.{op}" for op in TRAILING_CLASSES),
+    *(f"tail_{op}.launches" for op in TRAILING_CLASSES),
     *(f"{kind}.{quantity}" for kind in GROUPS for quantity in PER_KIND),
 )
 COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 
 
 def _prior(column: str) -> float:
-    fixed = {"step": 1e-4, "tail.launches": 5e-6, "update.parameters": 1e-9, "update.tensors": 8e-6}
-    fixed["tail.enlarge"] = ENLARGE_PRIOR_SECONDS
+    fixed = {
+        "step": 1e-4,
+        "update.parameters": 1e-9,
+        "update.tensors": 5e-6,
+        "tail.enlarge": ENLARGE_PRIOR_SECONDS,
+    }
     if column in fixed:
         return fixed[column]
     return TAIL_PRIOR_SECONDS if column.startswith("tail.") else PRIOR_SECONDS[column.split(".")[1]]
@@ -78,13 +82,11 @@ def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
     columns = {COLUMN[f"{kind}.{quantity}"]: getattr(needed, quantity) for quantity in PER_KIND}
     columns[COLUMN["update.parameters"]] = needed.parameters
     columns[COLUMN["update.tensors"]] = needed.parameter_tensors
-    launches = 0
     for op in layer.trailing:
         passes = 1 + int(op.backward)
-        column = COLUMN[f"tail.{op.op}"]
-        columns[column] = columns.get(column, 0) + (op.values_in + op.values_out) * passes
-        launches += passes
-    columns[COLUMN["tail.launches"]] = launches
+        amounts = {f"tail.{op.op}": (op.values_in + op.values_out) * passes, f"tail_{op.op}.launches": passes}
+        for name, amount in amounts.items():
+            columns[COLUMN[name]] = columns.get(COLUMN[name], 0) + amount
     return columns
 
 
