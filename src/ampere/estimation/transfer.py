@@ -55,6 +55,7 @@ ALONE_FROM = 3  # measurements, from which the surrogate of this device alone ta
 FOLDS = 10
 TELLING, TELLING_POWER = 0.14, 12  # standard deviation from physics, found by a source, that is worth asking it for
 LEAST_TELLING = 1e-6
+TAKEN = (0.0, 0.5, 1.0)  # shares of a source's deviations from physics that may hold here too
 AVERAGED_UP_TO = 8  # measurements, from which on the smaller error counts for more than its inverse square
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 HALVINGS = 30  # of the search for the width of an interval
@@ -87,10 +88,26 @@ class _Said:
 
 
 @dataclass(frozen=True)
-class _Component:
-    """One source with one choice of a, b, c and noise."""
+class _View:
+    """A source of which only a share of its deviations from physics is believed."""
 
-    source: int
+    index: int
+    source: Source
+    taken: float = 1.0
+
+    def said(self, networks: Sequence[Network], system: Array) -> _Said:
+        heard = said(self.source, networks, system)
+        if self.taken == 1.0 or not isinstance(self.source, Additive):
+            return heard
+        logs = heard.logs - (1 - self.taken) * deviations_from_physics(self.source, networks, system)
+        return replace(heard, logs=logs, variances=self.taken**2 * heard.variances)
+
+
+@dataclass(frozen=True)
+class _Component:
+    """One view of a source with one choice of a, b, c and noise."""
+
+    view: int
     size: float
     part: float
     layer: float
@@ -108,34 +125,42 @@ class Transferred:
         self.sources = (*sources, Additive(data.only(np.zeros(len(data), dtype=bool)), Hyperparameters()))
         self.data = data
         self._logs = np.log(data.costs)
-        equal = [said(source, data.networks, data.system) for source in self.sources]
+        self._views = [_View(i, s, share) for i, s in enumerate(self.sources) for share in _shares_taken(s)]
+        equal = [view.said(data.networks, data.system) for view in self._views]
         self._tangents = [tangent(heard, self._logs) for heard in equal]
         self._said = [heard.around(at) for heard, at in zip(equal, self._tangents, strict=True)]
-        self._components = [_Component(s, *of) for s in range(len(self.sources)) for of in GRID]
+        self._components = [_Component(v, *of) for v in range(len(self._views)) for of in GRID]
         self._kernels = [_Kernels.of(heard, heard) for heard in self._said]
-        prior = np.array([self._prior(c.source) for c in self._components])
+        prior = np.array([self._prior(self._views[c.view]) for c in self._components])
         evidence = np.array([self._evidence(c, slice(None)) for c in self._components])
         self.weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
         self._own: list[_Own] = []
         self.own_weights = self.own_errors = np.zeros(0)
         if len(data) >= ALONE_FROM:
-            self._own = [_Own(alone or learn(data)), *(_Own.guided(s, data) for s in self._guides())]
+            self._own = [_Own(alone or learn(data)), *(_Own.guided(s, taken, data) for s, taken in self._guides())]
             self.own_weights, self.own_errors = self._earned(prior)
 
-    def _guides(self) -> list[Additive]:
-        """The likeliest source, where it has measurements of its own."""
-        found = self.sources[int(np.argmax(self._shares()[:-1]))] if len(self.sources) > 1 else None
-        return [found] if isinstance(found, Additive) and len(found.data) else []
+    def _guides(self) -> list[tuple[Additive, float]]:
+        """The likeliest source, where it has measurements of its own, and the likeliest share of its deviations."""
+        if len(self.sources) == 1:
+            return []
+        found = int(np.argmax(self._shares()[:-1]))
+        source, views = self.sources[found], self._of_views()
+        mine = [(views[n], view.taken) for n, view in enumerate(self._views) if view.index == found]
+        return [(source, max(mine)[1])] if isinstance(source, Additive) and len(source.data) else []
+
+    def _of_views(self) -> Array:
+        """The weight of each view among the components."""
+        return np.asarray(np.bincount([c.view for c in self._components], self.weights, len(self._views)), dtype=float)
 
     def _shares(self) -> Array:
         """The weight of each source among the components."""
-        return np.asarray(
-            np.bincount([c.source for c in self._components], self.weights, len(self.sources)), dtype=float
-        )
+        found = np.bincount([view.index for view in self._views], self._of_views(), len(self.sources))
+        return np.asarray(found, dtype=float)
 
-    def _prior(self, source: int) -> float:
+    def _prior(self, view: _View) -> float:
         others = len(self.sources) - 1
-        return PHYSICS_PRIOR if source == others and others else 1.0
+        return PHYSICS_PRIOR if view.index == others and others else 1.0 / len(_shares_taken(view.source))
 
     @property
     def likeness(self) -> Array:
@@ -173,11 +198,11 @@ class Transferred:
         """Mean and variance over all components, which have seen the measurements `seen`."""
         total = np.zeros(len(networks))
         square = np.zeros(len(networks))
-        for index, source in enumerate(self.sources):
-            mine = [(c, w) for c, w in zip(self._components, weights, strict=True) if c.source == index]
+        for index, view in enumerate(self._views):
+            mine = [(c, w) for c, w in zip(self._components, weights, strict=True) if c.view == index]
             if sum(w for _, w in mine) < 1e-4:
                 continue
-            there = said(source, networks, system).around(self._tangents[index])
+            there = view.said(networks, system).around(self._tangents[index])
             cross = _Kernels.of(there, self._said[index])
             own = _Kernels.diagonal(there)
             parts = np.sum(there.parts**2, axis=1)
@@ -192,7 +217,7 @@ class Transferred:
     def _conditioned(
         self, c: _Component, there: _Said, cross: _Kernels, own: Array, parts: Array, seen: Any
     ) -> tuple[Array, Array]:
-        residual = (self._logs - self._said[c.source].logs)[seen]
+        residual = (self._logs - self._said[c.view].logs)[seen]
         prior = SPEED**2 + c.size**2 + c.part**2 * parts + c.layer**2 * own + there.variances + c.noise**2
         if len(residual) == 0:
             return there.logs, prior
@@ -202,13 +227,13 @@ class Transferred:
         return mean, np.maximum(prior - np.einsum("ij,jk,ik->i", reach, inverse, reach), c.noise**2)
 
     def _covariance(self, c: _Component) -> Array:
-        kernels, heard = self._kernels[c.source], self._said[c.source]
+        kernels, heard = self._kernels[c.view], self._said[c.view]
         noise = np.diag(c.noise**2 + self.data.noise + heard.variances)
         return np.asarray(kernels.weighed(c) + noise)
 
     def _evidence(self, c: _Component, seen: Any) -> float:
         """Log probability of what was measured here."""
-        values = (self._logs - self._said[c.source].logs)[seen]
+        values = (self._logs - self._said[c.view].logs)[seen]
         if len(values) == 0:
             return 0.0
         whole = self._covariance(c)[seen][:, seen]
@@ -249,7 +274,7 @@ class Transferred:
         """
         if not (guides := self._guides()):
             return 1.0
-        known = guides[0]
+        known, _ = guides[0]
         missed = float(np.var(known.leave_one_out()[0] / known.data.costs))
         found = max(0.0, 1 - missed / max(float(np.var(np.log(known.data.costs))), 1e-300))
         if self.data.isolated:
@@ -264,16 +289,18 @@ class _Own:
 
     model: Additive
     source: Additive | None = None
+    taken: float = 1.0  # share of the source's deviations
 
     @classmethod
-    def guided(cls, source: Additive, data: Data) -> _Own:
-        factors = np.exp(deviations_from_physics(source, data.networks, data.system))
-        return cls(Additive(replace(data, costs=data.costs / factors), source.hyper, before=source.prices), source)
+    def guided(cls, source: Additive, taken: float, data: Data) -> _Own:
+        factors = np.exp(taken * deviations_from_physics(source, data.networks, data.system))
+        model = Additive(replace(data, costs=data.costs / factors), source.hyper, before=source.prices)
+        return cls(model, source, taken)
 
     def without(self, rest: Data) -> _Own:
         """Fitted anew to the rest, without hyperparameters that have seen the held-out measurements and flatter it."""
         if self.source is not None:
-            return self.guided(self.source, rest)
+            return self.guided(self.source, self.taken, rest)
         return _Own(learn(rest, Hyperparameters(one_by_one=self.model.hyper.one_by_one), evaluations=0))
 
     def logs(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
@@ -281,8 +308,12 @@ class _Own:
         variances = np.maximum(np.diag(posterior), 0.0) + self.model.measurement_variance(means)
         logs = np.log(means)
         if self.source is not None:
-            logs = logs + deviations_from_physics(self.source, networks, system)
+            logs = logs + self.taken * deviations_from_physics(self.source, networks, system)
         return logs, self.model.hyper.calibration * np.sqrt(variances) / means
+
+
+def _shares_taken(source: Source) -> tuple[float, ...]:
+    return TAKEN if isinstance(source, Additive) and len(source.data) else (1.0,)
 
 
 def deviations_from_physics(source: Additive, networks: Sequence[Network], system: Array) -> Array:
