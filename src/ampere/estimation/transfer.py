@@ -55,7 +55,9 @@ ALONE_FROM = 3  # measurements, from which the surrogate of this device alone ta
 FOLDS = 10
 TELLING, TELLING_POWER = 0.14, 12  # standard deviation from physics, found by a source, that is worth asking it for
 LEAST_TELLING = 1e-6
-TAKEN = (0.0, 0.5, 1.0)  # shares of a source's deviations from physics that may hold here too
+# Shares of a source's deviations from physics that may hold here too, and how probable that is before measuring.
+TAKEN = {0.0: 0.1, 0.5: 0.2, 1.0: 0.7}
+ALL = {1.0: 1.0}
 AVERAGED_UP_TO = 8  # measurements, from which on the smaller error counts for more than its inverse square
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 HALVINGS = 30  # of the search for the width of an interval
@@ -160,7 +162,7 @@ class Transferred:
 
     def _prior(self, view: _View) -> float:
         others = len(self.sources) - 1
-        return PHYSICS_PRIOR if view.index == others and others else 1.0 / len(_shares_taken(view.source))
+        return PHYSICS_PRIOR if view.index == others and others else _shares_taken(view.source)[view.taken]
 
     @property
     def likeness(self) -> Array:
@@ -312,8 +314,9 @@ class _Own:
         return logs, self.model.hyper.calibration * np.sqrt(variances) / means
 
 
-def _shares_taken(source: Source) -> tuple[float, ...]:
-    return TAKEN if isinstance(source, Additive) and len(source.data) else (1.0,)
+def _shares_taken(source: Source) -> dict[float, float]:
+    """Physics itself deviates from nothing."""
+    return TAKEN if isinstance(source, Additive) and len(source.data) else ALL
 
 
 def deviations_from_physics(source: Additive, networks: Sequence[Network], system: Array) -> Array:
