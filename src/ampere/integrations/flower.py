@@ -15,6 +15,8 @@ or `names` says it. A client's reply to training may hold `joules` (measured) an
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,6 +30,7 @@ from ampere.fleet.selection import Client, Selector
 __all__ = ["Client", "EnergyAware"]
 
 ASKING_SECONDS = 60.0
+WAITING_SECONDS = 1.0  # between two looks at who is there
 LOSS, JOULES = "train_loss", "joules"
 
 
@@ -83,8 +86,11 @@ class EnergyAware(FedAvg):  # type: ignore[misc]
         return super().aggregate_train(server_round, kept)
 
     def _nodes(self, grid: Grid) -> dict[str, int]:
-        """The number of each client that is there, by its name."""
-        there = list(grid.get_node_ids())
+        """The number of each client that is there, by its name. A round without clients would teach nothing."""
+        enough = min(self.min_available_nodes, len(self.selector.clients))
+        while len(there := list(grid.get_node_ids())) < enough:
+            logging.getLogger("flwr").info("waiting for clients: %d of %d are there", len(there), enough)
+            time.sleep(WAITING_SECONDS)
         if unknown := [node for node in there if node not in self._names]:
             asked = [Message(RecordDict(), dst_node_id=node, message_type=MessageType.QUERY) for node in unknown]
             for reply in grid.send_and_receive(asked, timeout=ASKING_SECONDS):
