@@ -29,7 +29,7 @@ from ampere.fleet.selection import Client, Selector
 
 __all__ = ["Client", "EnergyAware"]
 
-ASKING_SECONDS = 60.0
+ASKING_SECONDS = 180.0  # a simulation starts its clients when they are first asked
 WAITING_SECONDS = 1.0  # between two looks at who is there
 LOSS, JOULES = "train_loss", "joules"
 
@@ -93,8 +93,11 @@ class EnergyAware(FedAvg):  # type: ignore[misc]
             time.sleep(WAITING_SECONDS)
         if unknown := [node for node in there if node not in self._names]:
             asked = [Message(RecordDict(), dst_node_id=node, message_type=MessageType.QUERY) for node in unknown]
-            for reply in grid.send_and_receive(asked, timeout=ASKING_SECONDS):
-                if not reply.has_error() and "device" in reply.content:
+            replies = [r for r in grid.send_and_receive(asked, timeout=ASKING_SECONDS) if not r.has_error()]
+            if not replies and not self._names:
+                raise UsageError(f"none of {len(asked)} clients answered in {ASKING_SECONDS:g} s: look at their logs")
+            for reply in replies:
+                if "device" in reply.content:
                     self._names[reply.metadata.src_node_id] = str(reply.content["device"]["name"])
         found = {self._names[node]: node for node in there if self._names.get(node) in self.selector.clients}
         if there and not found:
