@@ -56,7 +56,7 @@ FOLDS = 10
 TELLING, TELLING_POWER = 0.14, 12  # standard deviation from physics, found by a source, that is worth asking it for
 LEAST_TELLING = 1e-6
 # Shares of a source's deviations from physics that may hold here too, and how probable that is before measuring.
-TAKEN = {0.0: 0.3, 0.5: 0.3, 1.0: 0.4}
+TAKEN = {0.0: 0.25, 0.5: 0.25, 1.0: 0.5}
 ALL = {1.0: 1.0}
 AVERAGED_UP_TO = 8  # measurements, from which on the smaller error counts for more than its inverse square
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
