@@ -63,6 +63,12 @@ def test_the_estimate_lies_between_both_and_nearer_to_the_more_certain(estimator
     assert with_own_code(estimator, vague, OWN, touches(OWN, 1.4)).joules > found.joules
 
 
+def test_code_that_ran_is_believed_where_layers_are_far_off(estimator):
+    found = combined(estimator, OWN, touches(OWN, 3.0, 0.6))
+    assert found.touch is not None
+    assert found.joules == pytest.approx(found.touch.code_joules, rel=0.02)
+
+
 def test_layers_seconds_and_joules_stay_one_whole(estimator):
     layers, found = estimator.estimate(OWN), combined(estimator, OWN, touches(OWN, 0.6))
     assert sum(share.joules for share in found.layers) == pytest.approx(found.joules)

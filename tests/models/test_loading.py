@@ -277,6 +277,10 @@ def test_a_live_model_has_no_factory():
     assert load_model(model, torch.zeros(2, 8), batch=3).inputs[0].shape == (3, 8)
 
 
+def test_an_input_may_have_no_features():
+    assert load_model(torch.nn.Flatten(), inputs=(torch.zeros(2, 0), torch.zeros(2, 3))).inputs[0].shape == (2, 0)
+
+
 def test_a_live_model_needs_its_inputs_and_takes_no_arguments():
     with pytest.raises(ModelError, match="Linear does not tell its input"):
         load_model(torch.nn.Linear(8, 4))

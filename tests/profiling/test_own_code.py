@@ -3,23 +3,71 @@
 import importlib.util
 import io
 import json
+import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from ampere.core import TrainingSetup
 from ampere.devices import VariantFailed
 from ampere.models.loading import load_model
 from ampere.profiling import plain_processes
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.plain_processes import YARDSTICK_SECONDS, Effort, PlainProcess
+from ampere.profiling.plain_processes import YARDSTICK_SECONDS, Effort, PlainProcess, bare_task
 from ampere.profiling.sources import by_own_code, source_of
-from ampere.runtimes import plain_loop
-from ampere.runtimes.plain_loop import main, train
+from ampere.runtimes import plain_script
+from ampere.runtimes.plain_loop import build, main, train
 
+SCRIPTED = """
+import torch
+from torch import nn
+from neighbour import CLASSES
+
+def scores(batch=2):
+    torch.manual_seed(1)
+    return nn.Linear(8, CLASSES)
+
+def whole_step():
+    model = scores()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+
+    def step(inputs):
+        optimizer.zero_grad()
+        loss = model(inputs).square().mean()
+        loss.backward()
+        optimizer.step()
+        return {"loss": loss}
+
+    return step, torch.ones(2, 8)
+"""
+ACCUMULATED = """
+import torch
+
+model, calls = torch.nn.Linear(2, 2), []
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def step():
+    calls.append(1)
+    model(torch.ones(1, 2)).sum().backward()
+    if len(calls) % 3 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+"""
+ALONE = """
+import sys
+import torch
+
+def build():
+    with_ampere = "ampere" in sys.modules
+    assert with_ampere or not {refuses}
+    return torch.nn.Linear(2 if with_ampere else 1, 1, bias=False), torch.ones(1, 2 if with_ampere else 1)
+"""
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 MODEL = """
 import torch
@@ -66,7 +114,56 @@ def test_long_steps_are_trained_twice_however_short_the_time_is(model):
 
 
 def test_the_word_of_a_process_that_is_ready_is_one():
-    assert plain_processes.READY.decode() == plain_loop.READY
+    assert plain_processes.READY.decode() == plain_script.READY
+
+
+@pytest.mark.parametrize("asked", ["scores(batch=6)", "whole_step()"])
+def test_a_bare_script_trains_what_ampere_trains(tmp_path, monkeypatch, asked):
+    (tmp_path / "neighbour.py").write_text("CLASSES = 5")
+    (tmp_path / "bare_model.py").write_text(SCRIPTED)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    name, arguments = asked.rstrip(")").split("(")
+    workload = {"factory": f"{tmp_path / 'bare_model.py'}:{name}", "arguments": eval(f"dict({arguments})")}
+    workload.update({"step": True} if name == "whole_step" else {"inputs": [{"shape": [6, 8], "dtype": "float32"}]})
+    setup = TrainingSetup(optimizer="momentum", threads=1)
+    task: Any = bare_task(workload, setup)
+    torch.manual_seed(0)
+    made = (plain_script.whole_step if task["step"] else plain_script.plain_step)(
+        task, plain_script.loaded(task["factory"])
+    )
+    ours, theirs = (plain_script.trained(training, 0.0, 0.0) for training in (made, build(workload, setup)))
+    assert ours["parameters"] == theirs["parameters"] == 45
+    assert ours["loss"][0] == pytest.approx(theirs["loss"][0])
+
+
+def test_an_accumulated_step_is_all_its_calls(tmp_path, monkeypatch):
+    (tmp_path / "accumulating.py").write_text(ACCUMULATED)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    task = {"factory": f"{tmp_path / 'accumulating.py'}:step", "arguments": {}}
+    function = plain_script.loaded(task["factory"])
+    training = plain_script.whole_step(task, function)
+    before = len(function.__globals__["calls"])
+    training.step()
+    assert len(function.__globals__["calls"]) - before == 3
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_plain_process_has_nothing_of_ampere_unless_the_model_needs_it(tmp_path, refuses):
+    (tmp_path / "alone.py").write_text(ALONE.format(refuses=refuses))
+    experiment: Any = SimpleNamespace(workload={"factory": f"{tmp_path / 'alone.py'}:build"}, allocator="system")
+    with ExitStack() as ending:
+        process = PlainProcess(experiment, TrainingSetup(threads=1), Effort(0.1, 1, 1, ends_sharply=True), ending)
+        process.wait()
+        assert process.trained()["parameters"] == (2 if refuses else 1)
+
+
+@pytest.mark.parametrize(
+    ("workload", "changed"),
+    [({"path": "layer1"}, {}), ({}, {"dtype": "bfloat16"}), ({}, {"optimizer": "lion"}), ({}, {"on": "cuda:0"})],
+)
+def test_what_a_bare_script_cannot_train_is_not_asked_of_it(workload, changed):
+    assert bare_task({"factory": "m:f", **workload}, replace(TrainingSetup(), **changed)) is None
+    assert bare_task({"factory": "m:f"}, TrainingSetup()) is not None
 
 
 def test_a_touch_ends_within_its_seconds():
@@ -105,7 +202,7 @@ def test_a_model_that_ends_its_process_is_named(model, monkeypatch):
     monkeypatch.setattr("ampere.profiling.plain_processes.python_program", lambda module: ["false"])
     experiment: Any = Experiment(load(model), {"factory": f"{model}:build"}, "network", "system")
     with ExitStack() as ending, pytest.raises(VariantFailed, match="exit code 1"):
-        PlainProcess(experiment, TrainingSetup(), Effort(1.0), ending).trained()
+        PlainProcess(experiment, TrainingSetup(), Effort(1.0), ending, with_ampere=True).trained()
 
 
 def load(model: str) -> Any:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from ampere.runtimes.torch_model import training_loss
+from ampere.runtimes.plain_script import training_loss
 
 
 def convolution_backward(grad: Any, x: Any, weight: Any, *rest: Any, out_shape: Any = None, **options: Any) -> int:

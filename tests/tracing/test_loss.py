@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as functional
 
-from ampere.runtimes.torch_model import differentiable, targets, training_loss
+from ampere.runtimes.plain_script import differentiable, targets, training_loss
 
 from .zoo_unusual import Answer
 

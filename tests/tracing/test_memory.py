@@ -7,7 +7,7 @@ from torch.utils.checkpoint import checkpoint
 
 from ampere.core.allocations import ACTIVATIONS, GRADIENTS, OPTIMIZER, PARAMETERS, WORKSPACE, alive_at, peak
 from ampere.core.errors import ModelError
-from ampere.runtimes.torch_model import training_loss
+from ampere.runtimes.plain_script import training_loss
 from ampere.tracing.memory import Follower, allocations_of, allocations_of_network
 from ampere.tracing.trace import trace
 

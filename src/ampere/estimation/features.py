@@ -43,17 +43,17 @@ TAIL_PRIOR_SECONDS = 6e-10
 
 COLUMNS: tuple[str, ...] = (
     "step",
-    "tail.launches",
     "update.parameters",
     "update.tensors",
     *(f"tail.{op}" for op in TRAILING_CLASSES),
+    *(f"tail_{op}.launches" for op in TRAILING_CLASSES),
     *(f"{kind}.{quantity}" for kind in GROUPS for quantity in PER_KIND),
 )
 COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 
 
 def _prior(column: str) -> float:
-    fixed = {"step": 1e-4, "tail.launches": 5e-6, "update.parameters": 1e-9, "update.tensors": 8e-6}
+    fixed = {"step": 1e-4, "update.parameters": 1e-9, "update.tensors": 5e-6}
     if column in fixed:
         return fixed[column]
     return TAIL_PRIOR_SECONDS if column.startswith("tail.") else PRIOR_SECONDS[column.split(".")[1]]
@@ -76,13 +76,11 @@ def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
     columns = {COLUMN[f"{kind}.{quantity}"]: getattr(needed, quantity) for quantity in PER_KIND}
     columns[COLUMN["update.parameters"]] = needed.parameters
     columns[COLUMN["update.tensors"]] = needed.parameter_tensors
-    launches = 0
     for op in layer.trailing:
         passes = 1 + int(op.backward)
-        column = COLUMN[f"tail.{op.op}"]
-        columns[column] = columns.get(column, 0) + (op.values_in + op.values_out) * passes
-        launches += passes
-    columns[COLUMN["tail.launches"]] = launches
+        amounts = {f"tail.{op.op}": (op.values_in + op.values_out) * passes, f"tail_{op.op}.launches": passes}
+        for name, amount in amounts.items():
+            columns[COLUMN[name]] = columns.get(COLUMN[name], 0) + amount
     return columns
 
 

@@ -5,8 +5,10 @@
     F   how far code is from its description: copies, views and memory formats that no layer kind shows
 
     log truth ~ N(log m, s^2 + F^2),   log c ~ N(log truth, v)
-    log truth = log m + w log(c / m),  w = (s^2 + F^2) / (s^2 + F^2 + v),  variance w v
+    log truth = log m + w log(c / m),  w = d^2 / (d^2 + v),  variance w v,  d^2 = max(s^2 + F^2, log(c / m)^2 - v)
 
+Where both are further apart than either admits, d is what they show: code that really ran is believed rather than
+layers that were added up.
 Layers are not fitted to what code showed: a model whose code copies its tensors says nothing about convolutions, so
 no other model's estimate changes. F is learnt from all models whose code was trained.
 """
@@ -96,9 +98,11 @@ def with_own_code(
 
 def _combined(estimate: Estimate, shown: CodeCost, deviation: float) -> Estimate:
     """`deviation` is the relative standard deviation of the layers' answer, that of code around it included."""
-    weight = deviation**2 / (deviation**2 + shown.variance)
     code = shown.joules * estimate.condition
-    factor = exp(weight * log(code / estimate.joules))
+    apart = log(code / estimate.joules)
+    variance = max(deviation**2, apart**2 - shown.variance)
+    weight = variance / (variance + shown.variance)
+    factor = exp(weight * apart)
     stddev = hypot(sqrt(weight * shown.variance), shown.spread / sqrt(CHECKING_PROCESSES))
     joules = estimate.joules * factor
     return replace(

@@ -26,6 +26,9 @@ from .features import COLUMNS, PRIOR_PRICES, Array
 
 RELATIVE_ERROR = 0.05  # w: typical relative error of physics alone
 PRICE_FREEDOM = 3.0  # t: how far prices may be from the prior, in multiples of it
+# Nearly every layer of a profile has weights of its own, so what updating a tensor costs can hardly be told from what
+# starting the layer's operations does. Users' layers have frozen weights, or the same ones many times.
+TENSOR_FREEDOM = 0.2
 SPEED_FREEDOM = 2.0  # f of the three speeds s_p around the one speed s
 SPEED_ERROR = 0.1  # relative error of physics at three speeds
 ISOLATED_FREEDOM = 1.0  # f of prices of isolated layers around the prior at the three speeds
@@ -54,16 +57,17 @@ def fit_prices(rows: Array, costs: Array, weights: Array | None = None, before: 
     if len(costs) == 0:
         return before.copy()
     scale = (1.0 if weights is None else np.sqrt(weights)) / (RELATIVE_ERROR * costs)
-    return near_prior(rows * scale[:, None], costs * scale, device_speed(rows, costs) * before, PRICE_FREEDOM)
+    freedom = np.where([column == "update.tensors" for column in COLUMNS], TENSOR_FREEDOM, PRICE_FREEDOM)
+    return near_prior(rows * scale[:, None], costs * scale, device_speed(rows, costs) * before, freedom)
 
 
-def near_prior(rows: Array, costs: Array, prior: Array, freedom: float) -> Array:
+def near_prior(rows: Array, costs: Array, prior: Array, freedom: Array) -> Array:
     """Non-negative least squares, regularized towards the prior prices."""
     used = np.flatnonzero(np.any(rows != 0, axis=0) & (prior > 0))
-    ridge = np.eye(len(used)) / freedom
+    ridge = np.diag(1 / freedom[used])
     # Unknowns are prices in units of their prior, so that the problem is well conditioned.
     design = np.vstack([rows[:, used] * prior[used], ridge])
-    solution, _ = nnls(design, np.concatenate([costs, np.full(len(used), 1 / freedom)]))
+    solution, _ = nnls(design, np.concatenate([costs, 1 / freedom[used]]))
     prices = prior.copy()
     prices[used] = solution * prior[used]
     return prices

@@ -36,7 +36,7 @@ def checked(example: Any, source: str, flax: bool) -> Inputs:
     found, kind = list(tensors(example)), "array" if flax else "tensor"
     if not found:
         raise ModelError(f"{source} gives no {kind} as input: return (module, {kind}), or a tuple or dict of {kind}s")
-    if any(0 in tensor.shape for tensor in found):
+    if any(0 in tensor.shape[:1] for tensor in found):
         raise ModelError(f"{source} gives an empty input: its batch must be 1 or more")
     inputs: Inputs = example
     return inputs

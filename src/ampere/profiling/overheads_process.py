@@ -123,7 +123,8 @@ def _actions(
 ) -> dict[str, Action]:
     import torch
 
-    from ampere.runtimes.torch_model import called, training_loss
+    from ampere.runtimes.plain_script import training_loss
+    from ampere.runtimes.torch_model import called
 
     positional, named = arguments
     ready = called(model)

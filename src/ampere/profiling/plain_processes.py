@@ -11,15 +11,20 @@ import json
 import math
 import os
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
 from statistics import median
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ampere import runtimes
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.measurement import FIRST_PEAK_BYTES, PEAK_BYTES, PEAK_STEPS, Window, windows_from_json
+from ampere.core.optimizers import OPTIMIZERS
 from ampere.core.processes import end_group, how_it_ended, own_group, python_program
 from ampere.core.setup import CPU
 from ampere.devices import Device, VariantFailed, Worker, Yardstick
@@ -27,10 +32,11 @@ from ampere.devices.environment import worker_environment
 from ampere.meters import CpuTimeMeter, watts_in
 from ampere.storage.profile import Observation
 
-from .experiment import Experiment
+from .experiment import Experiment, Workload
 
 YARDSTICK_SECONDS = 0.3
 ROUND_SECONDS = 0.8
+BARE = "import sys; sys.path[:] = [p for p in sys.path if p]\n"  # without the current folder
 READY = b"ready"  # as a plain loop says it; its module imports PyTorch, so it is not imported here
 GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
 LOADED_WALL_PER_BUSY = 1.25
@@ -97,7 +103,10 @@ def _yardstick(worker: Worker, setup: TrainingSetup) -> Yardstick:
 
 
 class PlainProcess:
-    """A process that has imported the library, and trains when it is asked to."""
+    """A process that has imported the library, and trains when it is asked to.
+
+    It is a bare script where that can train what is asked, and else, or `with_ampere`, one that imports Ampere.
+    """
 
     def __init__(
         self,
@@ -107,21 +116,24 @@ class PlainProcess:
         ending: ExitStack,
         changes: Mapping[str, Any] = MappingProxyType({}),
         peak_steps: int = 0,
+        with_ampere: bool = False,
     ) -> None:
-        task = {
-            "workload": dict(experiment.workload),
-            "setup": setup.to_json(),
-            "seconds": ROUND_SECONDS,
-            "at_most": effort.each,
-            "changes": dict(changes),
-            "peak_steps": peak_steps,
-        }
-        command = [*python_program("ampere.runtimes.plain_loop"), json.dumps(task)]
-        environment = worker_environment(os.environ, experiment.allocator, setup.threads)
+        limits = {"seconds": ROUND_SECONDS, "at_most": effort.each, "peak_steps": peak_steps}
+        task = {"workload": dict(experiment.workload), "setup": setup.to_json(), "changes": dict(changes), **limits}
+        self._with_ampere = [*python_program("ampere.runtimes.plain_loop"), json.dumps(task)]
+        self._environment = worker_environment(os.environ, experiment.allocator, setup.threads)
+        bare = None if with_ampere or changes else bare_task(experiment.workload, setup)
+        self._ending, self._is_bare = ending, bare is not None
+        if bare is None:
+            self._start(self._with_ampere)
+        else:
+            self._start([sys.executable, "-c", BARE + bare_script(), json.dumps({**bare, **limits})])
+
+    def _start(self, command: list[str]) -> None:
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, **own_group()
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environment, **own_group()
         )
-        ending.callback(self._end)
+        self._ending.callback(_end, self._process)
 
     def wait(self) -> None:
         """Until it has imported what it needs, so that it disturbs no other process; or has ended."""
@@ -137,18 +149,41 @@ class PlainProcess:
         except subprocess.TimeoutExpired:
             raise VariantFailed(f"training did not end within {GRACE_SECONDS:g} s: give a smaller batch") from None
         except (ValueError, IndexError):
-            raise VariantFailed(
-                f"the process that trained the model ended without an answer ({how_it_ended(self._process.returncode)})"
-            ) from None
+            answer = {}
+        if self._is_bare and "windows" not in answer:
+            self._is_bare = False
+            self._start(self._with_ampere)
+            return self.trained()
         if "error" in answer:
             raise VariantFailed(f"the model cannot be trained: {answer['error']}")
+        if "windows" not in answer:
+            raise VariantFailed(
+                f"the process that trained the model ended without an answer ({how_it_ended(self._process.returncode)})"
+            )
         return answer
 
-    def _end(self) -> None:
-        end_group(self._process)
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe:
-                pipe.close()
+
+def bare_task(workload: Workload, setup: TrainingSetup) -> dict[str, Any] | None:
+    """What a script without Ampere is asked to train; None where it cannot: parts of models, cards, half precision."""
+    place, settings = OPTIMIZERS[setup.optimizer].made_by["torch"]
+    module, _, optimizer = place.partition(":")
+    known = {"factory", "arguments", "inputs", "step"}
+    if setup.on != CPU or setup.dtype != "float32" or module != "torch.optim" or not known.issuperset(workload):
+        return None
+    asked = {"arguments": {}, "inputs": None, "step": False, **{k: v for k, v in workload.items() if v is not None}}
+    return {**asked, "optimizer": [optimizer, dict(settings)], "threads": setup.threads}
+
+
+@cache
+def bare_script() -> str:
+    return Path(runtimes.__file__).with_name("plain_script.py").read_text(encoding="utf-8")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    end_group(process)
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            pipe.close()
 
 
 def _measurement(

@@ -247,7 +247,7 @@ def pairs_of(experiment: Experiment, setup: TrainingSetup, watts_per_core: float
             changed = replace(changed, workload=_of_batch(changed, change.batch_factor * experiment.network.batch))
         with_threads = replace(setup, threads=change.threads or setup.threads)
         with ExitStack() as ending:
-            without = PlainProcess(experiment, setup, effort, ending)
+            without = PlainProcess(experiment, setup, effort, ending, with_ampere=bool(change.changes))
             having = PlainProcess(changed, with_threads, effort, ending, change.changes)
             for process in (without, having):
                 process.wait()

@@ -216,7 +216,7 @@ def on_inputs(inputs: Any) -> ShortTraining:
     def train(model: nn.Module) -> float:
         import torch
 
-        from ampere.runtimes.torch_model import training_loss
+        from ampere.runtimes.plain_script import training_loss
 
         optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=RATE)
         loss = math.nan

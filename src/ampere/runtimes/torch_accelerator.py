@@ -16,8 +16,8 @@ import torch
 from ampere.core.errors import ACCELERATOR, WorkerError, as_worker_error, first_line
 from ampere.core.setup import AUTO
 
+from .plain_script import kept_labels
 from .processor import Timer
-from .torch_model import forget_labels
 
 INSTALL = "pip install torch, with the --index-url that pytorch.org/get-started shows"
 BUSY_SIGNS = ("busy or unavailable", "exclusive", "in use")
@@ -112,7 +112,7 @@ class TorchAccelerator:
 
     def release(self) -> None:
         """Collect what only cycles keep, then return what the allocator has cached."""
-        forget_labels()
+        kept_labels.cache_clear()  # on a card they take its memory
         gc.collect()
         with contextlib.suppress(RuntimeError):  # a backend without a cache
             if hasattr(self._module, "empty_cache"):

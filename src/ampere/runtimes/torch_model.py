@@ -1,18 +1,15 @@
-"""PyTorch models by their own code: inputs, loss and the training step."""
+"""PyTorch models by their own code: their inputs and how they are called."""
 
-import dataclasses
 import inspect
 import warnings
-from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, Callable, Dict, List, Tuple, Union
 
 import torch
-import torch.nn.functional as functional
 from torch import Tensor, nn
 
 from ampere.core.network import InputSpec
 
+from .plain_script import drawn, training_loss
 from .user_code import failed, find_factory
 
 Specs = Union[List[InputSpec], Dict[str, InputSpec]]
@@ -29,14 +26,9 @@ def tensors_of(specs: Any, device: str = "cpu") -> Any:
 
 
 def _tensor(spec: InputSpec, device: str) -> Any:
-    dtype = getattr(torch, spec.dtype)
     if device == "meta":
-        return torch.empty(spec.shape, dtype=dtype, device=device)
-    generator = torch.Generator().manual_seed(0)
-    if dtype.is_floating_point or dtype.is_complex:
-        return torch.randn(spec.shape, generator=generator, dtype=dtype).to(device)
-    high = 2 if spec.high is None else spec.high
-    return torch.randint(high, spec.shape, generator=generator).to(dtype).to(device)
+        return torch.empty(spec.shape, dtype=getattr(torch, spec.dtype), device=device)
+    return drawn(spec.shape, spec.dtype, spec.high).to(device)
 
 
 def specs_of(inputs: Any) -> Specs:
@@ -55,65 +47,6 @@ def _spec(tensor: Any) -> InputSpec:
     if not (tensor.is_floating_point() or tensor.is_complex() or tensor.is_meta) and tensor.numel():
         high = int(tensor.max()) + 1
     return InputSpec(tuple(tensor.shape), str(tensor.dtype).replace("torch.", ""), high)
-
-
-def training_loss(output: Any) -> Any:
-    """The model's own loss if it has one; cross entropy for class scores; else the mean of squares."""
-    own = own_loss(output)
-    if own is not None:
-        return own
-    tensors = differentiable(output)
-    if not tensors:
-        raise ValueError("no output of the model depends on a parameter that can be trained")
-    if _are_scores(tensors):
-        return functional.cross_entropy(tensors[0], targets(output))
-    return sum((t.square().mean() for t in tensors[1:]), tensors[0].square().mean())
-
-
-def own_loss(output: Any) -> Any:
-    loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
-    return loss if isinstance(loss, torch.Tensor) and loss.requires_grad else None
-
-
-def differentiable(output: Any) -> "List[Any]":
-    """All floating tensors in an output that a gradient can start from."""
-    if isinstance(output, torch.Tensor):
-        return [output] if output.requires_grad and output.is_floating_point() else []
-    if isinstance(output, Mapping):
-        parts = list(output.values())
-    elif dataclasses.is_dataclass(output) and not isinstance(output, type):
-        parts = list(vars(output).values())
-    else:
-        parts = list(output) if isinstance(output, (list, tuple)) else []
-    return [tensor for part in parts for tensor in differentiable(part)]
-
-
-def targets(output: Any) -> Any:
-    """The labels that `training_loss` compares class scores with: the same ones at every step."""
-    tensors = differentiable(output)
-    if own_loss(output) is not None or not _are_scores(tensors):
-        return None
-    scores = tensors[0]
-    # Labels without values, of scores without values, must not be kept for others.
-    labels = _labels if type(scores) is Tensor else _labels.__wrapped__
-    return labels(int(scores.shape[0]), int(scores.shape[1]), str(scores.device))
-
-
-def _are_scores(tensors: "List[Any]") -> bool:
-    return len(tensors) == 1 and tensors[0].dim() == 2 and tensors[0].shape[1] > 1
-
-
-@lru_cache(maxsize=64)
-def _labels(rows: int, classes: int, device: str) -> Any:
-    if device == "meta":
-        return torch.zeros(rows, dtype=torch.long, device=device)
-    # A generator of its own leaves the user's random numbers as they are.
-    return torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(0)).to(device)
-
-
-def forget_labels() -> None:
-    """Let go of labels that were kept for the next step: on a card they take its memory."""
-    _labels.cache_clear()
 
 
 class TrainingStep(nn.Module):

@@ -11,9 +11,9 @@ from ampere.core.kinds.kind import Operand, Shape
 from ampere.core.trailing_ops import TrailingPlan
 from ampere.core.wiring import Node, Read, Wiring, wire
 
+from .plain_script import training_loss
 from .runtime import Part
 from .torch_layers import DROPOUT, build_layer
-from .torch_model import training_loss
 
 MAX_POOLS = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 ADAPTIVE_POOLS = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}

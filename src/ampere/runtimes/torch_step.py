@@ -15,6 +15,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from .plain_script import numbers
 from .runtime import Training
 from .user_code import failed, find_factory
 
@@ -221,17 +222,8 @@ def build_step(workload: Dict[str, Any]) -> Training:
 
     def last_loss() -> float:
         """The loss that the step returns; where it returns none, what shows whether its weights are finite."""
-        losses = _numbers(last[0])
+        losses = numbers(last[0])
         return sum(losses) if losses else float(whole.updated[0].detach().float().abs().mean())
 
     count = sum(p.numel() for p in step.updated)
     return Training(one, last_loss, count, weights=lambda: tuple(p.detach() for p in whole.updated))
-
-
-def _numbers(returned: Any) -> List[float]:
-    if isinstance(returned, Tensor):
-        return [float(returned.detach())] if returned.numel() == 1 else []
-    if isinstance(returned, (int, float)) and not isinstance(returned, bool):
-        return [float(returned)]
-    parts = list(returned.values()) if isinstance(returned, dict) else returned
-    return [number for part in parts for number in _numbers(part)] if isinstance(parts, (list, tuple)) else []

@@ -38,7 +38,8 @@ from ampere.core.allocations import (
 from ampere.core.errors import ModelError
 from ampere.core.network import Network
 from ampere.core.optimizers import OPTIMIZERS
-from ampere.runtimes.torch_model import called, training_loss
+from ampere.runtimes.plain_script import training_loss
+from ampere.runtimes.torch_model import called
 from ampere.runtimes.torch_network import build_chain
 from ampere.runtimes.torch_runtime import AUTOCAST, DTYPES, autocast, trainable
 from ampere.runtimes.torch_step import WholeStep

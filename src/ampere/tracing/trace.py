@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from ampere.core import Network
 from ampere.core.errors import ModelError
 from ampere.core.network import InputSpec
-from ampere.runtimes.torch_model import called, differentiable, own_loss, targets, tensors_of, training_loss
+from ampere.runtimes.plain_script import differentiable, own_loss, targets, training_loss
+from ampere.runtimes.torch_model import called, tensors_of
 
 from .copying import filled, meta_copy, on_meta, real_copy
 from .layers import Layers, settle

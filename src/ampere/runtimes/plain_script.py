@@ -1,0 +1,284 @@
+"""A script that trains a model as a user's own does: PyTorch, the model's file, and nothing of Ampere.
+
+The system's allocator gives memory back more or less often depending on what a process has allocated before, and so a
+step of a small model costs up to a fifth more or less. Python's table of names alone can decide it, by a few hundred
+of them (docs/decisions/0043). So this imports what every training script does, and defines little. Its task and its
+answer are one line of JSON each.
+"""
+
+import importlib
+import json
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import is_dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch.nn.functional import cross_entropy
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
+READY = "ready"  # a line that says that everything is imported
+WARMUP = 4
+WARMUP_SHARE = 0.4  # of the seconds at most
+WINDOW_SECONDS = 0.1
+FEWEST_WINDOWS = 3
+PEAK_SECONDS = 5.0  # of steps for the peak of memory, at most
+MOST_CALLS = 64  # without an update of the weights
+
+
+class Step(NamedTuple):
+    """A training step that can be repeated, what shows whether it diverged, and how many values it trains."""
+
+    step: Callable[[], Any]
+    loss: Callable[[], float]
+    parameters: int
+    synchronize: Callable[[], None] = lambda: None
+    timer: Callable[[], Callable[[], float]] = lambda: cpu_timer()
+
+
+def main() -> None:
+    task = json.loads(sys.argv[1])
+    torch.set_num_threads(task["threads"])
+    torch.manual_seed(0)
+    factory, build = None, whole_step if task["step"] else plain_step
+    with suppress(Exception):  # what is wrong with it, Ampere says
+        factory = loaded(task["factory"])
+    answer_when_asked(task, lambda: build(task, factory))
+
+
+def answer_when_asked(task: Dict[str, Any], build: Callable[[], Step]) -> None:
+    """Say that everything is imported, wait for its turn, train, and print what was seen or what went wrong."""
+    print(READY, flush=True)
+    sys.stdin.readline()
+    try:
+        answer = trained(build(), task["seconds"], task.get("at_most"), task.get("peak_steps", 0))
+    except Exception as problem:
+        answer = {"error": f"{type(problem).__name__}: {problem}"}
+    print("\n" + json.dumps(answer), flush=True)
+
+
+def loaded(reference: str) -> Any:
+    """The function of that place and name, with its neighbours in reach, as a script in the same folder has them."""
+    place, _, name = reference.rpartition(":")
+    path = Path(place).resolve()
+    sys.path.insert(0, str(path.parent if path.suffix == ".py" else Path.cwd()))
+    return getattr(importlib.import_module(path.stem if path.suffix == ".py" else place), name)
+
+
+def plain_step(task: Dict[str, Any], factory: Any) -> Step:
+    """What people write: a model, a loss, an optimizer."""
+    made = factory(**task["arguments"])
+    model, inputs = made if isinstance(made, tuple) else (made, None)
+    model.train()
+    specs = task["inputs"]
+    if isinstance(specs, dict):
+        inputs = {key: drawn(**spec) for key, spec in specs.items()}
+    elif specs is not None:
+        inputs = [drawn(**spec) for spec in specs]
+    args, kwargs = called_with(tuple(inputs) if isinstance(inputs, list) else inputs)
+    parameters = [p for p in model.parameters() if p.requires_grad]
+    name, settings = task["optimizer"]
+    optimizer = getattr(torch.optim, name)(parameters, **settings)
+    last: List[Any] = [None]
+
+    def step() -> None:
+        optimizer.zero_grad()
+        loss = training_loss(model(*args, **kwargs))
+        loss.backward()
+        optimizer.step()
+        last[0] = loss.detach()
+
+    return Step(step, lambda: float(last[0]), sum(p.numel() for p in parameters))
+
+
+def called_with(inputs: Any) -> Tuple[Any, Any]:
+    if isinstance(inputs, dict):
+        return (), inputs
+    return inputs if isinstance(inputs, tuple) else (inputs,), {}
+
+
+def whole_step(task: Dict[str, Any], function: Any) -> Step:
+    """A step that the user wrote, or a function returns; with its calls from an update of the weights to the next."""
+    made, inputs = function(**task["arguments"]), ()
+    if isinstance(made, tuple) and len(made) == 2:
+        made, inputs = made
+    call: Callable[[], Any] = lambda: function(**task["arguments"])  # noqa: E731
+    if callable(made):
+        args, kwargs = called_with(inputs)
+        call = lambda: made(*args, **kwargs)  # noqa: E731
+    updated: List[Any] = []
+    handle = register_optimizer_step_post_hook(lambda optimizer, args, kwargs: updated.append(optimizer))
+    for _ in range(2):  # a step begins after an update
+        updated.clear()
+        calls = 0
+        while not updated and calls < MOST_CALLS:
+            call()
+            calls += 1
+    handle.remove()
+    groups = [group for optimizer in dict.fromkeys(updated) for group in optimizer.param_groups]
+    parameters = list(dict.fromkeys(p for group in groups for p in group["params"] if p.requires_grad))
+    last: List[Any] = [None]
+
+    def step() -> None:
+        for _ in range(calls):
+            last[0] = call()
+
+    def loss() -> float:
+        losses = numbers(last[0])
+        return sum(losses) if losses else float(parameters[0].detach().float().abs().mean())
+
+    return Step(step, loss, sum(p.numel() for p in parameters))
+
+
+def trained(training: Step, seconds: float, at_most: Optional[float] = None, peak_steps: int = 0) -> Dict[str, Any]:
+    """Windows of plain training steps, as rows of a measurement, the first and the last loss, and the peak of memory.
+
+    With `at_most` seconds for all steps, long ones are warmed up less; two are trained in any case. Up to `peak_steps`
+    follow for the peak alone.
+    """
+
+    def one() -> float:
+        began = time.perf_counter()
+        training.step()
+        training.synchronize()
+        return time.perf_counter() - began
+
+    began = time.perf_counter()
+    step_seconds = one()
+    first, first_peak, done = training.loss(), peak_bytes(), 1
+    while done <= WARMUP and not (at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most):
+        step_seconds = one()
+        done += 1
+    steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
+    windows: List[List[Any]] = []
+    ends, last = time.perf_counter() + seconds, began + (float("inf") if at_most is None else at_most)
+    while not windows or (time.perf_counter() < last and (len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends)):
+        training.synchronize()
+        faults, started, timer = page_faults(), time.perf_counter(), training.timer()
+        for _ in range(steps):
+            training.step()
+        busy, wall = timer(), time.perf_counter() - started
+        windows.append([steps, wall, busy, None, page_faults() - faults])
+    elapsed, loss = time.perf_counter() - began, training.loss()
+    done += steps * len(windows)
+    if at_most is not None:  # of long steps too few have shown the peak; those that follow are in no window
+        ends = time.perf_counter() + PEAK_SECONDS
+        while done < peak_steps and time.perf_counter() + step_seconds < ends:
+            step_seconds = one()
+            done += 1
+    return {
+        "windows": windows,
+        "loss": [first, loss],
+        "parameters": training.parameters,
+        "elapsed_seconds": elapsed,
+        "first_peak_bytes": first_peak,
+        "peak_bytes": peak_bytes(),
+        "peak_steps": done,
+    }
+
+
+def cpu_timer() -> Callable[[], float]:
+    began = time.process_time_ns()
+    return lambda: (time.process_time_ns() - began) * 1e-9
+
+
+def page_faults() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt if resource else 0
+
+
+def peak_bytes() -> Optional[int]:
+    """The most resident memory that this process had; None where the system does not say.
+
+    Not what `getrusage` says: there the process that started this one counts, too.
+    """
+    try:
+        with open("/proc/self/status", "rb", buffering=0) as status:
+            found = (line.split() for line in status.read(1 << 16).splitlines() if line.startswith(b"VmHWM:"))
+            return int(next(found)[1]) * 1024
+    except (OSError, StopIteration, IndexError, ValueError):
+        return None
+
+
+def drawn(shape: Any, dtype: str, high: Optional[int] = None) -> Any:
+    """An input like those that the model is trained with, without touching the user's random numbers."""
+    kind, generator = getattr(torch, dtype), torch.Generator().manual_seed(0)
+    if kind.is_floating_point or kind.is_complex:
+        return torch.randn(shape, generator=generator, dtype=kind)
+    return torch.randint(2 if high is None else high, shape, generator=generator).to(kind)
+
+
+def training_loss(output: Any) -> Any:
+    """The model's own loss if it has one; cross entropy for class scores; else the mean of squares."""
+    own = own_loss(output)
+    if own is not None:
+        return own
+    tensors = differentiable(output)
+    if not tensors:
+        raise ValueError("no output of the model depends on a parameter that can be trained")
+    if _are_scores(tensors):
+        return cross_entropy(tensors[0], targets(output))
+    return sum((t.square().mean() for t in tensors[1:]), tensors[0].square().mean())
+
+
+def own_loss(output: Any) -> Any:
+    loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
+    return loss if isinstance(loss, torch.Tensor) and loss.requires_grad else None
+
+
+def differentiable(output: Any) -> List[Any]:
+    """All floating tensors in an output that a gradient can start from."""
+    if isinstance(output, torch.Tensor):
+        return [output] if output.requires_grad and output.is_floating_point() else []
+    if isinstance(output, Mapping):
+        parts = list(output.values())
+    elif is_dataclass(output) and not isinstance(output, type):
+        parts = list(vars(output).values())
+    else:
+        parts = list(output) if isinstance(output, (list, tuple)) else []
+    return [tensor for part in parts for tensor in differentiable(part)]
+
+
+def targets(output: Any) -> Any:
+    """The labels that `training_loss` compares class scores with: the same ones at every step."""
+    tensors = differentiable(output)
+    if own_loss(output) is not None or not _are_scores(tensors):
+        return None
+    scores = tensors[0]
+    # Labels without values, of scores without values, must not be kept for others.
+    labels = kept_labels if type(scores) is torch.Tensor else kept_labels.__wrapped__
+    return labels(int(scores.shape[0]), int(scores.shape[1]), str(scores.device))
+
+
+def _are_scores(tensors: List[Any]) -> bool:
+    return len(tensors) == 1 and tensors[0].dim() == 2 and tensors[0].shape[1] > 1
+
+
+@lru_cache(maxsize=64)
+def kept_labels(rows: int, classes: int, device: str) -> Any:
+    if device == "meta":
+        return torch.zeros(rows, dtype=torch.long, device=device)
+    # A generator of its own leaves the user's random numbers as they are.
+    return torch.randint(classes, (rows,), generator=torch.Generator().manual_seed(0)).to(device)
+
+
+def numbers(returned: Any) -> List[float]:
+    """The losses that a user's step returns."""
+    if isinstance(returned, torch.Tensor):
+        return [float(returned.detach())] if returned.numel() == 1 else []
+    if isinstance(returned, (int, float)) and not isinstance(returned, bool):
+        return [float(returned)]
+    parts = list(returned.values()) if isinstance(returned, dict) else returned
+    return [number for part in parts for number in numbers(part)] if isinstance(parts, (list, tuple)) else []
+
+
+if __name__ == "__main__":
+    main()
