@@ -147,8 +147,9 @@ def main() -> None:
     known = {
         f"client {n}": Client(round_joules(n, len(mine)), examples=len(mine)) for n, mine in enumerate(shares(count))
     }
-    aware = EnergyAware(known, clients_per_round=PER_ROUND, fraction_evaluate=0.0)
-    random = Random(fraction_train=PER_ROUND / count, fraction_evaluate=0.0)
+    both = {"fraction_evaluate": 0.0, "min_available_nodes": count}
+    aware = EnergyAware(known, clients_per_round=PER_ROUND, **both)
+    random = Random(fraction_train=PER_ROUND / count, **both)
     found = {name: run(s, count, options.rounds) for name, s in (("energy-aware", aware), ("random", random))}
     print(f"{'round':>5}" + "".join(f"{name + ' accuracy':>24}{'joules':>12}" for name in found))
     for n in range(0, options.rounds + 1, max(1, options.rounds // 10)):

@@ -35,6 +35,8 @@ def examples() -> list[dict[str, torch.Tensor]]:
 
 
 def main() -> None:
+    if not NAME:
+        torch.set_num_threads(1)  # so small a model: more threads wait for each other, and waiting costs joules
     model = pretrained()
     model.base_model.embeddings.requires_grad_(False)  # fine-tuning: the embeddings stay as they are
     arguments = transformers.TrainingArguments(

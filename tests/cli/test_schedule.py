@@ -1,7 +1,10 @@
 """`ampere schedule`, `ampere catalogue` and `ampere fleet` as users type them, with simulated devices."""
 
 import json
+import os
+import signal
 import threading
+import time
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -9,9 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from tests.processes import run_command, start_command
 
 from ampere.api.profiles import profile_like
 from ampere.core import TrainingSetup
+from ampere.storage import Profile, observations_from
 
 USAGE, PROFILE, DEVICE, RUNTIME_MISSING = 2, 4, 5, 6
 FLEET = """
@@ -126,7 +131,10 @@ def test_a_profile_of_another_device_is_named_and_the_rest_goes_on(there, home, 
         (("schedule", "jobs.toml", "--devices", "jobs.toml"), "at its top"),
         (("schedule", "jobs.toml", "--devices", "fleet.toml", "--plot", "plan.png"), "name it plan.svg"),
         (("fleet", "fleet.toml", "profile"), "name at least one model"),
-        (("fleet", "fleet.toml", "check", "--label", "nothing"), "has a label or name of nothing"),
+        (
+            ("fleet", "fleet.toml", "check", "--label", "nothing"),
+            "has the name or label nothing: there are board, fast",
+        ),
         (("catalogue", "show", "nothing"), "has no entry nothing"),
         (("catalogue", "add", "x.json"), "name a profile's file and the entry"),
         (
@@ -206,7 +214,8 @@ def test_a_fleet_is_profiled_estimated_and_goes_on_after_a_stop(there, tmp_path)
     assert {name for name, o in outcomes.items() if o["result"]} == {"a", "b"}
     assert outcomes["off"]["problem"]
     words = ("fleet", "two.toml", "profile", "lenet5", "--seconds", 8, "--attempts", 1, "--label", "a", "--json")
-    assert there(*words).record["outcomes"][0] == outcomes["a"]  # it was not measured again
+    ran = there(*words)
+    assert (ran.record["outcomes"][0], ran.record["earlier"]) == (outcomes["a"], ["a"])  # it was not measured again
     Path(outcomes["a"]["result"]["path"]).unlink()
     history = Path(outcomes["a"]["result"]["path"]).with_name("history.jsonl")
     history.write_text(history.read_text()[:-9])  # whoever wrote the last line was killed
@@ -222,6 +231,37 @@ def test_a_fleet_is_profiled_estimated_and_goes_on_after_a_stop(there, tmp_path)
     page = (tmp_path / "two.html").read_text()
     assert "a: simulated Jetson TX2" in page
     assert "b: simulated Jetson TX2" in page
+
+
+@pytest.mark.fault(1, 2)
+@pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
+@pytest.mark.skipif(os.name != "posix", reason="stops and kills by signals")
+def test_two_commands_on_one_fleet_and_one_that_is_killed_lose_nothing(tmp_path):
+    (tmp_path / "lab.toml").write_text('[[device]]\nname = "a"\naddress = "simulated:tx2"\n')
+    environment = {**os.environ, "AMPERE_HOME": str(tmp_path)}
+    words = ["fleet", "lab.toml", "profile", "lenet5", "--seconds", "20", "--attempts", "1", "--json"]
+    journal = tmp_path / "fleet" / "lab" / "a.json.journal"
+    first = start_command(words, tmp_path, environment)
+    try:
+        until = time.monotonic() + 60
+        while not (journal.exists() and len([*observations_from(journal)]) > 1):
+            assert first.poll() is None, "it ended before it could be stopped"
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        os.kill(first.pid, signal.SIGSTOP)  # it is at work for as long as the other one needs to see that
+        second = run_command(words, tmp_path, environment)
+        assert second.code == DEVICE
+        [outcome] = json.loads(second.out)["outcomes"]
+        assert f"is in use by process {first.pid}: wait until it ends" in outcome["problem"]
+        acknowledged = [*observations_from(journal)]
+    finally:
+        first.kill()
+        first.wait()
+    again = run_command(words, tmp_path, environment)
+    assert again.code == 0, again.err
+    made = Profile.load(tmp_path / "fleet" / "lab" / "a.json")
+    assert list(made.observations[: len(acknowledged)]) == acknowledged
+    assert len(made.observations) > len(acknowledged)
 
 
 @pytest.mark.skipif(find_spec("distributed") is not None, reason="dask.distributed is installed")

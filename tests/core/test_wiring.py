@@ -136,6 +136,8 @@ def test_trailing_operations_of_known_sizes():
         ("pool", values, 2 * 8 * 25): ("adaptive_pool", (2, 8, 5, 5)),
         ("pool", values, values): ("max_pool_same", image),
         ("pool", values, values * 4): ("repeat", (2, 8, 24, 24)),
+        ("enlarge", values, values * 4): ("enlarge", (2, 8, 24, 24)),
+        ("enlarge", values, values * 3): ("relu", image),
         ("elementwise", values, values): ("relu", image),
         ("elementwise", 2 * values, values): ("add", image),
         ("reduce", values, values): ("softmax", image),
@@ -151,7 +153,7 @@ def test_trailing_operations_of_known_sizes():
 
 
 @given(
-    st.sampled_from(["elementwise", "pool", "reduce", "copy", "other"]),
+    st.sampled_from(["elementwise", "pool", "reduce", "copy", "other", "enlarge"]),
     st.floats(0, 1e6),
     st.floats(0, 1e6),
     st.lists(st.integers(1, 9), min_size=1, max_size=5).map(tuple),

@@ -48,3 +48,15 @@ def test_a_table_of_sums_only_has_the_same_seconds(model: Additive, opened: Temp
     assert LookupTable(model, opened, stddevs=False).seconds(widths) == pytest.approx(
         LookupTable(model, opened).seconds(widths)
     )
+
+
+@pytest.mark.parametrize("system", [False, True])
+def test_all_networks_of_a_box_cost_what_each_does(model: Additive, opened: Template, system: bool) -> None:
+    sums, rng = LookupTable(model, opened, system, stddevs=False).sums, np.random.default_rng(2)
+    for _ in range(20):
+        box = [tuple(np.sort(rng.integers(1, largest + 1, 2)).tolist()) for largest in LARGEST]
+        ranges = [np.arange(low, high + 1) for low, high in box]
+        widths = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1)
+        found = sums.seconds_in(box)
+        assert found.shape == widths.shape[:-1]
+        np.testing.assert_allclose(found.ravel(), sums.seconds(widths.reshape(-1, len(box))), rtol=1e-12)

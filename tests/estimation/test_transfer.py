@@ -1,6 +1,7 @@
 """Transfer: few measurements and another device's surrogate know more than either, and intervals are honest."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -78,7 +79,7 @@ def test_parts_may_change_tenfold():
     """A device that computes ten times as fast and starts operations no faster: its logarithm is far from linear."""
     parts, faster = np.array([[x, 1 - x, 0.0] for x in np.linspace(0.02, 0.98, 12)]), np.array([0.0, np.log(0.1), 0.0])
     logs, none = np.linspace(-4, 0, 12), np.zeros(12)
-    heard = _Said(logs, none, ((),) * 12, (none,) * 12, parts)
+    heard = _Said(logs, none, ((),) * 12, (none,) * 12, parts, none)
     truth = logs + np.log(parts @ np.exp(faster))
     assert np.ptp(logs + parts @ faster - truth) > 0.3
     at = tangent(heard, truth)
@@ -97,6 +98,7 @@ def lone(seed: int, count: int, deviation: float) -> Data:
     return Data(networks, costs, np.full(count, 1e-6), np.zeros(count))
 
 
+@cache
 def lone_source(deviation: float):
     return learn(lone(0, 120, deviation), Hyperparameters(residual=0.4, octaves=2.0), evaluations=0)
 
@@ -109,6 +111,20 @@ def test_lone_layers_that_deviate_from_physics_alike_are_learnt_from_each_other(
     alone = own.joint(unseen.networks, unseen.system)[0]
     errors = [np.mean(np.abs(np.log(5 * unseen.costs) - found)) for found in (logs, np.log(alone))]
     assert errors[0] < errors[1] / 1.5
+
+
+def test_of_a_source_that_deviates_the_other_way_only_its_prices_are_taken():
+    shares, usual = [], Hyperparameters(residual=0.4, octaves=2.0)
+    for deviation in (-0.5, 0.5):
+        few, unseen = lone(1, 8, deviation), lone(2, 40, deviation)
+        own = learn(few, usual, evaluations=0)
+        found = Transferred([lone_source(0.5)], few, own)
+        shares.append(found._guides()[0][1])
+        logs, alone = found.logs(unseen.networks, unseen.system)[0], own.joint(unseen.networks, unseen.system)[0]
+        errors = [np.mean(np.abs(np.log(unseen.costs) - of)) for of in (logs, np.log(alone))]
+        assert errors[0] < 1.1 * errors[1]
+    assert shares[0] < 0.2
+    assert shares[1] > 0.6
 
 
 def test_a_source_tells_little_of_lone_layers_that_cost_what_physics_says_or_whose_costs_it_cannot_find_itself():

@@ -14,6 +14,15 @@ from ampere.core.errors import UsageError
 from ampere.integrations.flower import Client, EnergyAware
 
 
+@pytest.fixture(autouse=True)
+def a_run():
+    """Newer versions of Flower make messages only inside a run."""
+    if find_spec("flwr.supercore.task_identity") is not None:
+        from flwr.supercore.task_identity import TaskIdentity
+
+        TaskIdentity.task_id = TaskIdentity.run_id = TaskIdentity.node_id = 1
+
+
 class GridHere:
     """Clients in this process: each answers a message at once."""
 
@@ -52,6 +61,19 @@ def test_rounds_are_trained_and_joules_are_counted():
     assert len(grid.trained) == 8
     assert strategy.spent_joules == 80.0
     assert result.arrays.to_numpy_ndarrays()[0].tolist() == [4.0] * 3
+
+
+def test_rounds_wait_for_clients_that_are_still_connecting(monkeypatch):
+    grid, late = GridHere(["a", "b"]), []
+    grid.names, all_of_them = {}, grid.names
+
+    def connect(seconds):
+        late.append(seconds)
+        grid.names = all_of_them
+
+    monkeypatch.setattr("ampere.integrations.flower.time.sleep", connect)
+    run(EnergyAware(clients(a=1e9, b=1e9), clients_per_round=2, fraction_evaluate=0.0), grid, 1)
+    assert (sorted(grid.trained), len(late)) == (["a", "b"], 1)
 
 
 def test_an_empty_battery_and_a_spent_budget_train_no_more():

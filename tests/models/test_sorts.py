@@ -6,7 +6,8 @@ from random import Random
 import pytest
 
 from ampere.core.kinds import KINDS
-from ampere.models.sorts import EVERY_SORT, SHARES, SORTS
+from ampere.core.layer import TRAILING_CLASSES
+from ampere.models.sorts import EVERY_SORT, LONE_LAYERS, SHARES, SORTS
 from ampere.profiling.sources import DeviceSource
 
 torch = pytest.importorskip("torch")
@@ -54,7 +55,26 @@ def test_a_device_is_learnt_from_every_sort_and_nearly_every_layer_kind():
     assert factories == {space.factory for space in EVERY_SORT.values()}
     assert {e.purpose for e in drawn} == {"network", "layer"}
     kinds = {layer.kind for experiment in drawn for layer in experiment.network.layers}
-    assert {"conv", "linear", "attention", "embedding", "lstm", "gru", "norm_batch", "norm_layer"} & {*KINDS} <= kinds
+    rare = {"rnn", "opaque", "operation"}
+    rows = {"gather", "scatter", "sort", "scan", "top_k"}  # a graph has some of them
+    assert {*KINDS} - rare - rows <= kinds
+    assert rows & kinds
+    tails = {op.op for experiment in drawn for layer in experiment.network.layers for op in layer.trailing}
+    assert tails == {*TRAILING_CLASSES} - {"other"}
     assert not [e for e in drawn if any(layer.kind == "opaque" for layer in e.network.layers)]
     assert source.original().network.layers
     assert set(SHARES) == set(EVERY_SORT)
+    alone = [e.workload["arguments"]["layer"] for e in drawn if e.purpose == "layer"]
+    assert len({*alone[: len(LONE_LAYERS)]}) == min(len(alone), len(LONE_LAYERS))  # each once before any again
+
+
+def test_sequences_are_answered_at_every_step():
+    for cell in ("lstm", "gru", "cell", "decay"):
+        model, inputs = built("sequence", {**SORTS["sequence"].default, "cell": cell})
+        assert model(*inputs).shape == (8, 32, 10)
+
+
+def test_bags_are_summed_before_the_first_layer():
+    model, inputs = built("mlp", {**SORTS["mlp"].default, "tables": [20, 30], "bag": 3, "width": 8})
+    assert inputs[0].shape == (32, 2, 3)
+    assert model(*inputs).shape == (32, 10)

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from ampere.core.errors import ModelError, UsageError
 from ampere.devices.workloads import traced
 from ampere.estimation.estimate import Estimator
 from ampere.models.loading import find_space
-from ampere.searching.candidates import ListedGroup, choose
+from ampere.searching.candidates import TRIED, ListedGroup, Prices, choose
 from ampere.searching.drawing import draw
-from ampere.searching.memory import upper_bytes
-from ampere.searching.parts import parts_of
+from ampere.searching.memory import rule_of, upper_bytes
+from ampere.searching.parts import Boxes, Screen, parts_of
 from ampere.searching.result import Candidate, Found, Trial, in_words
+from ampere.searching.searching import screen as screen_all
 from ampere.searching.searching import search
 from ampere.searching.spaces import DRAWN, OPEN, Shape, of_function, of_space, read_axis
 from ampere.searching.training import Chance, make_task, on_made_task, tried
@@ -463,10 +465,78 @@ def test_limits_hold_for_candidates_in_parts_too(estimator):
         search("cnn", "50%", estimator, trials=0, over=map)
 
 
-def test_of_a_space_that_is_too_large_as_many_as_asked_for_are_drawn():
-    parts = parts_of([Shape((1,), (9,), dict), Shape((1,) * 5, (100,) * 5, dict)], 9_000_000, 3)
-    assert sum(part.count for part in parts) == 9_000_000
-    assert [part.drawn for part in parts] == [False, True, True, True]
-    drawn = next(parts[1].widths(Shape((1,) * 5, (100,) * 5, dict)))
-    assert (drawn.min(), drawn.max()) == (1, 100)
-    assert not np.array_equal(drawn, next(parts[2].widths(Shape((1,) * 5, (100,) * 5, dict))))
+def networks_of(part, shape):
+    """All networks of a part, decoded one by one."""
+    boxes = [Boxes.of(shape)[number] for number in part.boxes]
+    return list(chain.from_iterable(product(*(range(low, high + 1) for low, high in box)) for box in boxes))[
+        : part.count
+    ]
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_part_leaves_what_plain_enumeration_would(estimator, monkeypatch, limited):
+    monkeypatch.setattr("ampere.searching.parts.BOX", 700)
+    monkeypatch.setattr("ampere.searching.parts.PART", 12_000)
+    monkeypatch.setattr("ampere.searching.parts.MOST_KEPT", 2_000)
+    space = of_space(find_space("lenet5"), (), 0)
+    (group,) = screen_all(space, [Prices(estimator, "system", 10)], 200, 0, lambda *report: None)
+    allowed, power = float(np.median(group.joules)), float(np.median(group.watts())) if limited else None
+    bytes_at = upper_bytes(space, [estimator.profile], tuned=False)
+    rules = [rule_of(group, bytes_at, bytes_at(group.arguments(0), "sgd"))] if limited else []
+    screen = Screen([group], allowed, power, rules)
+    for part in parts_of([group.shape], 50_000, 1):
+        widths = np.array(networks_of(part, group.shape))
+        every, kept = group.at(widths), screen(part)
+        capacity, within = every.capacity(np.arange(len(widths))), np.ones(len(widths), dtype=bool)
+        if limited:
+            within = (every.watts() <= power) & (rules[0].bytes(widths) <= rules[0].limit)
+            assert 0 < within.sum() < len(within)
+        assert (kept.screened, kept.inside) == (len(widths), np.sum(every.joules <= allowed))
+        ended = np.clip(every.joules, screen.edges[0], screen.edges[-1])  # the ends take what is outside
+        np.testing.assert_array_equal(kept.bars, np.histogram(ended, screen.edges)[0])
+        assert kept.joules.min() == pytest.approx(every.joules[within].min())
+        assert kept.joules.max() == pytest.approx(every.joules[within].max())
+        known = {tuple(row): n for n, row in enumerate(widths.tolist())}
+        chosen = [known[tuple(row)] for row in kept.widths.tolist()]
+        assert np.all(within[chosen])
+        rung = screen._rung(every.joules)
+        for number in set(rung[within & (every.joules <= allowed)]):
+            best = np.sort(capacity[within & (rung == number)])[::-1][:TRIED]
+            mine = np.sort(capacity[[row for row in chosen if rung[row] == number]])[::-1]
+            np.testing.assert_allclose(mine[: len(best)], best)
+
+
+def test_boxes_hold_every_network_of_a_shape_once(monkeypatch):
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        monkeypatch.setattr("ampere.searching.parts.BOX", int(rng.integers(1, 60)))
+        monkeypatch.setattr("ampere.searching.parts.PART", int(rng.integers(1, 200)))
+        least = tuple(rng.integers(1, 4, rng.integers(1, 5)).tolist())
+        shape = Shape(least, tuple(low + int(rng.integers(0, 6)) for low in least), dict)
+        parts = parts_of([shape], 10**6, 0)
+        found = [network for part in parts for network in networks_of(part, shape)]
+        assert sorted(found) == list(product(*(range(a, b + 1) for a, b in zip(least, shape.largest, strict=True))))
+        assert sum(part.count for part in parts) == shape.size
+
+
+def test_of_a_space_that_is_too_large_as_many_as_asked_for_are_drawn(monkeypatch):
+    monkeypatch.setattr("ampere.searching.parts.PART", 4_000_000)
+    shapes = [Shape((1,), (9,), dict), Shape((1,) * 5, (100,) * 5, dict)]
+    small, *parts = parts_of(shapes, 9_000_000, 3)
+    assert (small.group, small.count) == (0, 9)
+    assert [part.group for part in parts] == [1, 1, 1]
+    assert sum(part.count for part in parts) == 9_000_000 - 9
+    boxes = [box for part in parts for box in part.boxes]
+    assert len(set(boxes)) == len(boxes)
+    first = [Boxes.of(shapes[1])[box][0][0] for box in boxes]
+    assert min(first) < 5
+    assert max(first) > 95
+    assert parts_of(shapes, 9_000_000, 3)[1:] == parts
+    assert parts_of(shapes, 9_000_000, 4)[1:] != parts
+
+
+def test_a_space_with_more_networks_than_a_machine_can_number_is_drawn_from():
+    shape = Shape((1,) * 12, (512,) * 12, dict)
+    (part,) = parts_of([shape], 1_000_000, 0)
+    assert part.count == 1_000_000
+    assert all(1 <= low <= high <= 512 for box in part.boxes for low, high in Boxes.of(shape)[box])

@@ -39,6 +39,15 @@ def test_what_follows_a_layer_is_trailing() -> None:
     )
 
 
+def test_enlarging_between_values_is_no_pooling() -> None:
+    def first(mode: str) -> TrailingOp:
+        model = nn.Sequential(nn.Conv2d(1, 4, 1), nn.Upsample(scale_factor=2, mode=mode), nn.Conv2d(4, 1, 1))
+        return trace(model, torch.empty(2, 1, 8, 8)).layers[0].trailing[0]
+
+    assert first("bilinear") == TrailingOp("enlarge", 2 * 4 * 64, 2 * 4 * 256)
+    assert first("nearest") == TrailingOp("pool", 2 * 4 * 64, 2 * 4 * 256)
+
+
 def test_loss_is_in_the_last_trailing_operations() -> None:
     assert [op.op for op in layers("cnn5")[-1].trailing] == ["reduce", "reduce"]
 

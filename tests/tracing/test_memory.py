@@ -10,6 +10,7 @@ from ampere.core.errors import ModelError
 from ampere.runtimes.plain_script import training_loss
 from ampere.tracing.memory import Follower, allocations_of, allocations_of_network
 from ampere.tracing.trace import trace
+from ampere.tracing.workspaces import LARGE_PACKED, LSTM_STATES, PACKED, WRITTEN_STATES
 
 
 class Blocks(nn.Module):
@@ -37,6 +38,10 @@ MODELS = [
 ]
 
 
+def of_tensors(found) -> int:
+    return peak([each for each in found if each.part != WORKSPACE])[0]
+
+
 def real_peak(model, inputs, optimizer) -> int:
     """Bytes of storages at their peak in real steps: no value is made up."""
     follower = Follower()
@@ -47,15 +52,14 @@ def real_peak(model, inputs, optimizer) -> int:
             optimizer.zero_grad()
             training_loss(model(*inputs)).backward()
             optimizer.step()
-    return peak([each for each in follower.allocations if each.part != WORKSPACE])[0]
+    return of_tensors(follower.allocations)
 
 
 @pytest.mark.parametrize(("build", "inputs"), MODELS, ids=["cnn", "mlp", "checkpointed", "transformer"])
 def test_shapes_alone_show_what_real_steps_take(build, inputs):
     model = build()
     found = allocations_of(model, inputs, "adam")
-    bytes_in_use = peak([each for each in found if each.part != WORKSPACE])[0]
-    assert bytes_in_use == pytest.approx(real_peak(model, inputs, torch.optim.Adam(model.parameters())), rel=0.01)
+    assert of_tensors(found) == pytest.approx(real_peak(model, inputs, torch.optim.Adam(model.parameters())), rel=0.01)
 
 
 def parts_at_the_end(found) -> dict:
@@ -106,15 +110,32 @@ def test_activations_grow_with_the_batch_and_parameters_do_not():
 
 def test_half_the_bytes_a_value_in_bfloat16():
     model, inputs = Blocks(False), (torch.randn(64, 64),)
-    assert peak(allocations_of(model, inputs, dtype="bfloat16"))[0] == pytest.approx(
-        0.5 * peak(allocations_of(model, inputs))[0], rel=0.05
-    )
+    half = of_tensors(allocations_of(model, inputs, dtype="bfloat16"))
+    assert half == pytest.approx(0.5 * of_tensors(allocations_of(model, inputs)), rel=0.05)
+
+
+def test_matrix_products_keep_what_they_pack_into():
+    def kept(size: int) -> int:
+        found = allocations_of(nn.Linear(size, size), (torch.randn(256, size),))
+        return sum(each.bytes for each in found if each.part == WORKSPACE and each.ends is None)
+
+    assert kept(16) == PACKED  # once, and not in each step
+    assert kept(512) == LARGE_PACKED
+    assert not any(e.bytes == PACKED for e in allocations_of(nn.Conv2d(3, 4, 3), (torch.randn(2, 3, 8, 8),)))
+
+
+def test_pages_that_a_long_lstm_never_writes_are_not_counted():
+    def kept(length: int) -> float:
+        found = allocations_of(nn.LSTM(64, 64), (torch.randn(length, 32, 64),))
+        return max(each.bytes for each in found) / (length + 1)
+
+    assert kept(500) == pytest.approx(kept(50) * WRITTEN_STATES / LSTM_STATES)
 
 
 def test_a_network_that_is_only_described_takes_nearly_as_much():
     model, inputs = cnn(), (torch.randn(32, 3, 16, 16),)
     own, described = allocations_of(model, inputs), allocations_of_network(trace(model, inputs))
-    assert peak(described)[0] == pytest.approx(peak(own)[0], rel=0.25)
+    assert of_tensors(described) == pytest.approx(of_tensors(own), rel=0.25)
 
 
 def test_the_model_and_its_random_numbers_stay_as_they_are():

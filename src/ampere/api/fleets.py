@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -34,6 +34,7 @@ from .options import Options
 from .profiles import load_profile, stored_profile
 
 ACTIONS = ("profile", "estimate", "validate", "check", "report")
+SHOWN = 12  # names in an error
 NETWORKS = 20  # that each device really trains to validate its profile
 
 
@@ -45,6 +46,7 @@ class FleetResult:
     outcomes: tuple[Outcome, ...]
     problems: tuple[str, ...]  # entries of the fleet file that could not be used
     written: tuple[Path, ...] = ()
+    earlier: tuple[str, ...] = ()  # devices for which an earlier run has done it
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -52,6 +54,7 @@ class FleetResult:
             "outcomes": [outcome.to_json() for outcome in self.outcomes],
             "problems": list(self.problems),
             "written": [str(path) for path in self.written],
+            "earlier": list(self.earlier),
         }
 
 
@@ -123,7 +126,8 @@ def fleet(
     found = read_fleet(Path(file))
     devices = [d for d in found.entries if not labels or {*labels} & {d.name, *d.labels}]
     if not devices:
-        raise UsageError(f"no device of {file} has a label or name of {', '.join(labels)}")
+        known = dict.fromkeys(word for d in found.entries for word in (d.name, *d.labels))
+        raise UsageError(f"no device of {file} has the name or label {' or '.join(labels)}: there are {_few(known)}")
     store = FleetStore.of(file)
     if out and action in ("estimate", "validate"):
         check_table(Path(out))
@@ -133,6 +137,7 @@ def fleet(
     tasks = {device.name: Task(device, action, arguments, attempts, time_limit) for device in devices}
     ended = store.ended() if action == "profile" and not again else {}
     left, outcomes = skipping([*tasks.values()], ended)
+    earlier = tuple(outcome.device for outcome in outcomes)
     for wave in _waves(left):
         for came in _run(wave, store, scheduler):
             outcome = _kept(came, store)
@@ -143,7 +148,12 @@ def fleet(
     place = {name: n for n, name in enumerate(tasks)}
     outcomes.sort(key=lambda outcome: place[outcome.device])  # as in the file, whoever ended first
     written = [_table(outcomes, Path(out))] if out and action in ("estimate", "validate") else []
-    return FleetResult(action, tuple(outcomes), found.problems, tuple(written))
+    return FleetResult(action, tuple(outcomes), found.problems, tuple(written), earlier)
+
+
+def _few(words: Iterable[str]) -> str:
+    shown = [*words]
+    return ", ".join([*shown[:SHOWN], *(["..."] if len(shown) > SHOWN else [])])
 
 
 def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
@@ -279,7 +289,10 @@ def fleet_estimator(device: FleetDevice, store: FleetStore | None) -> Estimator:
             )
         )  # fmt: skip
     if known is None:
-        raise ProfileError(f"{device.name} has no profile yet: make one with `ampere fleet FILE profile MODEL`")
+        raise ProfileError(
+            f"{device.name} has no profile yet: make one with `ampere profile MODEL --device {device.address}`, or "
+            "one for every device with `ampere fleet FILE profile MODEL`"
+        )
     return Estimator(known)
 
 

@@ -19,7 +19,8 @@ class TrailingOp:
 
 
 # elementwise: relu, add | dropout: drawing its mask | pool | reduce: mean, softmax, loss | copy: concat, gather | other
-TRAILING_CLASSES = ("elementwise", "dropout", "pool", "reduce", "copy", "other")
+# enlarge: between the values there are, whose backward is several times as expensive as that of pooling
+TRAILING_CLASSES = ("elementwise", "dropout", "pool", "reduce", "copy", "other", "enlarge")
 
 KINDS_OF_FORMAT_1 = {"glue": "nonparametric"}
 

@@ -5,6 +5,7 @@
     pool         max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
     reduce       softmax where the size stays, else the mean over the dimensions that go
     copy         a copy, a part, a concatenation, or a repetition
+    enlarge      linear interpolation between the values that are there
     other        relu
 
 An operation that does not fit the tensor it follows is done elementwise on what is there. One without backward
@@ -106,6 +107,11 @@ def _plan_repeat(op: TrailingOp, shape: Shape) -> Optional[TrailingPlan]:
     return TrailingPlan("repeat", larger, (factor,)) if product(larger) == round(op.values_out) else None
 
 
+def _plan_enlarge(op: TrailingOp, shape: Shape) -> Options:
+    plan = _plan_repeat(op, shape)
+    return () if plan is None else (plan._replace(action="enlarge"),)
+
+
 def _plan_concat(values: int, shape: Shape) -> Optional[TrailingPlan]:
     if len(shape) < 2:
         return None
@@ -137,6 +143,7 @@ PLANNERS: Dict[str, Callable[[TrailingOp, Shape], Options]] = {
     "pool": _plan_pool,
     "reduce": _plan_reduce,
     "copy": _plan_copy,
+    "enlarge": _plan_enlarge,
 }
 
 

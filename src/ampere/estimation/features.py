@@ -40,6 +40,7 @@ PRIOR_SECONDS = {
 }
 ONE_BY_ONE_SECONDS = 2e-11
 TAIL_PRIOR_SECONDS = 6e-10
+ENLARGE_PRIOR_SECONDS = 4e-9
 
 COLUMNS: tuple[str, ...] = (
     "step",
@@ -53,7 +54,12 @@ COLUMN = {name: index for index, name in enumerate(COLUMNS)}
 
 
 def _prior(column: str) -> float:
-    fixed = {"step": 1e-4, "update.parameters": 1e-9, "update.tensors": 5e-6}
+    fixed = {
+        "step": 1e-4,
+        "update.parameters": 1e-9,
+        "update.tensors": 5e-6,
+        "tail.enlarge": ENLARGE_PRIOR_SECONDS,
+    }
     if column in fixed:
         return fixed[column]
     return TAIL_PRIOR_SECONDS if column.startswith("tail.") else PRIOR_SECONDS[column.split(".")[1]]

@@ -25,6 +25,7 @@ from .features import COLUMNS, STEP, Array, layer_columns
 from .gaussian_process import kernel, similarity
 
 Widths = NDArray[np.int64]  # one row a network, one column a width
+Box = Sequence[tuple[int, int]]  # the first and the last value of each width: all networks between them
 
 CHUNK = 4096  # networks or table rows computed at once
 GRID = 96  # points along each axis of the interpolated deviation
@@ -131,7 +132,7 @@ class SumTable:
         """`alone` has the sums of layers without open widths; `tables` those of others, by one or two widths."""
         self._model, self._layers, self._system, self._alone = model, layers, system, alone
         self._deviation, self._low, self._step = deviation, low, step
-        self._tables = [(v, t.shape[1] if len(v) == 2 else 1, t.reshape(-1, SUMMED)) for v, t in tables.items()]
+        self._tables = [(v, t.shape[:-1], t.reshape(-1, SUMMED)) for v, t in tables.items()]
 
     def seconds(self, widths: Widths) -> Array:
         """Seconds of a step for each row of widths."""
@@ -141,31 +142,84 @@ class SumTable:
     def of(self, widths: Widths) -> Array:
         """Sums over layers, one row a network."""
         total = np.tile(self._alone, (len(widths), 1))
-        for variables, stride, sums in self._tables:
+        for variables, shape, sums in self._tables:
             place = widths[:, variables[0]] - 1
             if len(variables) == 2:
-                place = place * stride + widths[:, variables[1]] - 1
+                place = place * shape[1] + widths[:, variables[1]] - 1
             total += sums.take(place, axis=0)
         return total
 
     def seconds_of(self, sums: Array) -> Array:
-        step = self._model.step
         physics, wholes = self.summed(sums)
-        relative = self._interpolate((wholes.places[:, :2] - self._low) / self._step)
+        relative = self._deviations(wholes.places[:, 0], wholes.places[:, 1])
         if self._system:
             relative = relative + wholes.shares @ self._model.loop_shift
-        return np.asarray(self._model.whole_means(sums[:, 0] + step.mean, physics, relative))
+        return np.asarray(self._model.whole_means(sums[:, 0] + self._model.step.mean, physics, relative))
+
+    def seconds_in(self, box: Box) -> Array:
+        """Seconds of a step of all networks in a box, with an axis for each width.
+
+        Tables of one or two widths are added where they are as large as those widths: each network costs a few
+        additions and no lookup of its own.
+        """
+        alone, tables = self._planes
+        cuts = [alone.reshape(-1, *(1 for _ in box))]
+        for variables, planes in tables:
+            ranges = slice(None), *(slice(box[v][0] - 1, box[v][1]) for v in variables)
+            axes = slice(None), *(slice(None) if axis in variables else None for axis in range(len(box)))
+            cuts.append(planes[ranges][axes])
+        total: Array = np.zeros(1)
+        for cut in sorted(cuts, key=lambda cut: cut.size):
+            shape = np.broadcast_shapes(total.shape, cut.shape)
+            total = np.add(total, cut, out=total if total.shape == shape else None)
+        parts, flops, values, physics, *shift = total
+        relative = self._deviations(np.log2(flops, out=flops), np.log2(values, out=values))
+        if shift:
+            relative += np.divide(shift[0], physics, out=shift[0])
+        return np.asarray(self._model.whole_means(parts, physics, relative))
+
+    @cached_property
+    def _planes(self) -> tuple[Array, list[tuple[tuple[int, ...], Array]]]:
+        """What `seconds_in` adds up, one after the other: costs, arithmetic, memory, physics, and what a loop adds."""
+        step, none = self._model.step, np.zeros((1, SUMMED))
+        physics, wholes = self.summed(none)
+        groups = wholes.shares * physics[:, None]  # of a step without layers
+
+        def planes(sums: Array) -> Array:
+            found = [sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:].sum(axis=-1)]
+            return np.stack([*found, sums[..., 3:] @ self._model.loop_shift] if self._system else found)
+
+        alone = np.concatenate([[step.mean, 1e3, 1e3], groups[0]]) + self._alone
+        return planes(alone), [(v, planes(sums.reshape(*shape, SUMMED))) for v, shape, sums in self._tables]
 
     def summed(self, sums: Array) -> tuple[Array, Wholes]:
         return summed(sums, self._layers, self._model.step.physics, self._system)
 
-    def _interpolate(self, place: Array) -> Array:
-        cell = np.clip(place.astype(np.int64), 0, GRID - 2)
-        u, v = (place - cell).T
-        flat, corner = self._deviation.ravel(), cell[:, 0] * GRID + cell[:, 1]
-        low = flat.take(corner) * (1 - v) + flat.take(corner + 1) * v
-        high = flat.take(corner + GRID) * (1 - v) + flat.take(corner + GRID + 1) * v
-        return low * (1 - u) + high * u
+    def _deviations(self, flops: Array, values: Array) -> Array:
+        """Relative deviations of whole networks at these octaves of arithmetic and memory, interpolated."""
+        u, v = flops - self._low[0], values - self._low[1]
+        u *= 1 / self._step[0]
+        v *= 1 / self._step[1]
+        row, column = u.astype(np.int64), v.astype(np.int64)
+        u -= np.minimum(row, GRID - 2, out=row)
+        v -= np.minimum(column, GRID - 2, out=column)
+        row *= GRID - 1
+        row += column
+        base, along_u, along_v, twisted = (cells.take(row, mode="clip") for cells in self._cells)
+        twisted *= u
+        along_v += twisted
+        along_v *= v
+        along_u *= u
+        base += along_u
+        base += along_v
+        return np.asarray(base)
+
+    @cached_property
+    def _cells(self) -> list[Array]:
+        """The deviation in a cell of the grid: base + u along_u + v along_v + u v twisted."""
+        d = self._deviation
+        base, along_u, along_v = d[:-1, :-1], d[1:, :-1] - d[:-1, :-1], d[:-1, 1:] - d[:-1, :-1]
+        return [c.ravel() for c in (base, along_u, along_v, d[1:, 1:] - d[1:, :-1] - along_v)]
 
 
 class LookupTable:

@@ -37,7 +37,7 @@ from ampere.core.network import Network
 from ampere.storage.profile import Observation, Profile
 
 RUNTIME, ALLOCATOR = "runtime", "allocator"
-USUAL_RUNTIME, RUNTIME_STDDEV = 325e6, 40e6  # PyTorch for the CPU with an optimizer, where no worker measured it
+USUAL_RUNTIME, RUNTIME_STDDEV = 316e6, 40e6  # PyTorch for the CPU with an optimizer, where no worker measured it
 MEASURED_STDDEV = 8e6
 SHARE, SHARE_STDDEV = 1.05, 0.12  # real resident memory of a step over the modelled one, in benchmarks/memory.py
 SEEN_STDDEV = 0.03  # of a peak that was seen, relative: other processes, and steps after many

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,6 +54,9 @@ ALONE_FROM = 3  # measurements, from which the surrogate of this device alone ta
 FOLDS = 10
 TELLING, TELLING_POWER = 0.14, 12  # standard deviation from physics, found by a source, that is worth asking it for
 LEAST_TELLING = 1e-6
+# Shares of a source's deviations from physics that may hold here too, and how probable that is before measuring.
+TAKEN = {0.0: 0.25, 0.5: 0.25, 1.0: 0.5}
+ALL = {1.0: 1.0}
 AVERAGED_UP_TO = 8  # measurements, from which on the smaller error counts for more than its inverse square
 Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 HALVINGS = 30  # of the search for the width of an interval
@@ -75,6 +78,11 @@ class _Said:
     layers: tuple[tuple[Layer, ...], ...]
     shares: tuple[Array, ...]
     parts: Array  # [networks, 3] shares of overheads, arithmetic and memory
+    deviations: Array  # of the logs from what the source's prices alone would say
+
+    def taking(self, share: float) -> _Said:
+        """The same with only a share of the deviations from physics."""
+        return replace(self, logs=self.logs - (1 - share) * self.deviations, variances=share**2 * self.variances)
 
     def around(self, at: Array) -> _Said:
         """The same where the parts' logarithms are near `at`: `logs` plus the new shares of parts times them."""
@@ -85,11 +93,18 @@ class _Said:
         return replace(self, logs=self.logs + logs, parts=shares)
 
 
-@dataclass(frozen=True)
-class _Component:
-    """One source with one choice of a, b, c and noise."""
+class _View(NamedTuple):
+    """A source of which a share of its deviations from physics is believed."""
 
     source: int
+    taken: float
+
+
+@dataclass(frozen=True)
+class _Component:
+    """One view of a source with one choice of a, b, c and noise."""
+
+    view: int
     size: float
     part: float
     layer: float
@@ -107,34 +122,45 @@ class Transferred:
         self.sources = (*sources, Additive(data.only(np.zeros(len(data), dtype=bool)), Hyperparameters()))
         self.data = data
         self._logs = np.log(data.costs)
-        equal = [said(source, data.networks, data.system) for source in self.sources]
-        self._tangents = [tangent(heard, self._logs) for heard in equal]
-        self._said = [heard.around(at) for heard, at in zip(equal, self._tangents, strict=True)]
-        self._components = [_Component(s, *of) for s in range(len(self.sources)) for of in GRID]
-        self._kernels = [_Kernels.of(heard, heard) for heard in self._said]
-        prior = np.array([self._prior(c.source) for c in self._components])
+        heard = [said(source, data.networks, data.system) for source in self.sources]
+        self._views = [_View(n, share) for n, source in enumerate(self.sources) for share in _shares_taken(source)]
+        equal = [heard[view.source].taking(view.taken) for view in self._views]
+        self._tangents = [tangent(of, self._logs) for of in equal]
+        self._said = [of.around(at) for of, at in zip(equal, self._tangents, strict=True)]
+        self._components = [_Component(v, *of) for v in range(len(self._views)) for of in GRID]
+        self._kernels = [_Kernels.of(of, of) for of in self._said]
+        prior = np.array([self._prior(self._views[c.view]) for c in self._components])
         evidence = np.array([self._evidence(c, slice(None)) for c in self._components])
         self.weights = _normalized(prior * np.exp(evidence - np.max(evidence)))
         self._own: list[_Own] = []
         self.own_weights = self.own_errors = np.zeros(0)
         if len(data) >= ALONE_FROM:
-            self._own = [_Own(alone or learn(data)), *(_Own.guided(s, data) for s in self._guides())]
+            self._own = [_Own(alone or learn(data)), *(_Own.guided(s, taken, data) for s, taken in self._guides())]
             self.own_weights, self.own_errors = self._earned(prior)
 
-    def _guides(self) -> list[Additive]:
-        """The likeliest source, where it has measurements of its own."""
-        found = self.sources[int(np.argmax(self._shares()[:-1]))] if len(self.sources) > 1 else None
-        return [found] if isinstance(found, Additive) and len(found.data) else []
+    def _guides(self) -> list[tuple[Additive, float]]:
+        """The likeliest source, where it has measurements of its own, and the share of its deviations to expect."""
+        if len(self.sources) == 1:
+            return []
+        found = int(np.argmax(self._shares()[:-1]))
+        source, mine = self.sources[found], np.array([view.source == found for view in self._views])
+        taken = _normalized(self._of_views() * mine) @ [view.taken for view in self._views]
+        return [(source, float(taken))] if isinstance(source, Additive) and len(source.data) else []
+
+    def _of_views(self) -> Array:
+        """The weight of each view among the components."""
+        return np.asarray(np.bincount([c.view for c in self._components], self.weights, len(self._views)), dtype=float)
 
     def _shares(self) -> Array:
         """The weight of each source among the components."""
-        return np.asarray(
-            np.bincount([c.source for c in self._components], self.weights, len(self.sources)), dtype=float
-        )
+        found = np.bincount([view.source for view in self._views], self._of_views(), len(self.sources))
+        return np.asarray(found, dtype=float)
 
-    def _prior(self, source: int) -> float:
+    def _prior(self, view: _View) -> float:
         others = len(self.sources) - 1
-        return PHYSICS_PRIOR if source == others and others else 1.0
+        return (
+            PHYSICS_PRIOR if view.source == others and others else _shares_taken(self.sources[view.source])[view.taken]
+        )
 
     @property
     def likeness(self) -> Array:
@@ -172,11 +198,14 @@ class Transferred:
         """Mean and variance over all components, which have seen the measurements `seen`."""
         total = np.zeros(len(networks))
         square = np.zeros(len(networks))
-        for index, source in enumerate(self.sources):
-            mine = [(c, w) for c, w in zip(self._components, weights, strict=True) if c.source == index]
+        heard = dict[int, _Said]()
+        for index, view in enumerate(self._views):
+            mine = [(c, w) for c, w in zip(self._components, weights, strict=True) if c.view == index]
             if sum(w for _, w in mine) < 1e-4:
                 continue
-            there = said(source, networks, system).around(self._tangents[index])
+            if view.source not in heard:
+                heard[view.source] = said(self.sources[view.source], networks, system)
+            there = heard[view.source].taking(view.taken).around(self._tangents[index])
             cross = _Kernels.of(there, self._said[index])
             own = _Kernels.diagonal(there)
             parts = np.sum(there.parts**2, axis=1)
@@ -191,7 +220,7 @@ class Transferred:
     def _conditioned(
         self, c: _Component, there: _Said, cross: _Kernels, own: Array, parts: Array, seen: Any
     ) -> tuple[Array, Array]:
-        residual = (self._logs - self._said[c.source].logs)[seen]
+        residual = (self._logs - self._said[c.view].logs)[seen]
         prior = SPEED**2 + c.size**2 + c.part**2 * parts + c.layer**2 * own + there.variances + c.noise**2
         if len(residual) == 0:
             return there.logs, prior
@@ -201,13 +230,13 @@ class Transferred:
         return mean, np.maximum(prior - np.einsum("ij,jk,ik->i", reach, inverse, reach), c.noise**2)
 
     def _covariance(self, c: _Component) -> Array:
-        kernels, heard = self._kernels[c.source], self._said[c.source]
+        kernels, heard = self._kernels[c.view], self._said[c.view]
         noise = np.diag(c.noise**2 + self.data.noise + heard.variances)
         return np.asarray(kernels.weighed(c) + noise)
 
     def _evidence(self, c: _Component, seen: Any) -> float:
         """Log probability of what was measured here."""
-        values = (self._logs - self._said[c.source].logs)[seen]
+        values = (self._logs - self._said[c.view].logs)[seen]
         if len(values) == 0:
             return 0.0
         whole = self._covariance(c)[seen][:, seen]
@@ -237,8 +266,11 @@ class Transferred:
         telling, alike = self._telling(), float(np.max(self._shares()[:-1], initial=0.0))
         taught = np.array([telling, 1.0, *(telling * alike for _ in self._own[1:])])
         earned = _normalized(taught * (np.min(squares) / squares) ** max(1.0, count / AVERAGED_UP_TO))
-        # Errors found from few measurements are uncertain themselves.
-        return earned[1:], np.sqrt(squares[1:] * (count + 1) / (count - 1))
+        # Errors found from few measurements are uncertain themselves: Student's t, of one further measurement.
+        from scipy.special import stdtrit
+
+        wider = stdtrit(count - 1, 0.95) / Z90 * np.sqrt(1 + 1 / count)
+        return earned[1:], wider * np.sqrt(squares[1:])
 
     def _telling(self) -> float:
         """Prior odds of sources against none.
@@ -248,7 +280,7 @@ class Transferred:
         """
         if not (guides := self._guides()):
             return 1.0
-        known = guides[0]
+        known, _ = guides[0]
         missed = float(np.var(known.leave_one_out()[0] / known.data.costs))
         found = max(0.0, 1 - missed / max(float(np.var(np.log(known.data.costs))), 1e-300))
         if self.data.isolated:
@@ -263,16 +295,18 @@ class _Own:
 
     model: Additive
     source: Additive | None = None
+    taken: float = 1.0  # share of the source's deviations
 
     @classmethod
-    def guided(cls, source: Additive, data: Data) -> _Own:
-        factors = np.exp(deviations_from_physics(source, data.networks, data.system))
-        return cls(Additive(replace(data, costs=data.costs / factors), source.hyper, before=source.prices), source)
+    def guided(cls, source: Additive, taken: float, data: Data) -> _Own:
+        factors = np.exp(taken * said(source, data.networks, data.system).deviations)
+        model = Additive(replace(data, costs=data.costs / factors), source.hyper, before=source.prices)
+        return cls(model, source, taken)
 
     def without(self, rest: Data) -> _Own:
         """Fitted anew to the rest, without hyperparameters that have seen the held-out measurements and flatter it."""
         if self.source is not None:
-            return self.guided(self.source, rest)
+            return self.guided(self.source, self.taken, rest)
         return _Own(learn(rest, Hyperparameters(one_by_one=self.model.hyper.one_by_one), evaluations=0))
 
     def logs(self, networks: Sequence[Network], system: Array) -> tuple[Array, Array]:
@@ -280,14 +314,13 @@ class _Own:
         variances = np.maximum(np.diag(posterior), 0.0) + self.model.measurement_variance(means)
         logs = np.log(means)
         if self.source is not None:
-            logs = logs + deviations_from_physics(self.source, networks, system)
+            logs = logs + self.taken * said(self.source, networks, system).deviations
         return logs, self.model.hyper.calibration * np.sqrt(variances) / means
 
 
-def deviations_from_physics(source: Additive, networks: Sequence[Network], system: Array) -> Array:
-    """Logs of what a source says, over what its prices alone would say."""
-    rows = np.array([network_features(n, source.hyper.vector_width).row for n in networks])
-    return np.asarray(said(source, networks, system).logs - np.log(rows @ source.prices))
+def _shares_taken(source: Source) -> dict[float, float]:
+    """Physics itself deviates from nothing."""
+    return TAKEN if isinstance(source, Additive) and len(source.data) else ALL
 
 
 def tangent(heard: _Said, logs: Array) -> Array:
@@ -335,15 +368,13 @@ def said(source: Source, networks: Sequence[Network], system: Array) -> _Said:
         np.minimum(known, 1.0) ** 2 if isinstance(source, Additive) and len(source.data) else np.zeros(len(known))
     )
     logs, layers = np.log(np.maximum(seconds, 1e-300)), tuple(a.layers for a in answers)
-    return _Said(logs, variances, layers, tuple(shares), _parts(source, networks))
-
-
-def _parts(source: Source, networks: Sequence[Network]) -> Array:
     if not isinstance(source, Additive):
-        return np.zeros((len(networks), SPEED_GROUPS.shape[1]))
+        none = np.zeros((len(networks), SPEED_GROUPS.shape[1]))
+        return _Said(logs, variances, layers, tuple(shares), none, np.zeros(len(networks)))
     rows = [network_features(n, source.hyper.vector_width).row * source.prices for n in networks]
-    costs = np.array(rows).reshape(len(networks), len(source.prices)) @ SPEED_GROUPS
-    return np.asarray(costs / np.maximum(costs.sum(axis=1, keepdims=True), 1e-300))
+    parts = np.array(rows).reshape(len(networks), len(source.prices)) @ SPEED_GROUPS
+    physics = np.maximum(parts.sum(axis=1), 1e-300)
+    return _Said(logs, variances, layers, tuple(shares), parts / physics[:, None], logs - np.log(physics))
 
 
 @dataclass(frozen=True)
@@ -373,7 +404,7 @@ class _Kernels:
         total = np.zeros(len(a.logs))
         for index, (layers, shares) in enumerate(zip(a.layers, a.shares, strict=True)):
             this = slice(index, index + 1)
-            one = _Said(a.logs[this], a.variances[this], (layers,), (shares,), a.parts[this])
+            one = _Said(a.logs[this], a.variances[this], (layers,), (shares,), a.parts[this], a.deviations[this])
             for positions, weights in _by_kind(one).values():
                 total[index] += float((weights @ kernel(positions, positions, OWN) @ weights.T)[0, 0])
         return total

@@ -253,4 +253,6 @@ def in_words(objective: str, value: float) -> str:
         return units.joules(value)
     if objective == "completion":
         return units.seconds(value)
-    return f"{units.significant(value)} g CO2" if objective == "carbon" else f"{units.significant(value)}"
+    return (
+        f"{units.significant(value)} g CO2" if objective == "carbon" else f"{units.significant(value)} in your currency"
+    )

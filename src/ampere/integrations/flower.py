@@ -15,6 +15,8 @@ or `names` says it. A client's reply to training may hold `joules` (measured) an
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -27,7 +29,8 @@ from ampere.fleet.selection import Client, Selector
 
 __all__ = ["Client", "EnergyAware"]
 
-ASKING_SECONDS = 60.0
+ASKING_SECONDS = 180.0  # a simulation starts its clients when they are first asked
+WAITING_SECONDS = 1.0  # between two looks at who is there
 LOSS, JOULES = "train_loss", "joules"
 
 
@@ -83,12 +86,18 @@ class EnergyAware(FedAvg):  # type: ignore[misc]
         return super().aggregate_train(server_round, kept)
 
     def _nodes(self, grid: Grid) -> dict[str, int]:
-        """The number of each client that is there, by its name."""
-        there = list(grid.get_node_ids())
+        """The number of each client that is there, by its name. A round without clients would teach nothing."""
+        enough = min(self.min_available_nodes, len(self.selector.clients))
+        while len(there := list(grid.get_node_ids())) < enough:
+            logging.getLogger("flwr").info("waiting for clients: %d of %d are there", len(there), enough)
+            time.sleep(WAITING_SECONDS)
         if unknown := [node for node in there if node not in self._names]:
             asked = [Message(RecordDict(), dst_node_id=node, message_type=MessageType.QUERY) for node in unknown]
-            for reply in grid.send_and_receive(asked, timeout=ASKING_SECONDS):
-                if not reply.has_error() and "device" in reply.content:
+            replies = [r for r in grid.send_and_receive(asked, timeout=ASKING_SECONDS) if not r.has_error()]
+            if not replies and not self._names:
+                raise UsageError(f"none of {len(asked)} clients answered in {ASKING_SECONDS:g} s: look at their logs")
+            for reply in replies:
+                if "device" in reply.content:
                     self._names[reply.metadata.src_node_id] = str(reply.content["device"]["name"])
         found = {self._names[node]: node for node in there if self._names.get(node) in self.selector.clients}
         if there and not found:

@@ -12,6 +12,7 @@ CONVS: dict[int, Any] = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 TRANSPOSED: dict[int, Any] = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}
 BATCH_NORMS: dict[int, Any] = {1: nn.BatchNorm1d, 2: nn.BatchNorm2d, 3: nn.BatchNorm3d}
 POOLS: dict[int, Any] = {1: nn.MaxPool1d, 2: nn.MaxPool2d, 3: nn.MaxPool3d}
+LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 HEADS = 4
 
 
@@ -75,7 +76,10 @@ def build(
         if up == "transposed":
             made: nn.Module = TRANSPOSED[dimensions](before, after, 2, 2)
             return made
-        return nn.Sequential(nn.Upsample(scale_factor=2), conv(before, after, 3, padding=1))
+        return nn.Sequential(
+            nn.Upsample(scale_factor=2, mode=LINEAR[dimensions] if up == "linear" else up),
+            conv(before, after, 3, padding=1),
+        )
 
     down = [block(before, after) for before, after in zip([channels_in, *widths], widths[:-1])]
     bottom: nn.Module = block(widths[-2], widths[-1])

@@ -9,9 +9,9 @@ from torch import nn
 
 
 class Recurrent(nn.Module):
-    def __init__(self, width: int) -> None:
+    def __init__(self, cell: nn.Module) -> None:
         super().__init__()
-        self.cell = nn.LSTM(width, width, batch_first=True)
+        self.cell = cell
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         found: torch.Tensor = self.cell(x)[0]
@@ -36,18 +36,20 @@ LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
     "norm": lambda before, after: nn.BatchNorm2d(before),
     "linear": lambda before, after: nn.Linear(before, after),
     "layer_norm": lambda before, after: nn.LayerNorm(before),
-    "recurrent": lambda before, after: Recurrent(before),
+    "recurrent": lambda before, after: Recurrent(nn.LSTM(before, before, batch_first=True)),
+    "gated": lambda before, after: Recurrent(nn.GRU(before, before, batch_first=True)),
     "attention": lambda before, after: SelfAttention(before),
     "embedding": lambda before, after: nn.Embedding(after, before),
+    "bag": lambda before, after: nn.EmbeddingBag(after, before),
 }
 IMAGES = ("conv", "pointwise", "depthwise", "transposed", "norm")
 
 
 def build(batch: int, layer: str, places: int, before: int, after: int) -> tuple[nn.Module, Any]:
-    """`places` are pixels along a side, or tokens; `after` are the rows of an embedding."""
+    """`places` are pixels along a side, or tokens; `after` are the rows of a table."""
     module = nn.Sequential(LAYERS[layer](before, after))
     if layer in IMAGES:
         return module, torch.randn(batch, before, places, places)
-    if layer == "embedding":
+    if layer in ("embedding", "bag"):
         return module, torch.randint(after, (batch, places))
     return module, torch.randn(batch, places, before)

@@ -11,11 +11,12 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU, "ta
 
 
 class Categories(nn.Module):
-    """The embeddings of all categories, side by side."""
+    """The embeddings of all categories, side by side; sums of several of each where they are in bags."""
 
-    def __init__(self, tables: list[int], width: int) -> None:
+    def __init__(self, tables: list[int], width: int, bag: int) -> None:
         super().__init__()
-        self.tables = nn.ModuleList([nn.Embedding(rows, width) for rows in tables])
+        table: Callable[[int, int], nn.Module] = nn.EmbeddingBag if bag else nn.Embedding
+        self.tables = nn.ModuleList([table(rows, width) for rows in tables])
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.cat([table(x[:, i]) for i, table in enumerate(self.tables)], 1)
@@ -49,12 +50,13 @@ def build(
     activation: str,
     dropout: float,
     outputs: int,
+    bag: int = 0,
 ) -> tuple[nn.Module, torch.Tensor]:
     act = ACTIVATIONS[activation]
     if tokens:
         mixers = [Mixer(tokens, width, act) for _ in range(depth)]
         return nn.Sequential(*mixers, Mean(), nn.Linear(width, outputs)), torch.randn(batch, tokens, width)
-    modules: list[nn.Module] = [Categories(tables, width)] if tables else []
+    modules: list[nn.Module] = [Categories(tables, width, bag)] if tables else []
     before = width * max(1, len(tables))
     norms: dict[str, Callable[[int], nn.Module]] = {"batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
     for _ in range(depth):
@@ -62,4 +64,5 @@ def build(
         modules += [nn.Dropout(dropout)] if dropout else []
         before = width
     model = nn.Sequential(*modules, nn.Linear(before, outputs))
-    return model, torch.randint(min(tables), (batch, len(tables))) if tables else torch.randn(batch, width)
+    several = (bag,) if bag else ()
+    return model, torch.randint(min(tables), (batch, len(tables), *several)) if tables else torch.randn(batch, width)

@@ -102,7 +102,7 @@ def _draw_encoder_decoder(rng: Random) -> Arguments:
         "width": _multiple(rng, 4, 8, 64),
         "depth": depth,
         "norm": rng.choice(["group", "batch"]),
-        "up": rng.choice(["transposed", "nearest"]),
+        "up": rng.choice(["transposed", "nearest", "linear"]),
         "attention": rng.random() < 0.4,
         "classes": rng.choice([1, 4, 20]),
     }
@@ -165,6 +165,7 @@ def decoder_seconds(drawn: Arguments) -> float:
 MLP: Arguments = {
     "batch": 32,
     "tables": [],
+    "bag": 0,
     "tokens": 0,
     "width": 128,
     "depth": 3,
@@ -181,6 +182,7 @@ def _draw_mlp(rng: Random) -> Arguments:
     return {
         "batch": log_uniform(rng, 2, 256),
         "tables": tables,
+        "bag": rng.choice([0, log_uniform(rng, 1, 16)]) if tables else 0,
         "tokens": log_uniform(rng, 8, 256) if reads == "tokens" else 0,
         "width": log_uniform(rng, 8, 128 if tables else 1024),
         "depth": rng.randint(1, 6),
@@ -200,6 +202,45 @@ def mlp_seconds(drawn: Arguments) -> float:
     parameters = (first + depth) * width**2
     layers = 3 * depth + len(drawn["tables"])
     return _seconds(layers, 6 * batch * parameters, 3 * (parameters + rows * width) + 10 * batch * width * depth)
+
+
+# Answers at every step of a sequence.
+
+SEQUENCE: Arguments = {
+    "batch": 8,
+    "sequence": 32,
+    "cell": "lstm",
+    "width": 128,
+    "layers": 2,
+    "both_ways": True,
+    "dropout": 0.1,
+    "vocabulary": 1000,
+    "outputs": 10,
+}
+
+
+def _draw_sequence(rng: Random) -> Arguments:
+    cell = rng.choice(["lstm", "gru", "cell", "decay"])
+    loops = cell in ("cell", "decay")
+    return {
+        "batch": log_uniform(rng, 1, 32),
+        "sequence": log_uniform(rng, 4, 32 if loops else 64),
+        "cell": cell,
+        "width": log_uniform(rng, 8, 256),
+        "layers": rng.randint(1, 2 if loops else 3),
+        "both_ways": not loops and rng.random() < 0.5,
+        "dropout": rng.choice([0.0, 0.1]),
+        "vocabulary": rng.choice([100, 1000, 8000]),
+        "outputs": rng.choice([2, 10, 100]),
+    }
+
+
+def sequence_seconds(drawn: Arguments) -> float:
+    batch, width, steps = drawn["batch"], drawn["width"], drawn["sequence"] * drawn["layers"]
+    flops, values = 6 * batch * steps * 8 * width**2 * (1 + 2 * drawn["both_ways"]), 30.0 * batch * steps * width
+    if drawn["cell"] == "decay":  # each step's gradient is written into zeros as large as the whole sequence
+        values *= 4 + drawn["sequence"]
+    return _seconds(steps, flops, values + 3 * width * drawn["vocabulary"])
 
 
 # Graphs: gather and scatter.
@@ -248,20 +289,22 @@ LONE_LAYERS = {  # the least and the most places, and channels
     "linear": ((1, 512), (256, 4096)),
     "layer_norm": ((16, 512), (128, 2048)),
     "recurrent": ((8, 128), (128, 768)),
+    "gated": ((8, 128), (128, 768)),
     "attention": ((64, 512), (128, 1024)),
     "embedding": ((16, 256), (64, 768)),
+    "bag": ((1, 32), (8, 256)),
 }
+TABLES = ("embedding", "bag")
 
 
-def _draw_lone(rng: Random) -> Arguments:
-    layer = rng.choice([*LONE_LAYERS])
+def _draw_lone(rng: Random, layer: str) -> Arguments:
     places, channels = LONE_LAYERS[layer]
     return {
         "batch": log_uniform(rng, 1, 16),
         "layer": layer,
         "places": log_uniform(rng, *places),
         "before": _multiple(rng, 64 if layer == "attention" else 8, *channels),
-        "after": log_uniform(rng, 5000, 50_000) if layer == "embedding" else _multiple(rng, 8, *channels),
+        "after": log_uniform(rng, 5000, 50_000) if layer in TABLES else _multiple(rng, 8, *channels),
     }
 
 
@@ -275,12 +318,18 @@ def lone_seconds(drawn: Arguments) -> float:
         "transposed": 4 * before * after,
         "linear": before * after,
         "recurrent": 8 * before**2,
+        "gated": 6 * before**2,
         "attention": 4 * before**2 + 2 * places * before,
     }.get(layer, 0)
     width = before * (4 if layer == "depthwise" else 2)
-    rows = after * before if layer == "embedding" else 0
-    layers = 4 + (places if layer == "recurrent" else 0)
+    rows = after * before if layer in TABLES else 0
+    layers = 4 + (places if layer in ("recurrent", "gated") else 0)
     return _seconds(layers, 6 * positions * each, positions * (width + 2 * min(after, 4096)) + 3 * rows)
+
+
+def sample_lone(rng: Random, layer: str) -> Arguments:
+    """A layer of `LONE_LAYERS`, of any size."""
+    return _sampler(lambda drawing: _draw_lone(drawing, layer), lone_seconds, MOST_LONE_SECONDS)(rng)
 
 
 SORTS: dict[str, Space] = {
@@ -307,6 +356,13 @@ SORTS: dict[str, Space] = {
             DECODER,
             _sampler(_draw_decoder, decoder_seconds),
         ),
+        Space(
+            "sequence",
+            "any network that answers at every step",
+            "ampere.models.sequence:build",
+            SEQUENCE,
+            _sampler(_draw_sequence, sequence_seconds),
+        ),
         Space("mlp", "any MLP or mixer", "ampere.models.mlp:build", MLP, _sampler(_draw_mlp, mlp_seconds)),
         Space("graph", "any graph network", "ampere.models.graph:build", GRAPH, _sampler(_draw_graph, graph_seconds)),
         Space(
@@ -314,7 +370,7 @@ SORTS: dict[str, Space] = {
             "any layer alone",
             "ampere.models.lone:build",
             LONE,
-            _sampler(_draw_lone, lone_seconds, MOST_LONE_SECONDS),
+            lambda rng: sample_lone(rng, rng.choice([*LONE_LAYERS])),
         ),
     )
 }
@@ -326,7 +382,8 @@ SHARES = {
     "encoder_decoder": 2,
     "transformers": 2,
     "decoder": 2,
-    "recurrent": 2,
+    "recurrent": 1,
+    "sequence": 2,
     "mlp": 2,
     "graph": 1,
     "lone": 4,

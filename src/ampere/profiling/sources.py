@@ -15,7 +15,7 @@ from ampere.core.network import InputSpec, with_loss
 from ampere.devices.replayed import ReplayedWorker
 from ampere.devices.workloads import traced
 from ampere.models.loading import LoadedModel, is_flax, resized
-from ampere.models.sorts import EVERY_SORT, SHARES
+from ampere.models.sorts import EVERY_SORT, LONE_LAYERS, SHARES, sample_lone
 from ampere.models.spaces import Space
 from ampere.storage.profile import Observation
 
@@ -81,21 +81,29 @@ class DeviceSource:
 
     def __init__(self) -> None:
         self._deck: list[str] = []  # sorts in their shares, so that few draws have each of them
+        self._lone: list[str] = []  # and layers alone, so that large ones of each kind are there
 
     def original(self) -> Experiment:
         first = next(iter(EVERY_SORT.values()))
         return _named(first.name, _built(first, dict(first.default), "network"))
 
     def sample(self, rng: Random) -> Experiment:
-        if not self._deck:
-            self._deck = [name for name, share in SHARES.items() for _ in range(share)]
-            rng.shuffle(self._deck)
-        name = self._deck.pop()
-        purpose = "layer" if name == "lone" else "network"
-        return _named(name, _built(EVERY_SORT[name], EVERY_SORT[name].sample(rng), purpose))
+        name = _next(self._deck, [name for name, share in SHARES.items() for _ in range(share)], rng)
+        if name == "lone":
+            arguments = sample_lone(rng, _next(self._lone, [*LONE_LAYERS], rng))
+            return _named(name, _built(EVERY_SORT[name], arguments, "layer"))
+        return _named(name, _built(EVERY_SORT[name], EVERY_SORT[name].sample(rng), "network"))
 
     def opaque(self) -> list[Experiment]:
         return []
+
+
+def _next(deck: list[str], full: list[str], rng: Random) -> str:
+    """The next card of a deck, which is filled and shuffled when it is empty."""
+    if not deck:
+        deck += full
+        rng.shuffle(deck)
+    return deck.pop()
 
 
 class ModelSource:

@@ -114,6 +114,7 @@ ACTIONS: Dict[str, Callable[[TrailingPlan, Layer], Action]] = {
     "mean": _mean,
     "last": lambda plan, layer: lambda key, x: last_entries(x, plan.sizes, layer),
     "repeat": _repeat,
+    "enlarge": _repeat,
     "concat": _concat,
 }
 

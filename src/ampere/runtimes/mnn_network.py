@@ -120,6 +120,7 @@ ACTIONS: Dict[str, Callable[[TrailingPlan, Shape], Action]] = {
     "copy": lambda plan, shape: lambda x: F.add(x, constant([0.0])),
     "last": _last,
     "repeat": _repeat,
+    "enlarge": _repeat,
     "concat": _concat,
 }
 

@@ -17,6 +17,7 @@ from .torch_layers import DROPOUT, build_layer
 
 MAX_POOLS = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 ADAPTIVE_POOLS = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}
+LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 Action = Callable[..., Tensor]
 View = Callable[[Tensor], Tensor]
@@ -72,6 +73,11 @@ def _repeat(plan: TrailingPlan) -> Action:
     return lambda x: F.interpolate(x, scale_factor=factor, mode="nearest")
 
 
+def _enlarge(plan: TrailingPlan) -> Action:
+    factor, mode = float(plan.sizes[0]), LINEAR[len(plan.shape) - 2]
+    return lambda x: F.interpolate(x, scale_factor=factor, mode=mode)
+
+
 ACTIONS: Dict[str, Callable[[TrailingPlan], Action]] = {
     "aside": lambda plan: _aside,
     "relu": lambda plan: lambda x: torch.relu(x),
@@ -86,6 +92,7 @@ ACTIONS: Dict[str, Callable[[TrailingPlan], Action]] = {
     "copy": lambda plan: lambda x: x.clone(),
     "last": _last,
     "repeat": _repeat,
+    "enlarge": _enlarge,
     "concat": lambda plan: lambda x, y: torch.cat((x, y), 1),
 }
 

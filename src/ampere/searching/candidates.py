@@ -26,7 +26,7 @@ from ampere.core import Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
-from ampere.estimation.lookup_table import LayerTable, LookupTable, SumTable, Template, template
+from ampere.estimation.lookup_table import Box, LayerTable, LookupTable, SumTable, Template, template
 from ampere.models.spaces import Arguments
 
 from .result import Candidate, in_words
@@ -71,7 +71,7 @@ class OpenGroup:
         uncertainty: float,
         optimizer: str,
         drawn: Rows,
-        seconds: Callable[[Rows], Array],
+        seconds: Seconds,
     ) -> None:
         """`price` is joules of a second, `uncertainty` that of the device's present condition, relative.
 
@@ -164,6 +164,11 @@ class Seconds:
     def __call__(self, widths: Rows) -> Array:
         table, factor = self._made
         return np.asarray(table.seconds(widths) * factor)
+
+    def in_box(self, box: Box) -> Array:
+        """Of all networks in a box, with an axis for each width."""
+        table, factor = self._made
+        return table.seconds_in(box) * factor
 
     @cached_property
     def _made(self) -> tuple[SumTable, float]:

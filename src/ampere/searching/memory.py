@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ampere.core import units
 from ampere.core.errors import UsageError
+from ampere.estimation.lookup_table import Box
 from ampere.estimation.memory import memory_of, runtime_bytes_in
 from ampere.models.spaces import Arguments
 from ampere.storage.profile import Profile
@@ -88,6 +89,16 @@ class MemoryRule:
 
     def bytes(self, widths: Rows) -> Array:
         return np.asarray(_terms(widths) @ self.factors + self.above)
+
+    def bytes_in(self, box: Box) -> Array:
+        """Of all networks in a box, with an axis for each width."""
+        widths = np.ix_(*(np.arange(low, high + 1.0) for low, high in box))
+        total: Array = np.asarray(self.above + self.factors[0])
+        for factor, width in zip(self.factors[1:], widths, strict=False):
+            total = total + factor * width
+        for factor, first, second in zip(self.factors[1 + len(box) :], widths, widths[1:], strict=False):
+            total = total + factor * first * second
+        return total
 
 
 def rule_of(group: OpenGroup, at: At, limit_bytes: float) -> MemoryRule:

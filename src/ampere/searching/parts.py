@@ -1,31 +1,36 @@
 """Very many candidates in parts: each part is screened by itself, anywhere, and leaves only what may be chosen.
 
-    shape  ->  Part(first, count) ...  --screen-->  Kept  --merged-->  a group of a few thousand candidates
-               networks of a shape by number,        the largest capacities at each cost,
-               or as many at random                  and the cheapest and the most expensive
+    shape  ->  Part(boxes) ...  --screen-->  Kept  --merged-->  a group of a few thousand candidates
+               boxes of a shape by number,    the largest capacities at each cost,
+               or as many at random           and the cheapest and the most expensive
 
-A part is a range of numbers, and its networks are decoded a chunk at a time: memory does not grow with the number of
-candidates. What is sent to where a part is screened are tables of means (1 or 2 MB), and what comes back are rows of
-widths.
+    box        w1 = 17, w2 = 90, w3 = 33..64, w4 = 1..128        all networks with widths in these ranges
+
+A layer's cost depends on one or two widths, so the costs of a box are sums of small tables along its axes: no network
+is decoded or looked up by itself. Memory does not grow with the number of candidates. What is sent to where a part is
+screened are tables of means (1 or 2 MB), and what comes back are rows of widths.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
+from random import Random
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ampere.core.errors import UsageError
+from ampere.estimation.lookup_table import Box
 
 from .candidates import KEPT_RUNGS, SPAN, TRIED, Array, Group, OpenGroup, Rows
 from .memory import MemoryRule
 from .spaces import Shape
 
-CHUNK = 32_768  # candidates decoded at once
-PART = 4_000_000  # candidates of a part: about a second of work
+BOX = 16_384  # candidates of a box, at most: its arrays stay in a core's cache
+PART = 16_000_000  # candidates of a part: about a second of work
 MOST_KEPT = 50_000  # rows of a part, before those that were overtaken are left out
 BARS = 60  # of the histogram
 
@@ -34,38 +39,83 @@ Over = Callable[[Callable[["Part"], "Kept"], Iterable["Part"]], Iterable["Kept"]
 
 
 @dataclass(frozen=True)
+class Boxes:
+    """The networks of a shape in boxes: one value of its first widths, a range of the next one, all of the last."""
+
+    ends: Box  # the least and the largest of each width
+    cut: int  # which width is cut into ranges
+    ranges: int
+
+    @classmethod
+    def of(cls, shape: Shape) -> Boxes:
+        ends = [*zip(shape.least, shape.largest, strict=True)]
+        cut = next(cut for cut in range(len(ends)) if size_of(ends[cut + 1 :]) <= BOX)
+        return cls(ends, cut, -(-size_of(ends[cut : cut + 1]) // (BOX // size_of(ends[cut + 1 :]))))
+
+    @property
+    def count(self) -> int:
+        return self.ranges * size_of(self.ends[: self.cut])
+
+    def __getitem__(self, number: int) -> Box:
+        number, place = divmod(number, self.ranges)
+        low, size = self.ends[self.cut][0], size_of(self.ends[self.cut : self.cut + 1])
+        box = [(low + place * size // self.ranges, low + (place + 1) * size // self.ranges - 1)]
+        for low, high in reversed(self.ends[: self.cut]):
+            number, place = divmod(number, high - low + 1)
+            box.insert(0, (low + place, low + place))
+        return [*box, *self.ends[self.cut + 1 :]]
+
+
+def size_of(box: Box) -> int:
+    """How many networks are in a box."""
+    return prod(high - low + 1 for low, high in box)
+
+
+@dataclass(frozen=True)
 class Part:
-    """Networks of one shape: those numbered from `first` on, or as many drawn at random."""
+    """The first `count` networks of these boxes of a shape."""
 
     group: int
-    first: int
+    boxes: Sequence[int]
     count: int
-    drawn: bool
-    seed: int
-
-    def widths(self, shape: Shape) -> Iterator[Rows]:
-        """Its networks, a chunk at a time."""
-        sizes = [high - low + 1 for low, high in zip(shape.least, shape.largest, strict=True)]
-        least, rng = np.array(shape.least, dtype=np.int64), np.random.default_rng([self.seed, self.group, self.first])
-        for begin in range(0, self.count, CHUNK):
-            count = min(CHUNK, self.count - begin)
-            if self.drawn:
-                columns: list[Any] = [rng.integers(0, size, count, dtype=np.int32) for size in sizes]
-            else:
-                numbers = np.arange(self.first + begin, self.first + begin + count)
-                columns = [*np.unravel_index(numbers, sizes)] if sizes else []
-            yield np.stack(columns, axis=1) + least if columns else np.zeros((count, 0), dtype=np.int64)
 
 
 def parts_of(shapes: Sequence[Shape], candidates: int, seed: int) -> list[Part]:
-    """The parts of so many candidates: as many of every shape, and all of one that has no more."""
+    """The parts of so many candidates: as many of every shape, and all of one that has no more.
+
+    Of a shape that has more, boxes are drawn at random, none of them twice.
+    """
     found, left = list[Part](), candidates
     for n, number in enumerate(sorted(range(len(shapes)), key=lambda number: shapes[number].size)):
-        size, share = shapes[number].size, max(1, left // (len(shapes) - n))
-        count, drawn = min(size, share), size > share
+        size, boxes = shapes[number].size, Boxes.of(shapes[number])
+        count = min(size, max(1, left // (len(shapes) - n)))
         left -= count
-        found += [Part(number, first, min(PART, count - first), drawn, seed) for first in range(0, count, PART)]
+        numbers: Sequence[int] = range(boxes.count)
+        if count < size:
+            numbers = _drawn(boxes.count, -(-count // _least(boxes)), Random(f"{seed} {number}"))
+        each = max(1, PART * boxes.count // size)
+        for first in range(0, len(numbers), each):
+            mine = numbers[first : first + each]
+            screened = min(count, sum(size_of(boxes[box]) for box in mine))
+            count -= screened
+            found += [Part(number, mine, screened)] if screened else []
     return found
+
+
+def _least(boxes: Boxes) -> int:
+    """The networks of its smallest box."""
+    cut = boxes.cut
+    return size_of(boxes.ends[cut : cut + 1]) // boxes.ranges * size_of(boxes.ends[cut + 1 :])
+
+
+def _drawn(count: int, wanted: int, rng: Random) -> list[int]:
+    """Different numbers below `count`, which may be larger than a machine's integers."""
+    if 2 * wanted >= count:
+        return rng.sample(range(count), min(count, wanted))
+    found = dict[int, None]()
+    while len(found) < wanted:
+        found[rng.randrange(count)] = None
+    return [*found]
 
 
 @dataclass(frozen=True)
@@ -102,31 +152,32 @@ class Screen:
         self._rungs = np.geomspace(allowed / SPAN, allowed * (1 + 1e-9), KEPT_RUNGS + 1)
 
     def __call__(self, part: Part) -> Kept:
-        sums, price = self._sums[part.group]
-        bars, screened, inside = np.zeros(BARS, dtype=np.int64), 0, 0
+        (sums, price), boxes, left = self._sums[part.group], Boxes.of(self._shapes[part.group]), part.count
+        bars, inside, lowest, highest = np.zeros(BARS, dtype=np.int64), 0, np.inf, -np.inf
         waiting, floor = [self._none(part.group)], np.full(KEPT_RUNGS + 2, -np.inf)
-        for widths in part.widths(self._shapes[part.group]):
-            joules = sums.seconds(widths) * price
-            screened += len(joules)
+        for box in (boxes[number] for number in part.boxes):
+            joules = (sums.seconds_in(box) * price).ravel()[:left]
+            left -= len(joules)
             bars += np.bincount(_place(joules, self.edges), minlength=BARS)
             rows = np.flatnonzero(joules <= self._allowed)
             inside += len(rows)
-            within = self._within(part.group, widths, joules)
+            within = self._within(part.group, box, joules)
+            others = joules
             if within is not None:
-                rows, others = rows[within[rows]], np.flatnonzero(within)
-            else:
-                others = np.arange(len(joules))
-            capacity = self._capacity(part.group, widths[rows])
-            better = capacity > floor[self._rung(joules[rows])]
-            ends = others[[np.argmin(joules[others]), np.argmax(joules[others])]] if len(others) else others
-            rows = np.concatenate([ends, rows[better]])
-            capacity = np.concatenate([self._capacity(part.group, widths[ends]), capacity[better]])
-            waiting.append(Kept(part.group, widths[rows], joules[rows], capacity))
+                rows, others = rows[within[rows]], joules[within]
+            capacity = self._capacity(part.group, box).ravel()
+            rows = rows[capacity[rows] > floor[self._rung(joules[rows])]]
+            if len(others) and (others.min() < lowest or others.max() > highest):
+                lowest, highest = min(lowest, others.min()), max(highest, others.max())
+                ends = np.flatnonzero((joules == lowest) | (joules == highest))
+                rows = np.union1d(rows, ends if within is None else ends[within[ends]])
+            if len(rows):
+                waiting.append(Kept(part.group, _widths(box, rows), joules[rows], capacity[rows]))
             if sum(len(some.joules) for some in waiting) > MOST_KEPT:
                 kept, floor = self._best(waiting)
                 waiting = [kept]
         kept, _ = self._best(waiting)
-        return Kept(part.group, kept.widths, kept.joules, kept.capacity, screened, inside, bars)
+        return Kept(part.group, kept.widths, kept.joules, kept.capacity, part.count, inside, bars)
 
     def merged(self, kept: Sequence[Kept]) -> Kept:
         """What parts of one group leave together."""
@@ -138,13 +189,13 @@ class Screen:
         width = len(self._shapes[group].least)
         return Kept(group, np.zeros((0, width), dtype=np.int64), np.zeros(0), np.zeros(0))
 
-    def _within(self, group: int, widths: Rows, joules: Array) -> NDArray[np.bool_] | None:
+    def _within(self, group: int, box: Box, joules: Array) -> NDArray[np.bool_] | None:
         """Which candidates are within the limits of memory and power; None where there are none."""
         within = None
         if self._rules:
-            within = self._rules[group].bytes(widths) <= self._rules[group].limit
+            within = (self._rules[group].bytes_in(box) <= self._rules[group].limit).ravel()[: len(joules)]
         if self._power is not None:
-            cool = joules <= self._power * self._seconds[group](widths)
+            cool = joules <= self._power * self._seconds[group].in_box(box).ravel()[: len(joules)]
             within = cool if within is None else within & cool
         return within
 
@@ -169,11 +220,18 @@ class Screen:
         inside = np.where(joules < self._rungs[0], 0, 1 + _place(joules, self._rungs))
         return np.asarray(np.where(joules > self._allowed, KEPT_RUNGS + 1, inside))
 
-    def _capacity(self, group: int, widths: Rows) -> Array:
-        total = np.zeros(len(widths))
-        for column, sizes in enumerate(self._sizes[group]):
-            total += sizes.take(widths[:, column])
+    def _capacity(self, group: int, box: Box) -> Array:
+        sizes = (of[low : high + 1] for of, (low, high) in zip(self._sizes[group], box, strict=True))
+        total: Array = np.zeros(1)
+        for size in np.ix_(*sizes):
+            total = total + size
         return total
+
+
+def _widths(box: Box, rows: Rows) -> Rows:
+    """The networks of a box that have these numbers in it."""
+    places = np.unravel_index(rows, [high - low + 1 for low, high in box])
+    return np.stack([low + place for (low, _), place in zip(box, places, strict=True)], axis=1)
 
 
 def _place(values: Array, edges: Array) -> Rows:

@@ -238,9 +238,8 @@ def _in_parts(
     on_progress: Progress,
 ) -> tuple[list[Group], int, int, Spread]:
     """The candidates that may be chosen of more than memory holds: parts.py."""
-    some = [
-        group for group in screen(space, prices, SAMPLE, seed, lambda *report: None) if isinstance(group, OpenGroup)
-    ]
+    sampled = [] if space.draw else screen(space, prices, SAMPLE, seed, lambda *report: None)
+    some = [group for group in sampled if isinstance(group, OpenGroup)]
     if len(some) < len(space.shapes) * len(prices) or not some:
         raise UsageError(
             f"the networks of {space.name} are estimated one by one: give at most {AT_A_TIME:,} --candidates, and no "

@@ -49,7 +49,7 @@ from .recorder import tensors_in
 from .steps import before_backward
 from .trace import each_tensor, own_random_numbers, refuse_untrainable
 from .uncompiled import update, without_compiler
-from .workspaces import kept_workspace, workspaces
+from .workspaces import kept_workspace, packed, workspaces
 
 STEPS = 3  # the optimizer's state is there from the end of the first
 
@@ -61,7 +61,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.allocations: list[Allocation] = []
         self.part = TEMPORARY
-        self._clock = 0
+        self._clock = self._packed = 0
         self._layer = layer
         self._of: dict[int, Allocation] = {}
         self._watched: dict[int, Any] = {}
@@ -72,6 +72,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
+        self._pack(packed(func, args))
         made = [t for t in tensors_in(out) if self.is_new(t)]
         if not made:
             return out
@@ -102,6 +103,11 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def is_new(self, tensor: Tensor) -> bool:
         return tensor.layout is torch.strided and tensor.untyped_storage()._cdata not in self._of
+
+    def _pack(self, size: int) -> None:
+        if size > self._packed:  # what was packed into stays, and is used again
+            self._add(size - self._packed, WORKSPACE)
+            self._packed = size
 
     def _add(self, size: int, part: str) -> Allocation:
         made = Allocation(size, part, self._layer(), self._tick())

@@ -41,10 +41,10 @@ _NAMES = {
         _weight_norm_interface _conj_physical addr _conj""",
     "pool": """max_pool2d_with_indices max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d _adaptive_avg_pool2d
         _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d
-        upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d
-        upsample_bilinear2d upsample_trilinear3d _upsample_nearest_exact1d
+        upsample_nearest1d upsample_nearest2d upsample_nearest3d _upsample_nearest_exact1d
         _upsample_nearest_exact2d _upsample_nearest_exact3d
         mkldnn_max_pool2d mkldnn_adaptive_avg_pool2d""",
+    "enlarge": "upsample_linear1d upsample_bilinear2d upsample_trilinear3d",
     "reduce": """sum mean prod var var_mean std std_mean amax amin aminmax argmax argmin max min any all norm
         linalg_vector_norm logsumexp nansum count_nonzero _softmax _log_softmax _safe_softmax masked_softmax
         nll_loss_forward nll_loss2d_forward mse_loss smooth_l1_loss huber_loss binary_cross_entropy

@@ -82,9 +82,10 @@ def _list(place: Catalogue, options: Namespace) -> dict[str, Any]:
     if not options.json:
         headline(f"{len(entries)} {'entry' if len(entries) == 1 else 'entries'} in {place.place}")
         columns = ("name", "device", "meter", "measured_by", "licence")
-        print_table(
-            ["name", "device", "meter", "measured by", "licence"], [[str(e[c]) for c in columns] for e in entries]
-        )
+        if entries:
+            print_table([c.replace("_", " ") for c in columns], [[str(e[c]) for c in columns] for e in entries])
+        else:
+            print_facts([("next", "ampere catalogue add PROFILE.json --name NAME --by WHO --licence LICENCE")])
     return {"home": place.place, "entries": entries, "problems": problems}
 
 

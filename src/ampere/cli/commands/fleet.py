@@ -93,7 +93,8 @@ def show(found: FleetResult) -> None:
         print_table(columns, rows)
         print()
     failed = [(outcome.device, outcome.problem) for outcome in found.outcomes if outcome.result is None]
-    print_facts([*failed, *(("written", str(path)) for path in found.written)])
+    earlier = [("earlier", f"{', '.join(found.earlier)}: done before; --again does it again")] if found.earlier else []
+    print_facts([*failed, *earlier, *(("written", str(path)) for path in found.written)])
 
 
 def _checked(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
