@@ -146,4 +146,4 @@ def test_a_yardstick_that_is_only_timed_waits_for_no_counter(exact):
     counted, timed = (exact.ask("yardstick", seconds=0.05, count=count)["result"] for count in (True, False))
     assert counted["joules"] == pytest.approx(WATTS * counted["busy_seconds"], rel=0.1)
     assert (timed["joules"], timed["watts_idle"]) == (None, None)
-    assert timed["steps"] * timed["busy_seconds"] < 0.3 < counted["steps"] * counted["wall_seconds"]
+    assert 2 * timed["steps"] < counted["steps"]  # 0.05 s of steps, and those of a counter's window
