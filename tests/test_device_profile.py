@@ -1,6 +1,7 @@
 """One profile a device: made without a model, used for any; and extending it makes no other model's estimate worse."""
 
 from random import Random
+from statistics import median
 
 import pytest
 
@@ -25,13 +26,14 @@ def off(estimator: ampere.Estimator, name: str) -> tuple[float, float]:
     return found.joules / truth - 1, found.stddev / found.joules
 
 
-def test_a_profile_without_a_model_answers_for_any_model():
+def test_a_profile_without_a_model_answers_for_any_model(tmp_path):
     made = ampere.profile(device=SERVER)  # for as long as its slow counter needs
     assert made.profile.spaces == ("device",)
     assert not made.refused
-    estimator = ampere.Estimator(made.profile)
-    errors = [abs(off(estimator, name)[0]) for name in ("cnn5", "resnet", "transformer", *FAMILIES)]
-    assert sorted(errors)[len(errors) // 2] < 0.25
+    others = [ampere.profile(device=SERVER, seed=n, out=tmp_path / f"{n}.json") for n in (1, 2)]  # one may have luck
+    estimators = [ampere.Estimator(one.profile) for one in (made, *others)]
+    names = ("cnn5", "resnet", "transformer", *FAMILIES)
+    assert median(abs(off(estimator, name)[0]) for estimator in estimators for name in names) < 0.25
     known = ensure_profile("transformer", Options(device=SERVER, extend=False))
     assert known.profile.spaces == ("device",)
     again = ampere.profile(device=SERVER, once=True)

@@ -28,26 +28,45 @@ class SelfAttention(nn.Module):
         return found
 
 
-LAYERS: dict[str, Callable[[int, int], nn.Module]] = {
-    "conv": lambda before, after: nn.Conv2d(before, after, 3, padding=1),
-    "pointwise": lambda before, after: nn.Conv2d(before, after, 1),
-    "depthwise": lambda before, after: nn.Conv2d(before, before, 3, padding=1, groups=before),
-    "transposed": lambda before, after: nn.ConvTranspose2d(before, after, 2, 2),
-    "norm": lambda before, after: nn.BatchNorm2d(before),
-    "linear": lambda before, after: nn.Linear(before, after),
-    "layer_norm": lambda before, after: nn.LayerNorm(before),
-    "recurrent": lambda before, after: Recurrent(nn.LSTM(before, before, batch_first=True)),
-    "gated": lambda before, after: Recurrent(nn.GRU(before, before, batch_first=True)),
-    "attention": lambda before, after: SelfAttention(before),
-    "embedding": lambda before, after: nn.Embedding(after, before),
-    "bag": lambda before, after: nn.EmbeddingBag(after, before),
+class Scaled(nn.Module):
+    """A factor for each channel, as normalizations and residual branches written by hand have."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.factor = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x * self.factor
+
+
+def _convolution(before: int, after: int, kernel: int, stride: int, groups: int = 1) -> nn.Module:
+    return nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups)
+
+
+LAYERS: dict[str, Callable[[int, int, int, int], nn.Module]] = {
+    "conv": _convolution,
+    "pointwise": lambda before, after, kernel, stride: nn.Conv2d(before, after, 1),
+    "depthwise": lambda before, after, kernel, stride: _convolution(before, before, kernel, stride, before),
+    "grouped": lambda before, after, kernel, stride: _convolution(before, before, kernel, stride, before // after),
+    "transposed": lambda before, after, kernel, stride: nn.ConvTranspose2d(before, after, kernel, 2, kernel // 2 - 1),
+    "norm": lambda before, *_: nn.BatchNorm2d(before),
+    "linear": lambda before, after, *_: nn.Linear(before, after),
+    "layer_norm": lambda before, *_: nn.LayerNorm(before),
+    "scaled": lambda before, *_: Scaled(before),
+    "recurrent": lambda before, *_: Recurrent(nn.LSTM(before, before, batch_first=True)),
+    "gated": lambda before, *_: Recurrent(nn.GRU(before, before, batch_first=True)),
+    "attention": lambda before, *_: SelfAttention(before),
+    "embedding": lambda before, after, *_: nn.Embedding(after, before),
+    "bag": lambda before, after, *_: nn.EmbeddingBag(after, before),
 }
-IMAGES = ("conv", "pointwise", "depthwise", "transposed", "norm")
+IMAGES = ("conv", "pointwise", "depthwise", "grouped", "transposed", "norm")
 
 
-def build(batch: int, layer: str, places: int, before: int, after: int) -> tuple[nn.Module, Any]:
-    """`places` are pixels along a side, or tokens; `after` are the rows of a table."""
-    module = nn.Sequential(LAYERS[layer](before, after))
+def build(
+    batch: int, layer: str, places: int, before: int, after: int, kernel: int = 3, stride: int = 1
+) -> tuple[nn.Module, Any]:
+    """`places` are pixels along a side, or tokens; `after` are the rows of a table, or the channels of a group."""
+    module = nn.Sequential(LAYERS[layer](before, after, kernel, stride))
     if layer in IMAGES:
         return module, torch.randn(batch, before, places, places)
     if layer in ("embedding", "bag"):

@@ -279,15 +279,17 @@ def graph_seconds(drawn: Arguments) -> float:
 
 # Lone layers.
 
-LONE: Arguments = {"batch": 4, "layer": "conv", "places": 28, "before": 128, "after": 128}
+LONE: Arguments = {"batch": 4, "layer": "conv", "places": 28, "before": 128, "after": 128, "kernel": 3, "stride": 1}
 LONE_LAYERS = {  # the least and the most places, and channels
     "conv": ((7, 112), (32, 512)),
     "pointwise": ((7, 112), (32, 1024)),
     "depthwise": ((7, 112), (32, 768)),
+    "grouped": ((7, 112), (32, 512)),
     "transposed": ((7, 56), (32, 512)),
     "norm": ((7, 112), (32, 512)),
     "linear": ((1, 512), (256, 4096)),
     "layer_norm": ((16, 512), (128, 2048)),
+    "scaled": ((16, 512), (128, 2048)),
     "recurrent": ((8, 128), (128, 768)),
     "gated": ((8, 128), (128, 768)),
     "attention": ((64, 512), (128, 1024)),
@@ -299,23 +301,31 @@ TABLES = ("embedding", "bag")
 
 def _draw_lone(rng: Random, layer: str) -> Arguments:
     places, channels = LONE_LAYERS[layer]
-    return {
+    drawn = {
         "batch": log_uniform(rng, 1, 16),
         "layer": layer,
         "places": log_uniform(rng, *places),
-        "before": _multiple(rng, 64 if layer == "attention" else 8, *channels),
+        "before": _multiple(rng, {"attention": 64, "grouped": 32}.get(layer, 8), *channels),
         "after": log_uniform(rng, 5000, 50_000) if layer in TABLES else _multiple(rng, 8, *channels),
+        "kernel": rng.choice([2, 4] if layer == "transposed" else [3, 3, 5, 7]),
+        "stride": rng.choice([1, 1, 2]),
     }
+    few = {"conv": ("before", [1, 3]), "transposed": ("after", [1, 3])}.get(layer)  # where images begin and end
+    if few and rng.random() < 0.25:
+        drawn[few[0]] = rng.choice(few[1])
+    return {**drawn, "after": rng.choice([4, 8, 16, 32])} if layer == "grouped" else drawn
 
 
 def lone_seconds(drawn: Arguments) -> float:
     layer, places, before, after = drawn["layer"], drawn["places"], drawn["before"], drawn["after"]
     positions = drawn["batch"] * places * (places if LONE_LAYERS[layer][0][0] == 7 else 1)
+    window = drawn["kernel"] ** 2
     each = {
-        "conv": 9 * before * after,
+        "conv": window * before * after,
         "pointwise": before * after,
-        "depthwise": 9 * before,
-        "transposed": 4 * before * after,
+        "depthwise": window * before,
+        "grouped": window * before * after,
+        "transposed": window * before * after,
         "linear": before * after,
         "recurrent": 8 * before**2,
         "gated": 6 * before**2,

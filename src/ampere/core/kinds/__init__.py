@@ -19,22 +19,26 @@ KINDS: Dict[str, Kind] = {
 }
 
 # Layers that share prices and a surface: a kind, or a part of one that runtimes take another path for.
-GROUPS = (*KINDS, "conv_direct")
+OF_KIND = {"conv_direct": "conv", "conv_depthwise": "conv_grouped"}
+WORDS = {"conv_direct": "small convolution", "conv_depthwise": "depthwise convolution"}
+GROUPS = (*KINDS, *OF_KIND)
 
 SHARED_VISITS = 4  # of a gradient's values: written, read with those of the sum, and written to it
 
 
 def group(layer: Layer) -> str:
-    return "conv_direct" if layer.kind == "conv" and convolution.is_direct(layer) else layer.kind
+    if layer.kind == "conv":
+        return "conv_direct" if convolution.is_direct(layer) else "conv"
+    return "conv_depthwise" if layer.kind == "conv_grouped" and layer.config["groups"] == 0 else layer.kind
 
 
 def words(group: str) -> str:
     """What people call the layers of a group."""
-    return "small convolution" if group == "conv_direct" else KINDS[group].words
+    return WORDS[group] if group in WORDS else KINDS[group].words
 
 
 def kind_of_group(group: str) -> Kind:
-    return KINDS["conv" if group == "conv_direct" else group]
+    return KINDS[OF_KIND.get(group, group)]
 
 
 def work(layer: Layer, width: int = USUAL_WIDTH) -> Work:
