@@ -25,6 +25,8 @@ PROFILE = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-
 NETWORK = PROFILE.observations[0].network.to_json()
 CONV = NETWORK["layers"][1]
 
+READING = 0.05  # the two seconds are those of a machine that reads 3 MB of JSON in so many
+
 # The command line sets the threads of matrices to one as well: more only wait for each other.
 USE_ALL = """
 import json, sys, time
@@ -50,6 +52,13 @@ USES = {
     "network": lambda path: known[0].estimate(load_network(path)).joules,
     "log": lambda path: Log(LogSpec.of(str(path), {"time": "1", "power": "2"})).advance(),
 }
+TEXT = json.dumps([{"a": n, "b": [n / 7, str(n)]} for n in range(60_000)])
+
+def reading():
+    began = time.process_time()
+    json.loads(TEXT)
+    return time.process_time() - began
+
 found = {}
 for path in sorted(Path(sys.argv[1]).iterdir(), reverse=True):  # a profile before the networks to estimate with it
     began = time.process_time()
@@ -57,7 +66,9 @@ for path in sorted(Path(sys.argv[1]).iterdir(), reverse=True):  # a profile befo
         used = USES[path.name.split("-")[0]](path)
     except Exception as error:
         used = f"{type(error).__name__}: {error}"
-    found[path.name] = [used, time.process_time() - began, path.stat().st_size, megabytes()]
+    spent = time.process_time() - began
+    found[path.name] = [used, spent, path.stat().st_size, megabytes()]
+found["reading"] = [1, sorted(reading() for _ in range(5))[2], len(TEXT), 0]
 json.dump(found, sys.stdout)
 """
 
@@ -142,7 +153,8 @@ def test_an_accepted_file_is_used_in_two_seconds(found, record_property):
     sizes = {name: f"{name} of {found[name][2] / 1e6:.1f} MB in {found[name][1]:.1f} s" for name in ACCEPTED}
     record_property("figure", ", ".join(sizes.values()))
     assert all(not isinstance(found[name][0], str) and found[name][0] > 0 for name in ACCEPTED), found
-    assert {name: found[name][1] for name in ACCEPTED if found[name][1] > 2} == {}
+    limit = 2 * max(1.0, found["reading"][1] / READING)
+    assert {name: found[name][1] for name in ACCEPTED if found[name][1] > limit} == {}
 
 
 def test_a_larger_one_is_refused_with_its_limit_as_quickly(found):
