@@ -24,8 +24,8 @@ from .features import COLUMNS, PRIOR_PRICES, Array
 
 RELATIVE_ERROR = 0.05  # w: typical relative error of physics alone
 PRICE_FREEDOM = 3.0  # t: how far prices may be from the prior, in multiples of it
-# Nearly every layer of a profile has weights of its own, so what updating a tensor costs can hardly be told from what
-# starting the layer's operations does. Users' layers have frozen weights, or the same ones many times.
+# t of updating a tensor. Nearly every layer of a profile has weights of its own, so measurements hardly separate it
+# from starting the layer's operations; users' layers have frozen weights, or the same ones many times.
 TENSOR_FREEDOM = 0.2
 SPEED_FREEDOM = 2.0  # f of the three speeds s_p around the one speed s
 SPEED_ERROR = 0.1  # relative error of physics at three speeds
