@@ -1,6 +1,6 @@
 """Accuracy on networks that were not profiled: every family, beside the rivals and the measurement's own repeatability.
 
-    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--seed 0] [--threads 1] [--methods all]
+    python benchmarks/accuracy.py [FAMILY...] [--networks 60] [--seed 0] [--threads 1] [--seconds 60] [--methods all]
     python benchmarks/accuracy.py [FAMILY...] --on cpu cuda [--longer 3] [--rounds 2]
 
 Each family gets profiles of its own, made from nothing within its time budget: ours, and with `--methods all` one for
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--networks", type=int, default=60)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, help="of each profile, instead of its family's usual ones")
     parser.add_argument("--on", nargs="+", default=["cpu"], help="what trains, as `ampere estimate --on` names it")
     parser.add_argument("--longer", type=float, default=1.0, help="seconds of profiling there, times those of the CPU")
     parser.add_argument("--rounds", type=int, default=4, help="blocks in each of the two measurements of a network")
@@ -64,9 +65,9 @@ def main() -> None:
 def one(family: str, folder: Path, on: str, options: argparse.Namespace, methods: tuple[str, ...]) -> dict[str, Any]:
     first = on == options.on[0]
     path = folder / (f"{family}.json" if first else f"{family}-{on.replace(':', '-')}.json")
-    asked = {"seed": options.seed, "threads": options.threads, "on": on}
-    seconds = SECONDS[family] * (1 if first else options.longer)
-    made = ampere.profile(family, seconds=seconds, out=path, **asked)
+    seconds = (options.seconds or SECONDS[family]) * (1 if first else options.longer)
+    asked = {"seed": options.seed, "threads": options.threads, "on": on, "seconds": seconds}
+    made = ampere.profile(family, out=path, **asked)
     others = [rival(family, path, campaign, protocol, asked) for campaign, protocol in needed(methods)]
     share = made.thinking_seconds / made.profile.profiling_seconds
     result = ampere.validate(
@@ -90,8 +91,8 @@ def needed(methods: tuple[str, ...]) -> list[tuple[str, str]]:
 
 
 def rival(family: str, path: Path, campaign: str, protocol: str, asked: dict[str, Any]) -> Profile:
-    place, seconds = path.with_name(f"{family}-{campaign}-{protocol}.json"), SECONDS[family]
-    return ampere.profile(family, seconds=seconds, out=place, method=campaign, timing=protocol, **asked).profile
+    place = path.with_name(f"{family}-{campaign}-{protocol}.json")
+    return ampere.profile(family, out=place, method=campaign, timing=protocol, **asked).profile
 
 
 def again(family: str, path: Path, options: argparse.Namespace, later: int, rounds: int = 4) -> dict[str, Any]:

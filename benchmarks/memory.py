@@ -1,13 +1,13 @@
 """Estimated peak memory of training against real peaks, each in a fresh process with default settings.
 
-    python benchmarks/memory.py [MODEL...] [--processes 3]      24 models: about 12 minutes
+    python benchmarks/memory.py [MODEL...] [--processes 3]      34 models
 
 Peaks and touches are kept as soon as they are read, and the same command goes on from there. Estimates are made anew
 each time: from the trace alone, and with a touch as `ampere estimate` does it, in other processes.
 
-The loop knows nothing of Ampere: a model, an optimizer, forward, backward, step, four times; its peak is the process's
-own (VmHWM). Beside the estimate: PyTorch's MemTracker under fake tensors, and parameters x (2 + the optimizer's state);
-both know nothing of the training library's own memory, so the same runtime is added to them.
+The loop knows nothing of Ampere: a model, an optimizer, forward, backward, step, until its peak is steady; the peak is
+the process's own (VmHWM). Beside the estimate: PyTorch's MemTracker under fake tensors, and parameters x (2 + the
+optimizer's state); both know nothing of the training library's own memory, so the same runtime is added to them.
 """
 
 import argparse
@@ -15,49 +15,59 @@ import json
 import subprocess
 import sys
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import median
+from types import ModuleType
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import memory_models as models
+import memory_further
+import memory_models
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.distributed._tools.mem_tracker import MemTracker
 
+import ampere
 from ampere.api.touching import PROCESSES, USUAL_SECONDS
 from ampere.core import Measurement, Meter, Network, TrainingSetup
 from ampere.core.allocations import resident_peak
-from ampere.core.measurement import PEAK_BYTES, windows_from_json
+from ampere.core.measurement import PEAK_BYTES, PEAK_STEPS, RESTING_BYTES, windows_from_json
 from ampere.core.optimizers import OPTIMIZERS
 from ampere.estimation.memory import memory_of, peak_seen
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.plain_processes import FIRST_STEPS, SHOWN, Effort, PlainProcess
+from ampere.profiling.plain_processes import SHOWN, Effort, PlainProcess, in_turn, started_at_once
 from ampere.runtimes.torch_model import training_loss
 from ampere.storage.profile import Observation
 from ampere.tracing.copying import fake_copy
 from ampere.tracing.memory import allocations_of
 
-STEPS = 4
+STEPS, MOST_STEPS = 4, 10  # it ends when two steps have added nothing
 UNNAMED = Network((), 1)  # touches of different models differ by name here
-OPTIMIZER_OF = {**models.DEVELOPMENT, **models.UNSEEN}
+SETS = {
+    "development": memory_models.DEVELOPMENT,
+    "unseen": memory_models.UNSEEN,
+    "further": memory_further.FURTHER,
+}
+OPTIMIZER_OF = {name: optimizer for models in SETS.values() for name, optimizer in models.items()}
 LOOP = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 import torch
-import memory_models
+import memory_further, memory_models
 
 def resident(name):
     return next(int(line.split()[1]) * 1024 for line in open("/proc/self/status") if line.startswith(name))
 
-model, inputs = getattr(memory_models, sys.argv[2])()
+model, inputs = getattr(memory_further if sys.argv[2] in memory_further.FURTHER else memory_models, sys.argv[2])()
 place, arguments = json.loads(sys.argv[3])
 module, _, name = place.partition(":")
 optimizer = getattr(__import__(module, fromlist=[name]), name)(
     [p for p in model.parameters() if p.requires_grad], **arguments
 )
 labels, peaks = None, []
-for _ in range(int(sys.argv[4])):
+fewest, most = int(sys.argv[4]), int(sys.argv[5])
+while len(peaks) < fewest or (len(peaks) < most and peaks[-1] > 1.002 * peaks[-3]):
     optimizer.zero_grad()
     output = model(inputs)
     if isinstance(output, dict):
@@ -67,7 +77,6 @@ for _ in range(int(sys.argv[4])):
         loss = torch.nn.functional.cross_entropy(output, labels)
     else:
         loss = output.square().mean()
-    del output
     loss.backward()
     optimizer.step()
     peaks.append(resident("VmHWM"))
@@ -77,7 +86,7 @@ print(json.dumps(peaks))
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("models", nargs="*", default=[*models.DEVELOPMENT, *models.UNSEEN])
+    parser.add_argument("models", nargs="*", default=list(OPTIMIZER_OF))
     parser.add_argument("--processes", type=int, default=3, help="of each model (default 3)")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "memory.json")
     parser.add_argument("--peaks-only", action="store_true", help="train now, estimate later")
@@ -90,17 +99,15 @@ def main() -> None:
                 row["peaks"].append(real_peaks(name))
                 shown = "  ".join(f"{peak / 1e6:.0f}" for peak in row["peaks"][-1])
                 print(f"{name:22} peak after each step in MB: {shown}", flush=True)
-                keep(options.out, kept)
-    for _ in range(options.processes):
-        for name in options.models:
-            touches = kept[name].setdefault("touches", [])
-            if len(touches) < options.processes:
-                touches.append(touch(name))
-                print(f"{name:22} peak of a touch in MB: {touches[-1][PEAK_BYTES] / 1e6:.0f}", flush=True)
-                keep(options.out, kept)
+            if "touches" not in row:
+                row["touches"] = touches(name)
+                shown = ", ".join(f"{each[PEAK_BYTES] / 1e6:.0f} ({each[PEAK_STEPS]} steps)" for each in row["touches"])
+                print(f"{name:22} peak of each process of a touch: {shown}", flush=True)
+            keep(options.out, kept)
     if options.peaks_only:
         return
-    rows = []
+    rows, runtime = [], runtime_bytes()
+    print(f"a worker at rest takes {runtime / 1e6:.0f} MB")
     heads = (
         ("measured", 9),
         ("trace", 9),
@@ -112,11 +119,11 @@ def main() -> None:
     )
     print(f"{'model, in MB':22}" + "".join(f"{name:>{width}}" for name, width in heads))
     for name in options.models:
-        kept[name] = compared(kept[name])
+        kept[name] = compared(kept[name], runtime)
         rows.append(kept[name])
         print(line(rows[-1]), flush=True)
         keep(options.out, kept)
-    for which, chosen in (("development", models.DEVELOPMENT), ("unseen", models.UNSEEN)):
+    for which, chosen in SETS.items():
         for column in ("error", "touch_error"):
             errors = [row[column] for row in rows if row["model"] in chosen]
             if errors:
@@ -140,17 +147,17 @@ def line(row: dict) -> str:
     return f"{head}{tracker:>11}{parameters:>11}   inside the interval: {', '.join(inside) or 'none'}"
 
 
-def compared(row: dict) -> dict:
+def compared(row: dict, runtime: float) -> dict:
     name, optimizer = row["model"], row["optimizer"]
-    model, inputs = getattr(models, name)()
+    model, inputs = getattr(home_of(name), name)()
     allocations = allocations_of(model, (inputs,), optimizer)
-    found = memory_of(allocations, len(inputs))
+    found = memory_of(allocations, len(inputs), runtime)
     seen = peak_seen([as_observation(answer) for answer in row["touches"]], UNNAMED)
-    guided = memory_of(allocations, len(inputs), seen=seen, seen_step=resident_peak(allocations))
+    guided = memory_of(allocations, len(inputs), runtime, seen=seen, seen_step=resident_peak(allocations))
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     counted = 4 * sum(p.numel() for p in model.parameters()) + 4 * trained * (1 + OPTIMIZERS[optimizer].state)
     tracked = mem_tracker(model, inputs, optimizer)
-    measured, runtime = median(peaks[-1] for peaks in row["peaks"]), found.parts["runtime"]
+    measured = median(peaks[-1] for peaks in row["peaks"])
     return {
         **row,
         "measured": measured,
@@ -165,14 +172,31 @@ def compared(row: dict) -> dict:
     }
 
 
-def touch(name: str) -> dict:
-    """What a fresh process says that trains the model's own code, for as long as each one of an estimate does."""
-    experiment = Experiment(UNNAMED, {"factory": f"{models.__file__}:{name}", "arguments": {}}, "touch", "system")
+def runtime_bytes() -> float:
+    """What the training library takes by itself, as a worker measures it for every profile."""
+    setup = TrainingSetup(threads=torch.get_num_threads())
+    workload = {"factory": f"{memory_models.__file__}:small_cnn", "arguments": {}}
+    block = ampere.device("local").worker("system").block(workload, setup, iterations=2, isolation="fork")
+    return block.conditions[RESTING_BYTES]
+
+
+def home_of(name: str) -> ModuleType:
+    return memory_further if name in memory_further.FURTHER else memory_models
+
+
+def touches(name: str) -> list[dict]:
+    """What the processes say that `ampere estimate` trains the model's own code in."""
+    experiment = Experiment(
+        UNNAMED, {"factory": f"{home_of(name).__file__}:{name}", "arguments": {}}, "touch", "system"
+    )
     setup = TrainingSetup(optimizer=OPTIMIZER_OF[name], threads=torch.get_num_threads())
     effort = Effort(USUAL_SECONDS, fewest=1, most=PROCESSES, ends_sharply=True)
     with ExitStack() as ending:
-        answer = PlainProcess(experiment, setup, effort, ending, peak_steps=FIRST_STEPS).trained()
-    return {field: answer[field] for field in ("windows", *SHOWN)}
+        waiting = started_at_once(experiment, setup, effort, ending)
+        for process in waiting:
+            process.wait()
+        answers = in_turn(waiting, partial(PlainProcess, experiment, setup, effort, ending), effort)
+        return [{field: answer[field] for field in ("windows", *SHOWN)} for answer in answers]
 
 
 def as_observation(answer: dict) -> Observation:
@@ -185,7 +209,7 @@ def as_observation(answer: dict) -> Observation:
 def real_peaks(name: str) -> list[int]:
     """The peak of a new process after each of its steps."""
     made = json.dumps(OPTIMIZERS[OPTIMIZER_OF[name]].made_by["torch"])
-    words = [sys.executable, "-c", LOOP, str(Path(__file__).parent), name, made, str(STEPS)]
+    words = [sys.executable, "-c", LOOP, str(Path(__file__).parent), name, made, str(STEPS), str(MOST_STEPS)]
     return json.loads(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 

@@ -10,7 +10,8 @@
     model      an estimate from a profile of the model itself, 15 s, made from nothing
     touch      the device's profile, and a few seconds of the model's own code
     measure    `ampere measure`
-    rebuilt    the network that is built from the model's description, in turn with the model's own code in one process
+    rebuilt    the step that a worker builds without the model's code, from its program or where it has none from its
+               layers, in turn with the model's own code in one process
 
 FLOPs and others are fitted to the truth of all other models (leave one out). Every record is kept as soon as it is
 there, in a folder of its own; the same command goes on from there. Delete the folder to begin again.

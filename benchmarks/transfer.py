@@ -23,7 +23,8 @@ from ampere.estimation.additive import Additive, Data
 from ampere.estimation.learning import learn
 from ampere.estimation.transfer import Transferred
 
-ROWS, SOURCE_ROWS, TESTED = (0, 3, 5, 10, 20), 200, 300
+ROWS, SOURCE_ROWS, TESTED = (0, 3, 5, 10, 20), 200, 150
+APART = 60  # rows that are never tested, so that any number of rows that teach is tested on the same ones
 Z90 = 1.6449
 SIMULATED = ("xavier", "tx2")
 PAIRS = [",".join(pair) for of in (CPUS, GPUS, SIMULATED) for pair in (of, of[::-1])]
@@ -89,8 +90,7 @@ def sources_of(there: Data, seed: int) -> dict[str, Additive]:
 
 
 def one(sources: dict[str, Additive], here: Data, rows: int, seed: int) -> dict[str, float]:
-    seen, rest = split(here, rows, seed)
-    rest = split(rest, TESTED, seed)[0]
+    seen, rest = split(here, rows, seed)[0], split(split(here, APART, seed)[1], TESTED, seed)[0]
     alone, actual = learn(seen), np.log(rest.costs)
     found = {"alone": mape(alone_costs(alone, rest), rest)}
     for name, model in sources.items():

@@ -234,7 +234,7 @@ def test_a_layer_that_only_its_code_knows_is_estimated_and_named_but_not_measure
     model = nn.Sequential(nn.Conv2d(1, 6, 5), nn.ReLU(), nn.Flatten(), Doubled(), nn.Linear(6 * 24 * 24, 10))
     estimate = ampere.estimate(model, IMAGES, device=XAVIER, seconds=60)
     assert estimate.unprofiled == ("3",)
-    with pytest.raises(ModelError, match=r"known by their own code only.*file\.py:function"):
+    with pytest.raises(ModelError, match=r"1 layer is known by its own code only.*file\.py:function"):
         ampere.measure(model, IMAGES, device=XAVIER)
 
 

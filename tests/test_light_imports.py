@@ -53,10 +53,17 @@ def test_a_stored_profile_estimates_a_network_file_without_what_fits_and_trains(
     assert loaded_of(code, ("scipy", "ampere.baselines", "urllib.request", *HEAVY)) == []
 
 
-def test_memory_is_followed_without_the_compiler_and_leaves_nothing_in_its_place():
+def test_models_are_traced_and_their_memory_is_followed_without_the_compiler_which_finds_its_place_empty():
     code = """
 import sys, torch
 from ampere.tracing.memory import allocations_of
+from ampere.tracing.trace import trace
+class Joined(torch.nn.Sequential):
+    def forward(self, x):
+        x = torch.cat([x.abs(), super().forward(x)], 1)
+        return torch.stack([x, x]).pow(2).mean((1, 3, 4)) * 2
+model = Joined(torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.GroupNorm(2, 4), torch.nn.ReLU())
+trace(model, torch.ones(2, 3, 8, 8))
 model = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.MaxPool2d(2), torch.nn.ReLU())
 allocations_of(model, torch.ones(2, 3, 8, 8), "momentum")
 plain = torch.optim.Optimizer.add_param_group.__wrapped__

@@ -162,3 +162,6 @@ def test_own_code_on_this_machine(model, home):
         assert ampere.estimate(model).memory == found.memory, "it is stored with the touch"
     [path] = Path(home).glob("profiles/*.json")
     assert len(Profile.load(path).touches) == found.touch.processes
+    live = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+    with_operations = ampere.estimate(live, torch.randn(10, 1, 28, 28), touch=0.5)
+    assert with_operations.touch is not None, "a model that exists in this process only is trained by its operations"

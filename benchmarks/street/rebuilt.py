@@ -16,6 +16,8 @@ from train import FEWEST_STEPS, WARMUP, build, plain_step
 
 from ampere.core import Network
 from ampere.runtimes.torch_network import build_chain
+from ampere.runtimes.torch_program import Program
+from ampere.tracing.program import program_of
 from ampere.tracing.trace import trace
 
 
@@ -23,11 +25,7 @@ def main():
     path, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     torch.set_num_threads(1)
     model, inputs = build(path, name)
-    network = Network.from_json(json.loads(json.dumps(trace(model, inputs).to_json())))
-    unknown = sorted({layer.name for layer in network.layers if layer.kind == "opaque"})
-    if unknown:
-        sys.exit(f"{', '.join(unknown)} cannot be built from a description")
-    steps = {"own_seconds": plain_step(model, inputs), "seconds": rebuilt_step(network)}
+    steps = {"own_seconds": plain_step(model, inputs), "seconds": rebuilt_step(described(model, inputs))}
     spent = {which: [] for which in steps}
     began = time.perf_counter()
     while time.perf_counter() - began < 2 * seconds or len(spent["seconds"]) < WARMUP + FEWEST_STEPS:
@@ -38,8 +36,21 @@ def main():
     print(json.dumps({which: median(found[WARMUP:]) for which, found in spent.items()}))
 
 
-def rebuilt_step(network):
-    chain = build_chain(network, torch.float32)
+def described(model, inputs):
+    """The step that a worker on another machine builds: from the model's program, or where it has none its layers."""
+    program = program_of(model, inputs)
+    return from_layers(model, inputs) if program is None else Program(json.loads(json.dumps(program)))
+
+
+def from_layers(model, inputs):
+    network = Network.from_json(json.loads(json.dumps(trace(model, inputs).to_json())))
+    unknown = sorted({layer.name for layer in network.layers if layer.kind == "opaque"})
+    if unknown:
+        sys.exit(f"{', '.join(unknown)} cannot be built from a description")
+    return build_chain(network, torch.float32)
+
+
+def rebuilt_step(chain):
     optimizer = torch.optim.SGD(chain.trained, lr=1e-4)
 
     def step():

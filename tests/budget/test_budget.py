@@ -15,6 +15,7 @@ from ampere.budget.budget import _metered
 from ampere.budget.ranks import Ranks, _made
 from ampere.budget.readings import CardMeter
 from ampere.budget.spending import READINGS_APART, Counter, Forecast
+from ampere.core import units
 from ampere.core.errors import AcceleratorError, UsageError
 from ampere.meters import CpuTimeMeter
 
@@ -98,7 +99,7 @@ def test_a_job_that_fits_is_left_alone():
 def test_it_says_before_the_start_that_the_job_does_not_fit():
     with pytest.warns(
         UserWarning,
-        match=r"200 iterations need about 200 J, but 0.0 J spent .* about 100 more steps fit",
+        match=r"200 iterations need about 200 J, but 0.0 J spent .* room for about 100 more steps",
     ):
         Budget(100, estimate=ONE_JOULE, iterations=200, meter=SimulatedBattery()).__enter__()
 
@@ -170,7 +171,7 @@ def test_this_machines_meter_counts_what_the_process_does():
             sum(range(100_000))
             budget.step()
     assert budget.meter.name
-    assert budget.summary().startswith(f"{budget.steps_done:,} steps: ")
+    assert budget.summary().startswith(f"{units.counted(budget.steps_done, 'step')}: ")
 
 
 def test_reading_waits_where_it_is_slow(monkeypatch):

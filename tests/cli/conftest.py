@@ -163,6 +163,7 @@ def torchless_python(tmp_path_factory):
         "markdown_it",
         "mdurl",
         "platformdirs",
+        "threadpoolctl.py",
     ):
         if (packages / name).exists():
             (site / name).symlink_to(packages / name)

@@ -202,6 +202,14 @@ def test_a_new_device_starts_from_a_similar_one(there, tmp_path):
 
 
 @pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
+def test_a_check_finds_the_profiles_that_a_plan_uses(there, home):
+    outcomes = there("fleet", "fleet.toml", "check", "--json", "--quiet").record["outcomes"]
+    found = {outcome["device"]: outcome["result"]["profile"] for outcome in outcomes}
+    assert {name for name, path in found.items() if path} == {"board", "fast"}  # the plan leaves out `unknown`
+    assert Path(found["board"]).parent == home / "profiles"
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
 def test_a_fleet_is_profiled_estimated_and_goes_on_after_a_stop(there, tmp_path):
     (tmp_path / "two.toml").write_text(
         '[[device]]\nname = "a"\naddress = "simulated:tx2"\n'

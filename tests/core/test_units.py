@@ -125,3 +125,8 @@ def test_power_and_time_are_read():
         units.parse_power("8Wh")
     with pytest.raises(UsageError, match="positive number of seconds"):
         units.parse_seconds("2 weeks")
+
+
+def test_one_thing_is_not_several():
+    assert [units.counted(n, "layer") for n in (0, 1, 1200)] == ["0 layers", "1 layer", "1,200 layers"]
+    assert [units.counted(n, "batch", "batches") for n in (1, 2)] == ["1 batch", "2 batches"]

@@ -8,6 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 from tests.synthetic import block, random_chains, true_seconds
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.measurement import Window
@@ -152,3 +153,24 @@ def test_several_at_once_have_the_same_answers(stored, tmp_path):
         found = list(pool.map(lambda _: answers(stored), range(8)))
     assert all(each == found[0] for each in found)
     assert len(files(tmp_path)) == 1
+
+
+def blas_threads():
+    import scipy.linalg  # noqa: F401  (which has an OpenBLAS of its own)
+
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_a_fit_takes_one_thread_of_numpy_whoever_asks_and_gives_the_others_back(stored, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)  # as in a notebook that imported numpy long before
+    fit, seen = Estimator._fit_all, []
+    monkeypatch.setattr(Estimator, "_fit_all", lambda self: [seen.append(blas_threads()), fit(self)])
+    with threadpool_limits(2, user_api="blas"):
+        if blas_threads() != {2}:
+            pytest.skip("numpy's BLAS has one thread, or is of another sort")
+        found = answers(stored)
+        assert seen == [{1}]
+        assert blas_threads() == {2}
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")  # as the command line says
+    assert answers(stored)[0] == found[0]
+    assert len(seen) == 1

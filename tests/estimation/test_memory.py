@@ -137,6 +137,13 @@ def test_after_few_steps_the_peak_is_raised_by_what_later_ones_take():
     assert few.stddev > many.stddev
 
 
+def test_beside_a_process_that_trained_enough_others_are_taken_as_they_were_read():
+    enough = touched(600 * MB, first=500 * MB, steps=6)
+    few = touched(595 * MB, first=400 * MB, steps=2)
+    assert peak_seen([*enough, *few], chain(8, 8)).bytes == peak_seen(enough, chain(8, 8)).bytes
+    assert peak_seen([*enough, *few], chain(8, 8)).processes == 2
+
+
 def test_fewer_processes_stand_for_the_largest_of_three():
     three, one = (peak_seen(touched(*[600 * MB] * n), chain(8, 8)) for n in (3, 1))
     assert 610 * MB < one.bytes < 620 * MB

@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
+from ampere.core import TrainingSetup
 from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
 from ampere.models import load_model, loading
+from ampere.models.user_code import find_function
 
 torch = pytest.importorskip("torch")
 
@@ -340,6 +342,12 @@ def test_functions_that_come_from_elsewhere_are_found(tmp_path, file):
     assert load_model(f"{tmp_path}/b.py:with_tensor").model.out_features == 3
 
 
+def test_a_model_that_is_made_already_asks_for_a_function(tmp_path):
+    (tmp_path / "made.py").write_text("from torch import nn\nmodel = nn.Linear(8, 4)\n")
+    with pytest.raises(ModelError, match=r"made\.py:model is a model, not a function .* def build\(\): return model, "):
+        load_model(f"{tmp_path}/made.py:model", "2x8")
+
+
 LIGHTNING = """
 import torch
 from lightning import LightningModule
@@ -377,7 +385,6 @@ def lightning(tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_step_of_a_lightning_module_without_forward_is_its_training_step(lightning):
-    from ampere.core import TrainingSetup
     from ampere.runtimes import find_runtime
     from ampere.tracing.trace import trace
 
@@ -391,6 +398,41 @@ def test_the_step_of_a_lightning_module_without_forward_is_its_training_step(lig
     for _ in range(50):
         training.step()
     assert training.last_loss() < first
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_lightning_module_is_called_with_its_batch_by_what_takes_it(lightning, tmp_path):
+    from ampere.runtimes import find_runtime
+    from ampere.tracing.trace import trace
+
+    forward = "    def forward(self, x):\n        return self.net(x).sum(1)\n\n    def training_step"
+    (tmp_path / "both.py").write_text(LIGHTNING.replace("    def training_step", forward))
+    loaded = load_model(f"{tmp_path}/both.py:build")
+    whole, alone = trace(loaded.model, loaded.inputs), trace(loaded.model, loaded.inputs[:1])
+    assert [op.op for op in whole.layers[-1].trailing] == ["reduce", "reduce"]  # cross entropy
+    assert whole != alone
+    find_runtime("torch").build({"factory": loaded.factory}, TrainingSetup()).step()
+
+
+def test_lazy_layers_get_their_sizes_from_the_inputs(tmp_path):
+    from ampere.runtimes import find_runtime
+    from ampere.runtimes.plain_script import plain_step
+    from ampere.tracing.trace import trace
+
+    (tmp_path / "lazy.py").write_text(
+        "import torch\nfrom torch import nn\n"
+        "def build(): return nn.Sequential(nn.LazyConv2d(4, 3), nn.LazyBatchNorm2d(), nn.Flatten(), nn.LazyLinear(2)), "
+        "torch.randn(2, 3, 8, 8)\n"
+    )
+    loaded = load_model(f"{tmp_path}/lazy.py:build")
+    layers = trace(loaded.model, loaded.inputs).layers
+    assert [(layer.kind, layer.channels_in) for layer in layers] == [("conv", 3), ("norm_batch", 4), ("linear", 144)]
+    parameters = 3 * 4 * 9 + 4 + 8 + 144 * 2 + 2
+    assert find_runtime("torch").build({"factory": loaded.factory}, TrainingSetup()).parameters == parameters
+    task = {"arguments": {}, "inputs": None, "optimizer": ["SGD", {"lr": 0.01}]}
+    assert plain_step(task, find_function(f"{tmp_path}/lazy.py", "build")).parameters == parameters
+    with pytest.raises(ModelError, match=r"the first call of .*lazy\.py:build, which sizes its lazy layers, raised"):
+        load_model(f"{tmp_path}/lazy.py:build", "2x3")
 
 
 @pytest.mark.filterwarnings("ignore")

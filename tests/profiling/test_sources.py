@@ -87,11 +87,12 @@ def test_opaque_modules_are_trained_alone_with_the_inputs_that_were_seen(tmp_pat
     assert alone.workload["inputs"][0]["shape"] == [4, 16]
 
 
-def test_a_live_model_is_trained_from_its_layers():
+def test_a_live_model_is_trained_from_its_program_and_its_likes_from_their_layers():
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
     source = source_of(load_model(model, torch.zeros(4, 8)))
     original = source.original()
-    assert set(original.workload) == {"layers"}
+    assert set(original.workload) == {"layers", "program"}
+    assert set(source.sample(Random(1)).workload) == {"layers"}
     assert source.opaque() == []
     find_runtime("torch").build(original.workload, TrainingSetup()).step()
 

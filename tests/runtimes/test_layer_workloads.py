@@ -1,6 +1,7 @@
 """Every kind of layer is really built and trained, with every optimiser and type."""
 
 import pytest
+import torch
 
 from ampere.core import KINDS, Layer, work
 from ampere.core.setup import OPTIMIZERS
@@ -20,7 +21,20 @@ def test_each_kind_trains_with_as_many_parameters_as_its_table_says(worker, exam
 @pytest.mark.parametrize("kind", BUILDABLE)
 def test_each_kind_trains_in_every_precision(worker, examples, layers_workload, kind, dtype):
     answer = worker.block(layers_workload(examples[kind][0]), setup={"dtype": dtype})
-    assert "result" in answer, answer
+    if (kind, dtype) == ("lstm", "autocast_bfloat16") and (refused := _refused_by_pytorch_itself()):
+        assert refused[:60] in answer["error"]["message"]
+    else:
+        assert "result" in answer, answer
+
+
+def _refused_by_pytorch_itself() -> str:
+    """oneDNN has no LSTM in bfloat16 for processors without AVX-512 or AMX."""
+    try:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            torch.nn.LSTM(4, 4)(torch.zeros(2, 1, 4))
+    except RuntimeError as error:
+        return str(error)
+    return ""
 
 
 def test_a_sparse_table_is_updated_where_it_was_read(worker, layers_workload):

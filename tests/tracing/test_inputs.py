@@ -101,3 +101,23 @@ def test_specs_of_examples_make_the_same_network(name: str) -> None:
 
 def test_specs_of_tokens_know_their_limit() -> None:
     assert specs_of(torch.tensor([[1, 8]])) == [InputSpec((1, 2), "int64", 9)]
+
+
+class Views(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.last = torch.nn.Linear(4, 8), torch.nn.Linear(8, 2)
+        self.register_buffer("seen", torch.zeros(4))
+
+    def forward(self, batch: dict[str, Any]) -> torch.Tensor:
+        for view in batch["views"]:
+            self.seen.add_(view.mean(0))
+        return self.last(sum(self.first(view) for view in batch["views"]) + batch["more"]["bias"])
+
+
+def test_tensors_deep_in_lists_and_dictionaries_need_no_real_step() -> None:
+    batch = {"views": [torch.ones(3, 4), torch.ones(3, 4)], "more": {"bias": torch.ones(3, 8), "name": "a"}}
+    network = trace(Views(), (batch,))
+    assert network.notes == ()
+    assert [layer.kind for layer in network.layers] == ["nonparametric", "linear", "linear", "linear"]
+    assert network.batch == 3

@@ -49,6 +49,21 @@ def test_the_models_own_loss_comes_first() -> None:
     assert training_loss({"loss": own, "logits": trainable(2, 2)}) is own
 
 
+def test_a_number_is_a_loss_alone_or_where_the_other_outputs_lead_to_it() -> None:
+    scores = trainable(4, 3) * 2
+    loss = functional.cross_entropy(scores.view(-1, 3), torch.zeros(4, dtype=torch.long))
+    assert training_loss(-loss).item() == -loss.item()  # as a likelihood's is, whose square would grow
+    assert training_loss((scores, loss)) is loss
+    assert training_loss([loss, {"scores": scores}]) is loss
+    assert training_loss((loss, loss * 2)).item() == pytest.approx(5 * loss.item() ** 2)
+
+
+def test_a_penalty_beside_other_outputs_is_not_the_loss() -> None:
+    codes = trainable(4, 3) * 2
+    penalty = codes.square().mean()
+    assert training_loss((codes.relu(), penalty)).item() == pytest.approx(4.0 + penalty.item() ** 2)
+
+
 def test_on_shapes_alone() -> None:
     scores = torch.empty(5, 3, device="meta", requires_grad=True)
     training_loss(scores).backward()

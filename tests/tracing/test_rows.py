@@ -1,5 +1,7 @@
 """Rows that are read and written by index, as in graph networks: traced as layers, trained from their description."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -50,7 +52,9 @@ def test_a_graph_network_reads_and_adds_rows(spread: str) -> None:
     kinds = [layer.kind for layer in network.layers if layer.kind != "nonparametric"]
     assert kinds == ["gather", "scatter", "linear"] * 2
     read, added = rows_of(network)[2:]
-    assert (read.config, read.channels_in) == ({"rows_in": NODES, "rows_out": EDGES}, HIDDEN)
+    how = {"indexed": True} if spread == "index_add" else {}
+    assert (read.config, read.channels_in) == ({"rows_in": NODES, "rows_out": EDGES, **how}, HIDDEN)
+    assert work(read) == work(replace(read, config={"rows_in": NODES, "rows_out": EDGES}))
     assert (added.config, added.channels_in) == ({"rows_in": EDGES, "rows_out": NODES}, HIDDEN)
     assert [layer.input_grad for layer in rows_of(network)] == [False, False, True, True]
 

@@ -77,6 +77,38 @@ def test_model_that_holds_what_cannot_be_copied() -> None:
     assert len(trace(model, inputs).layers) == 1
 
 
+class Hooked(nn.Module):
+    """It takes features from inside, and calls a layer through a function around itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 8))
+        self.last, self.kept = nn.Linear(8, 2), dict[str, torch.Tensor]()
+        self.body[1].register_forward_hook(self.keep("middle"))
+        self.head = lambda x: self.last(x)
+
+    def keep(self, name: str) -> Any:
+        def hook(module: nn.Module, args: Any, output: torch.Tensor) -> None:
+            self.kept[name] = output
+
+        return hook
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.head(self.body(x) + self.kept["middle"])
+
+
+def test_hooks_and_functions_around_the_model_work_on_its_copy() -> None:
+    model = Hooked()
+    network = trace(model, torch.ones(3, 4))
+    assert network.notes == ()
+    assert [(layer.name, layer.trainable) for layer in network.layers] == [
+        ("body.0", True),
+        ("body.2", True),
+        ("last", True),
+    ]
+    assert model.kept == {}
+
+
 def test_chance_in_the_model_gives_the_same_network_each_time() -> None:
     def line(model: Line, x: torch.Tensor) -> torch.Tensor:
         hidden = model.linear(x)

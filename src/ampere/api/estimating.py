@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core.errors import ModelError, UsageError
+from ampere.core.units import counted
 from ampere.devices import LOCAL, Device, check_same_meter
 from ampere.devices.core_watts import of_profile
 from ampere.estimation.estimate import Estimate, Estimator, estimator_for
@@ -111,7 +112,8 @@ def estimate(
         seconds: how long to profile where that is needed; by default 15, and more for a slow counter or a compiler.
         allocator: `"system"` for a plain training loop, `"tuned"` for one whose allocator keeps its memory.
         current_speed: for the device as fast as it is now, instead of as it was when profiled.
-        touch: seconds of training the model's own code; by default 5 where it runs here, 0 for never.
+        touch: seconds of training the model's own code; by default 5 where it runs here, 0 for never. A module in
+            memory is trained by its operations, where this is given.
         iterations: the length of the whole run, or `epochs` of so many `samples`; `estimate.run` is its cost.
         evaluate_every: `"1epoch"` or a number of iterations, of `evaluation_samples` each; likewise `checkpoint_every`.
         data: `"file.py:function"` that returns the batches, or a data set: timed once.
@@ -299,8 +301,8 @@ def _measured(
     experiment = itself(device, setup.runtime, subject.source()).under(device.allocator(options.allocator))
     if left_out := len(subject.network.layers) - len(experiment.network.layers):
         raise ModelError(
-            f"{left_out} layers of {subject.name} are known by their own code only, and a live module cannot be built "
-            "in another process: name the model as file.py:function"
+            f"{counted(left_out, 'layer is known by its', 'layers are known by their')} own code only, and a live "
+            f"module cannot be built in another process: name {subject.name} as file.py:function"
         )
     overheads, each = list[Timed](), min(OVERHEADS_AT_MOST, seconds)
     if data:

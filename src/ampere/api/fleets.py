@@ -24,14 +24,14 @@ from ampere.fleet.files import FleetDevice, read_fleet
 from ampere.fleet.running import Outcome, Task, run_all, skipping
 from ampere.storage.files import append
 from ampere.storage.places import home
-from ampere.storage.profile import Profile, same_device
+from ampere.storage.profile import Profile, check_device
 from ampere.storage.tables import check_table, write_table
 
 from .estimating import profile
 from .judging import report, validate
 from .models import resolve
 from .options import Options
-from .profiles import load_profile, stored_profile
+from .profiles import load_profile, profile_path, stored_profile
 
 ACTIONS = ("profile", "estimate", "validate", "check", "report")
 SHOWN = 12  # names in an error
@@ -171,7 +171,7 @@ def _run(tasks: Sequence[Task], store: FleetStore, scheduler: str | None) -> Ite
         try:
             if task.action == "profile":
                 sent["sources"] = [load_profile(store.named(name)).to_json() for name in task.device.like]
-            elif scheduler and task.action != "check" and store.path(task.device).exists():
+            elif scheduler and store.path(task.device).exists():
                 sent["profile"] = load_profile(store.path(task.device)).to_json()
             ready.append(replace(task, arguments={**task.arguments, **sent}))
         except AmpereError as problem:
@@ -191,12 +191,9 @@ def perform_action(action: str, device: FleetDevice, arguments: Mapping[str, Any
 
 def _check(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
-    with Device(device.address, on=device.on, meter=device.meter, seed=device.seed) as opened:
+    with _opened(device) as opened:
         described = opened.described
-    path = store.path(device)
-    known = Profile.load(path) if path.exists() else None
-    if known is not None and not same_device(known.device, described.identity):
-        raise ProfileError(f"{path} is the profile of {known.device['id']:.60}, not of {described.identity['id']:.60}")
+        known = _known(device, store, opened, arguments.get("profile"))
     return {
         "id": described.identity["id"],
         "cpu": described.identity.get("cpu"),
@@ -204,13 +201,13 @@ def _check(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any])
         "measured": described.meter.measured,
         "runtimes": list(described.runtimes),
         "seconds": time.monotonic() - began,
-        "profile": str(path) if known else None,
+        "profile": str(known[1]) if known else None,
     }
 
 
 def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
     path, sources = store.path(device), [Profile.from_json(record) for record in arguments["sources"]]
-    with Device(device.address, on=device.on, meter=device.meter, seed=device.seed) as opened:
+    with _opened(device) as opened:
         for model in arguments["models"]:
             made = profile(
                 model, seconds=arguments["seconds"], out=path, like=sources, device=opened, seed=device.seed,
@@ -229,7 +226,7 @@ def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any
 
 def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
     sent = arguments.get("profile")
-    estimator = Estimator(Profile.from_json(sent)) if sent else fleet_estimator(device, store)
+    estimator = Estimator(Profile.from_json(sent) if sent else fleet_profile(device, store)[0])
     rows = []
     for model in arguments["models"]:
         found = estimator.estimate(
@@ -252,9 +249,9 @@ def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, An
 
 def _validate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
     sent = arguments.get("profile")
-    known = Profile.from_json(sent) if sent else fleet_estimator(device, store).profile
+    known = Profile.from_json(sent) if sent else fleet_profile(device, store)[0]
     rows = []
-    with Device(device.address, on=device.on, meter=device.meter, seed=device.seed) as opened:
+    with _opened(device) as opened:
         for model in arguments["models"]:
             found = validate(model, profile=known, device=opened, networks=NETWORKS, seed=device.seed)
             figures = {
@@ -274,26 +271,41 @@ DOES: dict[str, Callable[[FleetDevice, FleetStore, Mapping[str, Any]], dict[str,
 }
 
 
-def fleet_estimator(device: FleetDevice, store: FleetStore | None) -> Estimator:
-    """The estimator of a fleet's device: of the profile that it names, of the fleet's store, or of its own."""
-    path = store.path(device) if store is not None else Path(device.profile) if device.profile else None
-    if path is not None and not path.exists() and not device.profile:
-        path = None
+def fleet_profile(device: FleetDevice, store: FleetStore | None) -> tuple[Profile, Path]:
+    """The profile of a fleet's device, and its file."""
     if not device.address:
-        return Estimator(load_profile(str(device.profile)))
-    with Device(device.address, on=device.on, meter=device.meter, seed=device.seed) as opened:
-        known = stored_profile(
-            Options(
-                profile=path, device=opened, runtime=device.runtime, optimizer=device.optimizer, dtype=device.dtype,
-                threads=device.threads,
-            )
-        )  # fmt: skip
+        return load_profile(str(device.profile)), Path(str(device.profile))
+    with _opened(device) as opened:
+        known = _known(device, store, opened)
     if known is None:
         raise ProfileError(
             f"{device.name} has no profile yet: make one with `ampere profile MODEL --device {device.address}`, or "
             "one for every device with `ampere fleet FILE profile MODEL`"
         )
-    return Estimator(known)
+    return known
+
+
+def _known(
+    device: FleetDevice, store: FleetStore | None, opened: Device, sent: dict[str, Any] | None = None
+) -> tuple[Profile, Path] | None:
+    """The profile that a device names, that of the fleet's store (`sent` from there), or the device's own."""
+    named = Path(device.profile) if device.profile else None
+    stored = store.path(device) if store is not None else named
+    path = stored if stored is not None and (named or stored.exists()) else None
+    options = Options(
+        profile=Profile.from_json(sent) if sent else path, device=opened, runtime=device.runtime,
+        optimizer=device.optimizer, dtype=device.dtype, threads=device.threads,
+    )  # fmt: skip
+    known = stored_profile(options)
+    if known is None:
+        return None
+    if sent:
+        check_device(known, opened.identity)
+    return known, (stored if sent else path) or profile_path(opened, options)
+
+
+def _opened(device: FleetDevice) -> Device:
+    return Device(device.address, on=device.on, meter=device.meter, seed=device.seed)
 
 
 def _kept(outcome: Outcome, store: FleetStore) -> Outcome:
@@ -330,10 +342,11 @@ def _report(
     known, outcomes = [], []
     for device in devices:
         path = store.path(device)
-        try:
-            known.append(_named(load_profile(path), device.name))
+        try:  # what is stored needs no device that answers
+            made, path = (load_profile(path), path) if path.exists() else fleet_profile(device, store)
+            known.append(_named(made, device.name))
             outcomes.append(Outcome(device.name, "report", {"profile": str(path)}))
-        except (ProfileError, UsageError) as problem:
+        except AmpereError as problem:
             outcomes.append(Outcome(device.name, "report", None, str(problem)))
     if not known:
         raise ProfileError("no device of the fleet has a profile yet: make them with `ampere fleet FILE profile MODEL`")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.baselines.answers import IN_LOOPS
 from ampere.core.errors import DeviceError, UsageError
+from ampere.core.units import counted
 from ampere.devices import Device, check_same_meter
 from ampere.estimation.estimate import joules_in
 from ampere.evaluation.validation import ROUNDS, InLoops, Validation, measure_twice, unseen
@@ -76,7 +77,7 @@ def validate(
         else:
             tested = unseen(source, (profile, *every), networks, asked.seed)
         experiments = [e.under(allocator) for e in tested]
-        task, left_out = f"training {len(experiments)} networks", dict[int, str]()
+        task, left_out = f"training {counted(len(experiments), 'network')}", dict[int, str]()
         with opened.fresh(watts_in(profile.meter.scope), asked.seed + 1) as workers:
             twice = partial(
                 measure_twice,

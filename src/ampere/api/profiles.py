@@ -18,10 +18,11 @@ from typing import Any
 from ampere.core import Network, TrainingSetup
 from ampere.core.errors import AmpereError, DeviceError, Interrupted, ModelError, ProfileError, UsageError, WorkerError
 from ampere.core.setup import CPU
-from ampere.core.units import percent
+from ampere.core.units import counted, percent
 from ampere.devices import Device
 from ampere.estimation.estimate import Estimate, Estimator, estimator_for
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
+from ampere.estimation.learning import one_blas_thread
 from ampere.estimation.mixture import mixed
 from ampere.estimation.normalization import costs_of, reference_of
 from ampere.estimation.own_code import with_own_code
@@ -370,21 +371,22 @@ def run_profiling(
         options.report(task, done, total, _in_words(p))
 
     try:
-        made = make_profile(
-            subject.source,
-            setup,
-            Goal(seconds, target, samples),
-            device,
-            path=path,
-            watts_per_core=options.watts_per_core,
-            seed=options.seed,
-            allow_other_device=options.allow_other_device,
-            method=options.method,
-            timing=options.timing,
-            iterations=options.iterations_per_measurement,
-            on_progress=report,
-            sources=tuple(replace(source, sources=(), runs=()) for source in sources),
-        )
+        with one_blas_thread():
+            made = make_profile(
+                subject.source,
+                setup,
+                Goal(seconds, target, samples),
+                device,
+                path=path,
+                watts_per_core=options.watts_per_core,
+                seed=options.seed,
+                allow_other_device=options.allow_other_device,
+                method=options.method,
+                timing=options.timing,
+                iterations=options.iterations_per_measurement,
+                on_progress=report,
+                sources=tuple(replace(source, sources=(), runs=()) for source in sources),
+            )
     except KeyboardInterrupt:
         raise Interrupted(_kept(path)) from None
     if not made.profile.observations:
@@ -417,7 +419,7 @@ def _in_words(p: ProfilingProgress) -> str:
     error = "" if p.expected_error is None else f", expected error {percent(p.expected_error)}"
     compiling = f", {p.compile_seconds:.0f} s spent compiling" if p.compile_seconds else ""
     left = f"{p.elapsed:.0f} s" if p.share is not None else f"{max(0.0, p.seconds - p.elapsed):.0f} s left"
-    return f"{left}, {p.experiments} measurements{error}{compiling}"
+    return f"{left}, {counted(p.experiments, 'measurement')}{error}{compiling}"
 
 
 def _nothing_measured(made: ProfilingResult, seconds: float) -> AmpereError:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from ampere.core.errors import UsageError
-from ampere.core.units import parse_energy, parse_power
+from ampere.core.units import counted, parse_energy, parse_power
 from ampere.estimation.estimate import Estimate
 from ampere.estimation.running_costs import Tariff, parse_facility_factor, parse_grids, parse_price
 from ampere.estimation.training_run import Battery, RunPart, TrainingRun, training_run
@@ -196,8 +196,8 @@ def _epoch(plan: RunPlan, batch: int, loaded: Timed | None) -> int | None:
     wanted = -(-plan.samples // batch)
     if length is not None and length < plan.samples // batch:
         raise UsageError(
-            f"{plan.data} ends after {length:,} batches, but an epoch of {plan.samples:,} samples has {wanted:,}: "
-            f"give --samples {length * batch}, or a loader that goes on"
+            f"{plan.data} ends after {counted(length, 'batch', 'batches')}, but an epoch of {plan.samples:,} samples "
+            f"has {wanted:,}: give --samples {length * batch}, or a loader that goes on"
         )
     return wanted
 
@@ -206,7 +206,8 @@ def _loading_part(loaded: Timed, iterations: int, estimate: Estimate) -> RunPart
     waited = max(0.0, loaded.seconds - estimate.seconds) if loaded.overlaps else loaded.seconds
     joules = loaded.joules * iterations
     overlapping = ", in processes of the loader's own while others train" if loaded.overlaps else ""
-    source = f"timed over {loaded.batches:,} batches{overlapping}, modelled as CPU seconds x {_watts(estimate):.3g} W"
+    timed = f"timed over {counted(loaded.batches, 'batch', 'batches')}{overlapping}"
+    source = f"{timed}, modelled as CPU seconds x {_watts(estimate):.3g} W"
     return RunPart("loading", iterations, joules, LOADING_STDDEV * joules, waited * iterations, source)
 
 

@@ -21,7 +21,7 @@ from ampere.fleet.reports import reported, with_reports
 from ampere.fleet.scheduling import Plan, plan
 from ampere.models.loading import load_model
 
-from .fleets import FleetStore, fleet_estimator
+from .fleets import FleetStore, fleet_profile
 from .memory import StepMemory
 from .models import ResolvedModel, resolve
 
@@ -125,7 +125,7 @@ def _estimators(
         key = (device.address, str(own), device.meter, device.seed, *setup)
         if key not in known:
             try:
-                known[key] = fleet_estimator(device, store)
+                known[key] = Estimator(fleet_profile(device, store)[0])
             except AmpereError as problem:
                 known[key] = problem
         estimator = known[key]

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ampere.core.errors import AmpereError, BusyError, UsageError
+from ampere.core.setup import CPU
 from ampere.devices import Device, check_same_meter
 from ampere.estimation.normalization import reference_of
 from ampere.estimation.own_code import with_own_code
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.capabilities import itself, runs_own_code
+from ampere.profiling.experiment import Experiment
 from ampere.profiling.measuring import MeasureProgress, rounds_of
 from ampere.profiling.plain_processes import Effort
 from ampere.storage.profile import Observation
@@ -43,10 +45,11 @@ def touched(
     seconds = _usual_seconds(known, device, subject, options) if touch is None else touch
     if not seconds:
         return known
-    if not _can_be_trained(known, device, subject):
+    experiment = _itself(known, device, subject)
+    if experiment is None:
         raise UsageError(f"the own code of {subject.name} cannot be trained on {device.spec}: leave out --touch")
     try:
-        seen = _trained(known, device, subject, seconds, options)
+        seen = _trained(known, device, subject, experiment, seconds, options)
     except AmpereError as error:
         if touch is not None:
             raise
@@ -67,26 +70,42 @@ def touched(
 
 def _usual_seconds(known: ProfiledEstimate, device: Device, subject: ResolvedModel, options: Options) -> float:
     """How long a model's own code is trained where nobody says it: not at all where it was, or is not the user's."""
-    users = device.is_local and not subject.is_family and _can_be_trained(known, device, subject)
+    users = device.is_local and not subject.is_family and _runs_own_code(known, device, subject)
     if not users or device.capabilities(known.profile.setup.runtime).compiles:  # each process would compile it
         return 0.0
     allowed = options.extend and not options.profile and options.timing == "yardstick" and not known.estimate.touch
     return USUAL_SECONDS if allowed else 0.0
 
 
-def _can_be_trained(known: ProfiledEstimate, device: Device, subject: ResolvedModel) -> bool:
+def _runs_own_code(known: ProfiledEstimate, device: Device, subject: ResolvedModel) -> bool:
     runtime = known.profile.setup.runtime
     return subject.own_code and not subject.is_flax and runs_own_code(device, runtime, flax=False)
 
 
+def _itself(known: ProfiledEstimate, device: Device, subject: ResolvedModel) -> Experiment | None:
+    """The model by its own code, or, where it exists in this process only, by its operations; None where neither
+    can be trained."""
+    setup = known.profile.setup
+    here = device.is_local and (setup.runtime, setup.on, setup.dtype) == ("torch", CPU, "float32")
+    if not (_runs_own_code(known, device, subject) or (here and subject.trainable and not subject.is_flax)):
+        return None
+    experiment = itself(device, setup.runtime, subject.source()).under(known.estimate.allocator)
+    if not experiment.workload.keys() & {"factory", "program"}:
+        return None
+    return replace(experiment, network=known.network, purpose="touch")
+
+
 def _trained(
-    known: ProfiledEstimate, device: Device, subject: ResolvedModel, seconds: float, options: Options
+    known: ProfiledEstimate,
+    device: Device,
+    subject: ResolvedModel,
+    experiment: Experiment,
+    seconds: float,
+    options: Options,
 ) -> list[Observation]:
     """An observation of each process that trained the model itself."""
     profile = known.profile
     check_same_meter(device, profile.meter)
-    experiment = itself(device, profile.setup.runtime, subject.source()).under(known.estimate.allocator)
-    experiment = replace(experiment, network=known.network, purpose="touch")
     watts = watts_in(profile.meter.scope) or DEFAULT_WATTS_PER_CORE
 
     def report(p: MeasureProgress) -> None:

@@ -267,8 +267,8 @@ class Budget:
 
     def summary(self) -> str:
         """`812 steps: 431.0 J spent + 59.0 J left + 10.0 J reserve = 500.0 J budget (cpu-time, modelled), ...`."""
-        more = "" if self.steps_left is None else f"; room for about {self.steps_left:,} more steps"
-        return f"{self.steps_done:,} steps: {self._balance()}{more}"
+        more = "" if self.steps_left is None else f"; room for about {units.counted(self.steps_left, 'more step')}"
+        return f"{units.counted(self.steps_done, 'step')}: {self._balance()}{more}"
 
     def _balance(self) -> str:
         """Numbers that add up as they are printed, and where they come from."""
@@ -281,7 +281,8 @@ class Budget:
         total = " + ".join(f"{value:.{digits}f} {unit} {word}" for value, word in parts)
         over = f" and {spent - budget:.{digits}f} {unit} over it" if spent > budget else ""
         origin = "simulated" if self.meter.simulated else "measured" if self.meter.measured else "modelled"
-        estimated = f"; {self.estimated_steps:,} steps estimated, since it failed" if self.estimated_steps else ""
+        steps = self.estimated_steps
+        estimated = f"; {units.counted(steps, 'step')} estimated, since it failed" if steps else ""
         ranks = f", {self._ranks.size} ranks" if self._ranks else ""
         return f"{total} = {budget:.{digits}f} {unit} budget{over} ({self.meter.name}, {origin}{ranks}{estimated})"
 
@@ -309,7 +310,8 @@ class Budget:
             self._warned = True
             if self._speaks("forecast"):
                 needs = f"{self.iterations:,} iterations need about {units.joules(whole)}"
-                _warn(f"{needs}, but {self._balance()}: about {self.steps_left or 0:,} more steps fit")
+                room = f"room for about {units.counted(self.steps_left or 0, 'more step')}"
+                _warn(f"{needs}, but {self._balance()}: {room}")
 
     def _stop_if_full(self) -> None:
         if self.stopped:

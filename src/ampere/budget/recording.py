@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from ampere.core import Measurement, Meter, Network
 from ampere.core.errors import ProfileError, StorageError, UsageError
 from ampere.core.measurement import Window
+from ampere.core.units import counted
 from ampere.devices import Device, allocator_on
 from ampere.estimation.estimate import watts_of
 from ampere.meters import watts_in
@@ -76,8 +77,8 @@ class RunRecorder:
         found = profile if self._threads is None else profile.on_threads(self._threads)
         if found is None:
             raise ProfileError(
-                f"{self.path} was not profiled on {self._threads} threads, so the run cannot be recorded: make it with "
-                f"`ampere profile MODEL --threads {self._threads}` first"
+                f"{self.path} was not profiled on {counted(self._threads or 1, 'thread')}, so the run cannot be "
+                f"recorded: make it with `ampere profile MODEL --threads {self._threads}` first"
             )
         return found
 

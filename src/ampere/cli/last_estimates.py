@@ -55,7 +55,7 @@ def _reason(known: ProfiledEstimate, before: dict[str, Any]) -> str:
         return "the profile was made anew since then"
     added = [name for name in known.profile.spaces if name not in before["spaces"]]
     of = f" of {', '.join(added)}" if added else ""
-    return f"the profile has {more} more measurements{of} since then"
+    return f"the profile has {units.counted(more, 'more measurement')}{of} since then"
 
 
 def _record(known: ProfiledEstimate) -> dict[str, Any]:

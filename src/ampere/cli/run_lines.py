@@ -40,9 +40,9 @@ def run_lines(estimate: Estimate, total: TrainingRun | None, plan: RunPlan) -> I
 
 def _whole(total: TrainingRun, epochs: int | None) -> str:
     low, high = map(units.joules, total.interval)
-    length = f"{epochs:,} epochs = " if epochs else ""
+    length = f"{units.counted(epochs, 'epoch')} = " if epochs else ""
     energy = f"{units.joules(total.joules)} (90 %: {low} to {high}) = {units.watt_hours(total.joules)}"
-    return f"{length}{total.iterations:,} iterations: {energy}, {units.seconds(total.seconds)}"
+    return f"{length}{units.counted(total.iterations, 'iteration')}: {energy}, {units.seconds(total.seconds)}"
 
 
 def _parts(total: TrainingRun) -> Iterator[Line]:
@@ -75,7 +75,8 @@ def _lasts(battery: Battery, estimate: Estimate) -> str:
     from ampere.estimation.training_run import iterations_in
 
     expected, least = iterations_in(battery, estimate)
-    return f"{battery.label} lasts for about {expected:,} iterations (at least {least:,} with 95 % probability)"
+    about = units.counted(expected, "iteration")
+    return f"{battery.label} lasts for about {about} (at least {least:,} with 95 % probability)"
 
 
 def _idle(estimate: Estimate, total: TrainingRun | None, given: float | None) -> str:

@@ -35,7 +35,7 @@ def setup_line(setup: TrainingSetup, batch: int | None = None) -> str:
 
 def place_of(setup: TrainingSetup) -> str:
     """`1 thread`, or `on cuda:0` where an accelerator trains."""
-    return counted(setup.threads, "thread") if setup.on == "cpu" else f"on {setup.on}"
+    return units.counted(setup.threads, "thread") if setup.on == "cpu" else f"on {setup.on}"
 
 
 def meter_line(meter: Meter) -> str:
@@ -70,10 +70,6 @@ def joules_label(meter: Meter) -> str:
     """`modelled joules`, `simulated joules`, `joules`."""
     origin = "simulated " if meter.simulated else "" if meter.measured else "modelled "
     return f"{'replayed ' if meter.replayed else ''}{origin}joules"
-
-
-def counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def some(names: Sequence[str], shown: int = NAMES_SHOWN) -> str:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from ampere.core import Network, TrainingSetup
 from ampere.core.errors import WorkerError
 from ampere.core.setup import ALLOCATORS
+from ampere.core.units import counted
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.normalization import PRIOR_STDDEV, costs_of
 from ampere.runtimes import Description, description_of
@@ -202,6 +203,6 @@ def common_allocator(estimators: Sequence[Estimator], wanted: str) -> str:
 
 def _differences(setups: Sequence[TrainingSetup]) -> list[str]:
     """The fields of each setup that are not the same in all of them, in words."""
-    records = [{**s.to_json(), "threads": "1 thread" if s.threads == 1 else f"{s.threads} threads"} for s in setups]
+    records = [{**s.to_json(), "threads": counted(s.threads, "thread")} for s in setups]
     differing = [field for field in records[0] if len({record[field] for record in records}) > 1] if records else []
     return [" ".join(str(record[field]) for field in differing) for record in records]

@@ -55,6 +55,11 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.1 or value == 0 else f"{value:.2g} %"
 
 
+def counted(number: int, thing: str, things: str = "") -> str:
+    """`1 layer`, `1,200 layers`; `things` is the plural where that is not an s more."""
+    return f"{number:,} {thing if number == 1 else things or thing + 's'}"
+
+
 def signed_percent(share: float) -> str:
     """A difference: its sign says which way."""
     return f"{100 * share:+.1f} %"

@@ -28,7 +28,7 @@ from .answers import (
     read_answer,
 )
 from .device import VariantDied, VariantFailed, Yardstick, fingerprint
-from .transport import BEAT_SECONDS, MISSED_BEATS, Transport, WorkerBusy, WorkerGone
+from .transport import BEAT_SECONDS, MISSED_BEATS, TOO_SLOW, Transport, WorkerBusy, WorkerGone
 
 ATTEMPTS = 2
 IMPOSSIBLE_IN_A_ROW = 3  # variants, after which the worker is given up
@@ -221,6 +221,11 @@ class ProcessWorker(ABC):
                 raise as_error(kind, message)
             causes.append(message)
         if request["do"] != "block" or not self._greeted:
+            if causes[-1] == TOO_SLOW:  # it works, but gets too little of the processor
+                raise DeviceError(
+                    f"the worker was started twice, and {TOO_SLOW}: other work may take the processor there; end it, "
+                    "or try again later"
+                )
             raise DeviceError(f"the worker died twice: {causes[-1]}; try {self._by_hand()}")
         if all("SIGKILL" in cause for cause in causes):
             why = "the worker was killed twice on the same variant (SIGKILL), as the system does when memory runs out"

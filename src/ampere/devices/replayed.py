@@ -18,6 +18,7 @@ from ampere.core.errors import ProfileError
 from ampere.core.kinds import USUAL_WIDTH, VECTOR_WIDTHS
 from ampere.core.protocol import PROTOCOL
 from ampere.core.setup import CPU
+from ampere.core.units import counted
 from ampere.storage.profile import Profile
 from ampere.storage.recording import profile_from
 
@@ -95,7 +96,7 @@ class ReplayedWorker:
         key = _key(network, stage)
         recorded = self._measurements.get(key)
         if not recorded:
-            what = network.name or f"a network of {len(network.layers)} layers"
+            what = network.name or f"a network of {counted(len(network.layers), 'layer')}"
             raise VariantFailed(f"{what} is not in {self.path}: only recorded networks can be replayed")
         found = recorded[self._returned[key] % len(recorded)]
         self._returned[key] += 1

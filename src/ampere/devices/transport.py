@@ -27,6 +27,7 @@ BEAT_SECONDS = 5.0
 MISSED_BEATS = 3  # after which the other end is taken for dead
 MOST_TEXT_LINES = 1000  # that are no answers, as a shell prints at login
 MOST_UNREAD = 10  # errors that belong to no request
+TOO_SLOW = "it did not answer in time"
 
 
 class WorkerGone(Exception):
@@ -107,7 +108,7 @@ class Transport(ABC):
                 answer = self._answers.get(timeout=max(0.0, until - time.monotonic()))
             except queue.Empty:
                 if time.monotonic() >= deadline:
-                    raise WorkerGone("it did not answer in time") from None
+                    raise WorkerGone(TOO_SLOW) from None
                 if self.silence_seconds and time.monotonic() >= self._heard + self.silence_seconds:
                     raise WorkerGone(f"it hangs: no heartbeat for {self.silence_seconds:g} s") from None
                 continue

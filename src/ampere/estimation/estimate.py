@@ -45,6 +45,7 @@ from .fitting import (
     sources_of,
 )
 from .hyperparameters import Hyperparameters
+from .learning import one_blas_thread
 from .memory import MemoryEstimate
 from .normalization import DriftShare, NormalizedCost, costs_of, reference_of, runs_of, speed_spread
 from .power import Power
@@ -414,7 +415,7 @@ class Estimator:
 def usable_fit(profile: Profile) -> Iterator[None]:
     """Turn a fit that fails, or is not finite, into a ProfileError: each number is possible, but not all together."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), one_blas_thread():
             yield
     except (ArithmeticError, RuntimeError, ValueError) as error:
         raise ProfileError(

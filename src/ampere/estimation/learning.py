@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,36 @@ REFIT_UP_TO = 50  # measurements, up to which each fold refits hyperparameters t
 FEWEST_SORTS, FEWEST_OF_A_SORT = 4, 3  # of networks, from which on folds are sorts
 CALIBRATED_FROM = 16  # measurements, below which too few could be held out
 FEW_AT_MOST = 4.0  # the largest factor on intervals of fewer
+
+
+class _Blas:
+    """How many are inside of `one_blas_thread`, and what gives numpy its threads back when the last one leaves."""
+
+    lock, inside = Lock(), 0
+    limit: Any = None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let numpy and scipy compute on one thread, and then as before: matrices here are small, and a second thread
+    spins more than it works. The command line says so by OPENBLAS_NUM_THREADS before they are imported."""
+    if os.environ.get("OPENBLAS_NUM_THREADS") == "1":
+        yield
+        return
+    import scipy.linalg  # noqa: F401  (whose own OpenBLAS must be there to be limited)
+    from threadpoolctl import threadpool_limits
+
+    with _Blas.lock:
+        _Blas.inside += 1
+        if _Blas.inside == 1:
+            _Blas.limit = threadpool_limits(limits=1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _Blas.lock:
+            _Blas.inside -= 1
+            if not _Blas.inside:
+                _Blas.limit.restore_original_limits()
 
 
 def learn(

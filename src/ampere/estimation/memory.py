@@ -38,11 +38,11 @@ from ampere.storage.profile import Observation, Profile
 
 RUNTIME, ALLOCATOR = "runtime", "allocator"
 USUAL_RUNTIME, RUNTIME_STDDEV = 316e6, 40e6  # PyTorch for the CPU with an optimizer, where no worker measured it
-MEASURED_STDDEV = 8e6
+MEASURED_STDDEV = 12e6  # a worker imports Ampere too, and a script other kernels
 SHARE, SHARE_STDDEV = 1.05, 0.12  # real resident memory of a step over the modelled one, in benchmarks/memory.py
 SEEN_STDDEV = 0.03  # of a peak that was seen, relative: other processes, and steps after many
 # What the peak still grows after so few steps, over what it has grown since the first, and at most: holes add up.
-LATER_GROWTH, MOST_GROWTH, LATER_STDDEV = {2: 0.3, 3: 0.1}, 0.06, 0.7
+ENOUGH_STEPS, LATER_GROWTH, MOST_GROWTH, LATER_STDDEV = 4, {2: 0.3, 3: 0.1}, 0.06, 0.7
 LARGEST_OF_THREE = {1: 0.85 * SEEN_STDDEV, 2: 0.3 * SEEN_STDDEV}  # over the largest of so many processes
 Z90 = 1.6449
 FITS, UNCERTAIN, DOES_NOT_FIT = "fits", "may not fit", "does not fit"
@@ -190,14 +190,17 @@ def memory_of(
 
 def peak_seen(touches: Sequence[Observation], network: Network, allocator: str = "system") -> PeakSeen | None:
     """The peak of the processes that trained this network's own code; None where none said it."""
-    own = (o.measurement for o in touches if o.network == network and o.measurement.allocator == allocator)
-    found = [(_in_a_run(m), m.conditions[PEAK_BYTES]) for m in own if m.conditions.get(PEAK_BYTES, 0) > 0]
-    if not found:
+    own = [o.measurement for o in touches if o.network == network and o.measurement.allocator == allocator]
+    shown = [m for m in own if m.conditions.get(PEAK_BYTES, 0) > 0]
+    if not shown:
         return None
-    (grown, seen), spread = max(found), robust_spread([each for each, _ in found]) or 0.0
-    largest = grown * (1 + LARGEST_OF_THREE.get(len(found), 0.0))
-    stddev = hypot(spread * grown, SEEN_STDDEV * grown, LATER_STDDEV * (grown - seen))
-    return PeakSeen(largest, stddev, len(found), max(read for _, read in found))
+    enough = [m for m in shown if _steps(m) >= ENOUGH_STEPS]
+    read = max(m.conditions[PEAK_BYTES] for m in shown)
+    grown = read if enough else max(map(_in_a_run, shown))
+    spread = robust_spread([m.conditions[PEAK_BYTES] for m in enough]) or 0.0
+    largest = grown * (1 + LARGEST_OF_THREE.get(len(enough or shown), 0.0))
+    stddev = hypot(spread * grown, SEEN_STDDEV * grown, LATER_STDDEV * (grown - read))
+    return PeakSeen(largest, stddev, len(shown), read)
 
 
 def _in_a_run(measurement: Measurement) -> float:
@@ -205,8 +208,12 @@ def _in_a_run(measurement: Measurement) -> float:
     conditions = measurement.conditions
     peak = conditions[PEAK_BYTES]
     since_first = peak - conditions.get(FIRST_PEAK_BYTES, peak)
-    later = LATER_GROWTH.get(round(conditions.get(PEAK_STEPS, measurement.iterations)), 0.0)
+    later = LATER_GROWTH.get(_steps(measurement), 0.0)
     return peak + min(later * since_first, MOST_GROWTH * peak)
+
+
+def _steps(measurement: Measurement) -> int:
+    return round(measurement.conditions.get(PEAK_STEPS, measurement.iterations))
 
 
 def runtime_bytes_in(profile: Profile) -> float | None:

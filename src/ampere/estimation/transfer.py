@@ -50,6 +50,9 @@ LAYERS = (0.05, 0.15, 0.4, 0.9)  # b
 NOISES = (0.03, 0.1, 0.25)
 OWN = 0.15  # share of a layer's variance that it shares with no other
 PHYSICS_PRIOR = 0.3  # relative prior weight of physics that knows no device, against one source
+# The surrogate guided by a source has a price for each quantity of work: fitted to few measurements it follows their
+# noise, and as few held-out ones need not show that.
+GUIDED_PRIOR = 0.3  # relative prior weight of it, against the average over components
 ALONE_FROM = 3  # measurements, from which the surrogate of this device alone takes part
 FOLDS = 10
 TELLING, TELLING_POWER = 0.14, 12  # standard deviation from physics, found by a source, that is worth asking it for
@@ -264,7 +267,7 @@ class Transferred:
         absolute = np.mean(np.minimum(np.abs(errors), LARGEST_ERROR), axis=1)
         squares = absolute**2 * np.pi / 2 + LEAST_ERROR**2
         telling, alike = self._telling(), float(np.max(self._shares()[:-1], initial=0.0))
-        taught = np.array([telling, 1.0, *(telling * alike for _ in self._own[1:])])
+        taught = np.array([telling, 1.0, *(GUIDED_PRIOR * telling * alike for _ in self._own[1:])])
         earned = _normalized(taught * (np.min(squares) / squares) ** max(1.0, count / AVERAGED_UP_TO))
         # Errors found from few measurements are uncertain themselves: Student's t, of one further measurement.
         from scipy.special import stdtrit

@@ -48,5 +48,5 @@ def gantt(plan: Plan, clock: Callable[[float], str] = units.seconds) -> Drawing:
 
 def draw(plan: Plan, path: Path, clock: Callable[[float], str] = units.seconds) -> None:
     """Writes the picture as SVG."""
-    title = f"{len(plan.jobs)} jobs, {plan.objective}"
+    title = f"{units.counted(len(plan.jobs), 'job')}, {plan.objective}"
     write_whole(path, standalone(gantt(plan, clock), title, "A row for each device, a bar for each job."))

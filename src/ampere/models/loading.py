@@ -71,6 +71,11 @@ def load_model(
 def _from_reference(reference: str, example: Any, batch: int | None, given: dict[str, Any]) -> LoadedModel:
     source, _, name = reference.rpartition(":")
     function = find_function(source, name)
+    if _is_module(function):  # it can be called, too, but not without inputs
+        raise ModelError(
+            f"{reference} is a model, not a function that returns one: write def build(): return {name}, "
+            "torch.randn(32, 3, 32, 32), with an input like the model's own, and name build"
+        )
     factory = f"{path_of(source).resolve()}:{name}" if is_file(source) else reference
     stem = Path(source).stem if is_file(source) else source.rpartition(".")[2]
     return _built(function, reference, f"{stem}:{name}", factory, example, batch, given)
@@ -286,7 +291,18 @@ def _model_and_inputs(built: Any, source: str, example: Any) -> tuple[Any, Input
     if example is None:
         shape = "10x28x28x1" if flax else "10x1x28x28"
         raise ModelError(f"{source} does not tell its input: give --input {shape}, or return (module, example inputs)")
-    return model, checked(example, source, flax)
+    inputs = checked(example, source, flax)
+    if not flax:
+        _fill_lazy(model, inputs, source)
+    return model, inputs
+
+
+def _fill_lazy(model: Any, inputs: Inputs, source: str) -> None:
+    from ampere.runtimes.plain_script import called_with, fill_lazy
+    from ampere.runtimes.torch_model import called
+
+    with guarded(f"the first call of {source}, which sizes its lazy layers,"):
+        fill_lazy(called(model, inputs), *called_with(inputs))
 
 
 def _need_module(model: Any, source: str) -> None:

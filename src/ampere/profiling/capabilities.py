@@ -13,7 +13,7 @@ from ampere.runtimes import Description
 from ampere.runtimes.table import lacking, refusal
 
 from .experiment import Experiment
-from .sources import FlaxSource, Source
+from .sources import FlaxSource, ModelSource, Source
 
 
 def check_setup(device: Device, setup: TrainingSetup) -> Description:
@@ -47,7 +47,7 @@ def built_by(device: Device, runtime: str, source: Source) -> Source:
             source.original()  # refuses what is known by its own code only, which is no PyTorch
         return source
     check_builds(source.original().network, source.name, runtime, description)
-    return FromLayers(source)
+    return FromLayers(source, with_program=runtime == "torch")
 
 
 def check_builds(network: Network, name: str, runtime: str, description: Description) -> None:
@@ -70,13 +70,15 @@ def runs_own_code(device: Device, runtime: str, flax: bool) -> bool:
 
 
 class FromLayers:
-    """The same networks, each built from the description of its layers."""
+    """The same networks, each built from the description of its layers; a model itself from its program."""
 
-    def __init__(self, source: Source) -> None:
-        self.name, self._source = source.name, source
+    def __init__(self, source: Source, with_program: bool = False) -> None:
+        self.name, self._source, self._with_program = source.name, source, with_program
 
     def original(self) -> Experiment:
-        return _described(self._source.original())
+        described = _described(self._source.original())
+        program = self._source.program if self._with_program and isinstance(self._source, ModelSource) else {}
+        return replace(described, workload={**described.workload, **program})
 
     def sample(self, rng: Random) -> Experiment:
         return _described(self._source.sample(rng))

@@ -127,7 +127,7 @@ def _actions(
     from ampere.runtimes.torch_model import called
 
     positional, named = arguments
-    ready = called(model)
+    ready = called(model, named or positional)
 
     def train(batches: int, times: int) -> None:
         model.train()

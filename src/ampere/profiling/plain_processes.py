@@ -13,9 +13,9 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -40,7 +40,7 @@ BARE = "import sys; sys.path[:] = [p for p in sys.path if p]\n"  # without the c
 READY = b"ready"  # as a plain loop says it; its module imports PyTorch, so it is not imported here
 GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
 LOADED_WALL_PER_BUSY = 1.25
-FIRST_STEPS = 4  # of the first process at least, where they are not too long: memory grows for some steps
+PEAK_STEPS_OF_FIRST = 8  # of the first process at most, for its peak alone: memory grows for some steps
 SHOWN = (PEAK_BYTES, FIRST_PEAK_BYTES, PEAK_STEPS)  # what a plain loop answers, and a measurement keeps as conditions
 
 
@@ -75,27 +75,46 @@ def plain_rounds(
     """One observation of each process; `on_round` is called before each with the seconds spent and its number."""
     found: list[Observation] = []
     with ExitStack() as ending:
-        waiting = [
-            PlainProcess(experiment, setup, effort, ending, peak_steps=0 if number else FIRST_STEPS)
-            for number in range(effort.most * effort.ends_sharply)
-        ]
+        waiting = started_at_once(experiment, setup, effort, ending)
         worker = device.worker("tuned", watts_per_core)
         for process in waiting:
             process.wait()
-        before, began, trained = _yardstick(worker, setup), time.monotonic(), 0.0
-        while len(found) < effort.most:
-            spent = trained if effort.ends_sharply else time.monotonic() - began
-            next_one = trained / max(1, len(found)) if effort.ends_sharply else 0.0
-            if spent + next_one > effort.seconds and len(found) >= effort.fewest:
-                break
-            on_round(spent, len(found) + 1)
-            process = waiting.pop(0) if waiting else PlainProcess(experiment, setup, effort, ending)
-            answer = process.trained()
+        before = _yardstick(worker, setup)
+        later = partial(PlainProcess, experiment, setup, effort, ending)
+        for answer in in_turn(waiting, later, effort, on_round):
             after = _yardstick(worker, setup)
-            trained += float(answer["elapsed_seconds"]) + YARDSTICK_SECONDS
             found.append(experiment.observed(_measurement(answer, before, after, experiment, setup, watts_per_core)))
             before = after
     return found
+
+
+def started_at_once(
+    experiment: Experiment, setup: TrainingSetup, effort: Effort, ending: ExitStack
+) -> list[PlainProcess]:
+    """The processes that wait for their turn where time is short; the first one trains until its memory is steady."""
+    return [
+        PlainProcess(experiment, setup, effort, ending, peak_steps=0 if number else PEAK_STEPS_OF_FIRST)
+        for number in range(effort.most * effort.ends_sharply)
+    ]
+
+
+def in_turn(
+    waiting: list[PlainProcess],
+    later: Callable[[], PlainProcess],
+    effort: Effort,
+    on_round: Callable[[float, int], None] = lambda spent, number: None,
+) -> Iterator[dict[str, Any]]:
+    """The answer of each process that there is time for: of those that wait, and then of others that start `later`."""
+    began, trained, done = time.monotonic(), 0.0, 0
+    while done < effort.most:
+        spent = trained if effort.ends_sharply else time.monotonic() - began
+        next_one = trained / max(1, done) if effort.ends_sharply else 0.0
+        if spent + next_one > effort.seconds and done >= effort.fewest:
+            return
+        on_round(spent, done + 1)
+        answer = (waiting.pop(0) if waiting else later()).trained()
+        trained, done = trained + float(answer["elapsed_seconds"]) + YARDSTICK_SECONDS, done + 1
+        yield answer
 
 
 def _yardstick(worker: Worker, setup: TrainingSetup) -> Yardstick:

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ampere.core import Network
+from ampere.core import Network, units
 from ampere.core.windows import reading_by
 from ampere.devices import VariantDied, VariantFailed
 from ampere.estimation.fitting import counted, power_of
@@ -107,7 +107,7 @@ def profile_with_slow_meter(context: MeasurementContext, task: Task, hyper: Hype
             break
         if goal.target and enough and (run.outcome().expected_error or 0.0) < goal.target:
             break
-        doing = f"power of {experiment.purpose} of {len(experiment.network.layers)} layers"
+        doing = f"power of {experiment.purpose} of {units.counted(len(experiment.network.layers), 'layer')}"
         task.on_progress(Progress(spent, goal.seconds, len(run.tuned), None, doing))
         run.read_power(context, experiment)
     return run.outcome()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from math import lcm
 from random import Random
 from typing import Any, Protocol
@@ -111,8 +112,19 @@ class ModelSource:
 
     remedy = "give the function that builds the model, as file.py:function, so that a worker can run its code"
 
-    def __init__(self, name: str, network: Network, workload: Workload) -> None:
-        self.name, self._network, self._workload = name, network, workload
+    def __init__(self, name: str, network: Network, workload: Workload, loaded: LoadedModel | None = None) -> None:
+        """`loaded` is the model itself, where its operations can be written down."""
+        self.name, self._network, self._workload, self._loaded = name, network, workload, loaded
+
+    @cached_property
+    def program(self) -> Workload:
+        """The operations of the model one by one, as a part of a workload, so that it is trained without its code."""
+        if self._loaded is None or any(not KINDS[layer.kind].described for layer in self._network.layers):
+            return {}
+        from ampere.tracing.program import program_of
+
+        found = program_of(self._loaded.model, self._loaded.inputs)
+        return {} if found is None else {"program": found}
 
     def opaque(self) -> list[Experiment]:
         """Modules that no kind describes, each trained alone as it is, where its code can be run."""
@@ -195,17 +207,17 @@ class FlaxSource(ModelSource):
 
     def __init__(self, loaded: LoadedModel, network: Network) -> None:
         super().__init__(loaded.name, network, {"layers": network.to_json()})
-        self._loaded = loaded
+        self._flax = loaded
 
     @property
     def has_code(self) -> bool:
         """Whether a worker can build it; a live object exists in this process only."""
-        return bool(self._loaded.factory)
+        return bool(self._flax.factory)
 
     def by_own_code(self) -> Experiment:
         """The model trained by its own code instead of from its layers."""
-        workload = {"factory": self._loaded.factory, "arguments": dict(self._loaded.arguments)}
-        return Experiment(self._network, {**workload, **_shapes(self._loaded.inputs)}, "network")
+        workload = {"factory": self._flax.factory, "arguments": dict(self._flax.arguments)}
+        return Experiment(self._network, {**workload, **_shapes(self._flax.inputs)}, "network")
 
 
 def _shapes(inputs: Any) -> dict[str, Any]:
@@ -221,12 +233,12 @@ def _below(array: Any) -> int | None:
 
 
 class LiveSource(ModelSource):
-    """A model that exists in this process only: it and its narrower likes are built from the layers of its trace.
+    """A model that exists in this process only: it is built from its program, its narrower likes from their layers.
 
     Layers that are known by their code only cannot be built elsewhere, and are left out.
     """
 
-    def __init__(self, name: str, network: Network) -> None:
+    def __init__(self, name: str, network: Network, loaded: LoadedModel | None = None) -> None:
         described = tuple(layer for layer in network.layers if layer.kind != "opaque")
         if not any(layer.trainable for layer in described):
             raise ModelError(
@@ -234,7 +246,13 @@ class LiveSource(ModelSource):
                 "its own code is run"
             )
         kept = Network(described, network.batch, network.name)
-        super().__init__(name, kept, {"layers": kept.to_json()})
+        super().__init__(
+            name, kept, {"layers": kept.to_json()}, loaded if len(described) == len(network.layers) else None
+        )
+
+    def original(self) -> Experiment:
+        experiment = super().original()
+        return replace(experiment, workload={**experiment.workload, **self.program})
 
 
 def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
@@ -248,7 +266,7 @@ def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
     if is_flax(loaded.model):
         return FlaxSource(loaded, network)
     if not loaded.factory:
-        return LiveSource(loaded.name, network)
+        return LiveSource(loaded.name, network, None if loaded.step is not None else loaded)
     workload: Workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments)}
     if loaded.step is not None:
         workload = {**workload, "step": True}
@@ -258,7 +276,7 @@ def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
         specs = specs_of(loaded.inputs)
         inputs = {k: s.to_json() for k, s in specs.items()} if isinstance(specs, dict) else [s.to_json() for s in specs]
         workload = {**workload, "inputs": inputs}
-    return ModelSource(loaded.name, network, workload)
+    return ModelSource(loaded.name, network, workload, None if loaded.step is not None else loaded)
 
 
 SIZES_FROM = 0.4  # of a model's own arguments

@@ -107,8 +107,8 @@ def accuracy_section(estimator: Estimator, validated: Validated | None) -> Secti
     if validated:
         ours = f"{method_name(validated.ours)} is {units.percent(validated.mape[validated.ours])} off on average"
         words.append(
-            f"On {len(validated.rows)} networks like {validated.model} that the profile never saw, {ours}; "
-            f"measuring them a second time differs by {units.percent(validated.repeatability)}."
+            f"On {units.counted(len(validated.rows), 'network')} like {validated.model} that the profile never saw, "
+            f"{ours}; measuring them a second time differs by {units.percent(validated.repeatability)}."
         )
         charts.append(validation_chart(validated))
     return Section("accuracy", "Estimated against measured", tuple(words), charts=tuple(charts)) if charts else None
@@ -162,7 +162,7 @@ def validation_chart(validated: Validated) -> Chart:
     where = f" on {validated.device}" if validated.device else ""
     return _scatter_chart(
         "validation",
-        f"{len(validated.rows)} unseen networks like {validated.model}, trained{where}",
+        f"{units.counted(len(validated.rows), 'unseen network')} like {validated.model}, trained{where}",
         "Every network was trained and measured after it had been estimated; measured a second time they differ by "
         f"{units.percent(validated.repeatability)}. {joules_note(validated.meter)}",
         series,
@@ -219,8 +219,8 @@ def methods_section(validated: Validated) -> Section:
     chart = Chart(
         "methods",
         "Mean error of each method on the same unseen networks",
-        f"Mean absolute percentage error on {len(validated.rows)} networks. Upright line: how far a second measurement "
-        "of them is from the first; no smaller error can be shown. "
+        f"Mean absolute percentage error on {units.counted(len(validated.rows), 'network')}. Upright line: how far a "
+        "second measurement of them is from the first; no smaller error can be shown. "
         f"{joules_note(validated.meter)}",
         Bars(bars, Reference(validated.repeatability, f"measuring twice: {repeat}")),
         Table(("method", "what it is", ">mean error"), (*cells, ("measuring twice", "", repeat))),

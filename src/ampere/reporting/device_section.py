@@ -53,7 +53,7 @@ def more_facts(profile: Profile) -> tuple[tuple[str, str], ...]:
     device = profile.device
     return (
         ("software", ", ".join(f"{key} {device[key]}" for key in SOFTWARE if device.get(key))),
-        ("profile", f"{len(profile.observations)} measurements for {', '.join(profile.spaces)}"),
+        ("profile", f"{units.counted(len(profile.observations), 'measurement')} for {', '.join(profile.spaces)}"),
         ("method", f"{method_name(profile.method)}, timed by {profile.timing}"),
     )
 
@@ -83,7 +83,7 @@ def _purposes_chart(profile: Profile) -> Chart:
         measurements = [o.measurement for o in profile.observations if o.purpose == purpose]
         trained = units.seconds(sum(m.iterations * m.wall_seconds for m in measurements))
         steps, name = f"{sum(m.iterations for m in measurements):,}", PURPOSES.get(purpose, purpose)
-        tip = f"{name}: {count} experiments, {steps} iterations, {trained} of training"
+        tip = f"{name}: {units.counted(count, 'experiment')}, {steps} iterations, {trained} of training"
         bars.append(Bar(name, count, f"{count:,}", tip))
         cells.append((name, f"{count:,}", steps, trained))
     return Chart(
@@ -120,8 +120,8 @@ def flags_section(profile: Profile) -> Section:
     if not counts:
         return Section("flags", "Flagged measurements", (f"None of the {total} measurements is flagged.",))
     words = (
-        f"{flagged} of {total} measurements are flagged. They are kept, and count with four times the variance of the "
-        "others.",
+        f"Flagged: {flagged} of {units.counted(total, 'measurement')}. They are kept, and count with four times the "
+        "variance of the others.",
     )
     rows = tuple((name, f"{count:,}", flag_meaning(name)) for name, count in counts.most_common())
     table = Table(("flag", ">measurements", "what it means"), rows)

@@ -109,7 +109,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
 def _run_facts(total: Record) -> Iterator[tuple[str, str]]:
     low, high = map(units.joules, total["joules_interval90"])
     energy = f"{units.joules(total['joules'])} (90 %: {low} to {high}), {units.seconds(total['seconds'])}"
-    yield "run", f"{total['iterations']:,} iterations: {energy}"
+    yield "run", f"{units.counted(total['iterations'], 'iteration')}: {energy}"
     least, most = total["kwh_interval90"]
     yield "kWh", f"{total['kwh']:.3g} (90 %: {least:.3g} to {most:.3g})"
     if cost := total.get("cost"):

@@ -13,7 +13,7 @@ from ampere.estimation.grouping import Block
 from .charts import Bar, Bars, Share, Shares
 from .colours import SERIES
 from .record import Chart, Table
-from .words import TIMES, joules_note, kind_name, plural
+from .words import TIMES, joules_note, kind_name
 
 MOST_BARS = 24  # a longer network shows its blocks, or its most expensive layers and the others as one
 SHOWN = 20
@@ -48,10 +48,10 @@ def kinds_chart(key: str, estimate: Estimate, colours: dict[str, str]) -> Chart:
     others = [k for k in order if k not in colours]
     rows = []
     for kinds in [*([k] for k in order if k in colours), *([others] if others else [])]:
-        name = f"{plural(len(kinds), 'other kind')}" if kinds == others else kind_name(kinds[0])
+        name = f"{units.counted(len(kinds), 'other kind')}" if kinds == others else kind_name(kinds[0])
         total, many = sum(joules[k] for k in kinds), sum(counts[k] for k in kinds)
         share = share_of(total, estimate.joules)
-        layers = "" if kinds == ["step"] else f"{plural(many, 'layer')}, "
+        layers = "" if kinds == ["step"] else f"{units.counted(many, 'layer')}, "
         tip = f"{name}: {layers}{units.joules(total)}, {units.percent(share)}"
         rows.append(Share(name, share, units.percent(share), tip, colours.get(kinds[0], "rest")))
     cells = tuple(
@@ -111,7 +111,8 @@ def _shown_blocks(grouped: Sequence[Block]) -> list[Block]:
         return [*found, step]
     kept = set(sorted(range(len(found)), key=lambda i: -found[i].joules)[:SHOWN])
     others = tuple(share for i, block in enumerate(found) if i not in kept for share in block.layers)
-    return [*(found[i] for i in sorted(kept)), Block(f"({len(found) - SHOWN} other blocks)", 1, others), step]
+    rest = Block(f"({units.counted(len(found) - SHOWN, 'other block')})", 1, others)
+    return [*(found[i] for i in sorted(kept)), rest, step]
 
 
 def block_name(block: Block) -> str:
@@ -120,7 +121,7 @@ def block_name(block: Block) -> str:
 
 def _block_bar(block: Block, estimate: Estimate, colours: dict[str, str], rank: int) -> Bar:
     share = share_of(block.joules, estimate.joules)
-    each = plural(len(block.one), "layer") if len(block.one) > 1 else kind_name(block.one[0].kind)
+    each = units.counted(len(block.one), "layer") if len(block.one) > 1 else kind_name(block.one[0].kind)
     detail = (
         "" if block.kind == "step" or not block.name else f"{block.count} {TIMES} {each}" if block.count > 1 else each
     )
@@ -153,7 +154,7 @@ def _inside(key: str, block: Block, estimate: Estimate, details: dict[int, str],
         for i, share in enumerate(block.one)
     ]
     pale = " Pale bars: outside what was measured on this device." if any(row.hollow for row in rows) else ""
-    of = f"each of {block.count} equal blocks" if block.count > 1 else plural(len(block.one), "layer")
+    of = f"each of {block.count} equal blocks" if block.count > 1 else units.counted(len(block.one), "layer")
     return Chart(
         key,
         f"Inside {placed(block.name)} ({of})",
@@ -202,7 +203,8 @@ def _shown_layers(estimate: Estimate) -> list[LayerShare]:
         return [*layers, step]
     kept = set(sorted(range(len(layers)), key=lambda i: -layers[i].joules)[:SHOWN])
     others = [share.joules for i, share in enumerate(layers) if i not in kept]
-    return [*(layers[i] for i in sorted(kept)), LayerShare(f"({len(others)} other layers)", "", sum(others), 0.0), step]
+    rest = LayerShare(f"({units.counted(len(others), 'other layer')})", "", sum(others), 0.0)
+    return [*(layers[i] for i in sorted(kept)), rest, step]
 
 
 def _ranks(values: Sequence[float]) -> list[int]:

@@ -15,7 +15,7 @@ from ampere.estimation.variance import variance_shares
 from .charts import Bar, Bars
 from .layer_charts import MOST_BARS, block_name, blocks_chart, called, kinds_chart, layers_chart, placed, share_of
 from .record import Chart, Section, Table
-from .words import joules_note, kind_name, plural
+from .words import joules_note, kind_name
 
 FEWER = 0.7  # of the layers: as many blocks make a chart by block worthwhile
 PARTS_SHOWN, LEAST_PART = 8, 0.01  # of the variance
@@ -66,14 +66,17 @@ def figures(estimate: Estimate, run: Run, batch: int) -> tuple[tuple[str, str], 
     interval = f"90 % interval {units.three(low / scale)} to {units.three(high / scale)} {unit}"
     per_sample = f", {units.joules(estimate.joules / batch)} per sample" if batch > 1 else ""
     time = units.seconds(estimate.seconds)
-    one = f"per training iteration of {plural(batch, 'sample')}, {time}{per_sample}\n{interval}"
+    one = f"per training iteration of {units.counted(batch, 'sample')}, {time}{per_sample}\n{interval}"
     shown = [(units.joules(estimate.joules), one)]
     if run.iterations:
         n, joules = run.iterations, estimate.total_joules(run.iterations)
         total = f"{units.joules(low * n)} to {units.joules(high * n)}"
         time = units.seconds(estimate.seconds * n)
         shown.append(
-            (units.joules(joules), f"for {n:,} iterations ({units.watt_hours(joules)}, {time})\n90 % interval {total}")
+            (
+                units.joules(joules),
+                f"for {units.counted(n, 'iteration')} ({units.watt_hours(joules)}, {time})\n90 % interval {total}",
+            )
         )
         if run.battery_joules:
             least, most = (units.percent(edge * n / run.battery_joules) for edge in (low, high))
@@ -167,7 +170,7 @@ def _variance_parts(network: Network, estimate: Estimate, model: Additive, condi
     if len(rest) == 1:
         shown, rest = layers, []
     if rest:
-        name = f"({len(rest)} other layers)" if shown else "all layers"
+        name = f"({units.counted(len(rest), 'other layer')})" if shown else "all layers"
         shown.append((name, sum(share for _, share in rest)))
     shown += [
         ("network as a whole", found.whole),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ampere.baselines.answers import BY_THE_CLOCK
-from ampere.core import Layer, Meter, Network, TrainingSetup
+from ampere.core import Layer, Meter, Network, TrainingSetup, units
 from ampere.core.kinds import GROUPS, words
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -112,13 +112,9 @@ def joules_note(meter: Meter) -> str:
 
 def setup_words(setup: TrainingSetup, batches: Mapping[str, int]) -> str:
     """How training is done: `torch, sgd, float32, 1 thread, batch 10`."""
-    threads = f"{setup.threads} thread{'s' if setup.threads > 1 else ''}" if setup.on == "cpu" else f"on {setup.on}"
+    threads = units.counted(setup.threads, "thread") if setup.on == "cpu" else f"on {setup.on}"
     if len(set(batches.values())) == 1:
         batch = f", batch {next(iter(batches.values()))}"
     else:
         batch = "".join(f", batch {size} ({name})" for name, size in batches.items())
     return f"{setup.runtime}, {setup.optimizer}, {setup.dtype}, {threads}{batch}"
-
-
-def plural(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"

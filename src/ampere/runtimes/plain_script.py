@@ -19,6 +19,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch.nn.functional import cross_entropy
+from torch.nn.parameter import is_lazy
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
 try:
@@ -31,8 +32,12 @@ WARMUP = 4
 WARMUP_SHARE = 0.4  # of the seconds at most
 WINDOW_SECONDS = 0.1
 FEWEST_WINDOWS = 3
-PEAK_SECONDS = 5.0  # of steps for the peak of memory, at most
+PEAK_SECONDS = 15.0  # of steps for the peak of memory, at most, where no other process takes time
+LOADED = 3.0  # how many times as long they may take where others do
+FEWEST_PEAK_STEPS = 3
+STEADY = 1.002  # what two steps add to a peak that is steady
 MOST_CALLS = 64  # without an update of the weights
+NODES_OF_A_LOSS = 64  # of autograd, from a loss back to the outputs that it is computed from: looked for at each step
 
 
 class Step(NamedTuple):
@@ -43,6 +48,7 @@ class Step(NamedTuple):
     parameters: int
     synchronize: Callable[[], None] = lambda: None
     timer: Callable[[], Callable[[], float]] = lambda: cpu_timer()
+    in_loop: Optional[Callable[[], Any]] = None  # the same step, as the body of a loop: see `plain_step`
 
 
 def main() -> None:
@@ -75,7 +81,11 @@ def loaded(reference: str) -> Any:
 
 
 def plain_step(task: Dict[str, Any], factory: Any) -> Step:
-    """What people write: a model, a loss, an optimizer."""
+    """What people write: a model, a loss, an optimizer.
+
+    Some write a function for a step: its output and its loss are gone when it ends. In a loop both live until the next
+    step has made others, and so does the graph of the loss: small objects between which memory has more holes.
+    """
     made = factory(**task["arguments"])
     model, inputs = made if isinstance(made, tuple) else (made, None)
     model.train()
@@ -85,10 +95,12 @@ def plain_step(task: Dict[str, Any], factory: Any) -> Step:
     elif specs is not None:
         inputs = [drawn(**spec) for spec in specs]
     args, kwargs = called_with(tuple(inputs) if isinstance(inputs, list) else inputs)
+    fill_lazy(model, args, kwargs)
     parameters = [p for p in model.parameters() if p.requires_grad]
     name, settings = task["optimizer"]
     optimizer = getattr(torch.optim, name)(parameters, **settings)
     last: List[Any] = [None]
+    held: List[Any] = [None, None]
 
     def step() -> None:
         optimizer.zero_grad()
@@ -97,7 +109,21 @@ def plain_step(task: Dict[str, Any], factory: Any) -> Step:
         optimizer.step()
         last[0] = loss.detach()
 
-    return Step(step, lambda: float(last[0]), sum(p.numel() for p in parameters))
+    def in_loop() -> None:
+        optimizer.zero_grad()
+        held[0] = model(*args, **kwargs)
+        held[1] = training_loss(held[0])
+        held[1].backward()
+        optimizer.step()
+
+    return Step(step, lambda: float(last[0]), sum(p.numel() for p in parameters), in_loop=in_loop)
+
+
+def fill_lazy(model: Any, args: Any, kwargs: Any) -> None:
+    """Let a first call decide the sizes of layers that are made without, such as `nn.LazyLinear`, as people do."""
+    if any(map(is_lazy, (*model.parameters(), *model.buffers()))):
+        with torch.no_grad():
+            model(*args, **kwargs)
 
 
 def called_with(inputs: Any) -> Tuple[Any, Any]:
@@ -143,12 +169,12 @@ def trained(training: Step, seconds: float, at_most: Optional[float] = None, pea
     """Windows of plain training steps, as rows of a measurement, the first and the last loss, and the peak of memory.
 
     With `at_most` seconds for all steps, long ones are warmed up less; two are trained in any case. Up to `peak_steps`
-    follow for the peak alone.
+    follow for the peak alone, as the body of a loop, until it is steady.
     """
 
-    def one() -> float:
+    def one(step: Callable[[], Any] = training.step) -> float:
         began = time.perf_counter()
-        training.step()
+        step()
         training.synchronize()
         return time.perf_counter() - began
 
@@ -170,18 +196,22 @@ def trained(training: Step, seconds: float, at_most: Optional[float] = None, pea
         windows.append([steps, wall, busy, None, page_faults() - faults])
     elapsed, loss = time.perf_counter() - began, training.loss()
     done += steps * len(windows)
-    if at_most is not None:  # of long steps too few have shown the peak; those that follow are in no window
-        ends = time.perf_counter() + PEAK_SECONDS
-        while done < peak_steps and time.perf_counter() + step_seconds < ends:
-            step_seconds = one()
-            done += 1
+    peaks, wall, cpu = [first_peak or 0, peak_bytes() or 0], time.perf_counter(), time.process_time()
+    for number in range(peak_steps if peaks[-1] else 0):
+        steady = number >= FEWEST_PEAK_STEPS and peaks[-1] <= STEADY * peaks[-3]
+        spent = max((time.perf_counter() - wall) / LOADED, (time.process_time() - cpu) / torch.get_num_threads())
+        if steady or spent + step_seconds / LOADED > PEAK_SECONDS:
+            break
+        step_seconds = one(training.in_loop or training.step)
+        peaks.append(peak_bytes() or 0)
+        done += 1
     return {
         "windows": windows,
         "loss": [first, loss],
         "parameters": training.parameters,
         "elapsed_seconds": elapsed,
         "first_peak_bytes": first_peak,
-        "peak_bytes": peak_bytes(),
+        "peak_bytes": peaks[-1] or None,
         "peak_steps": done,
     }
 
@@ -230,8 +260,27 @@ def training_loss(output: Any) -> Any:
 
 
 def own_loss(output: Any) -> Any:
+    """The loss that a model returns: under that name, alone, or as the number that its other outputs lead to."""
     loss = output.get("loss") if isinstance(output, Mapping) else getattr(output, "loss", None)
-    return loss if isinstance(loss, torch.Tensor) and loss.requires_grad else None
+    if isinstance(loss, torch.Tensor) and loss.requires_grad:
+        return loss
+    tensors = differentiable(output)
+    single = [tensor for tensor in tensors if tensor.dim() == 0]
+    others = {tensor.grad_fn for tensor in tensors if tensor.dim()}
+    return single[0] if len(single) == 1 and others <= _nodes_before(single[0].grad_fn, others) else None
+
+
+def _nodes_before(last: Any, wanted: Any) -> Any:
+    """Those of the wanted autograd nodes that are close before the last: a penalty is computed from other things."""
+    found: Any = set()
+    waiting, seen = [last] if wanted and last is not None else [], 0
+    while waiting and seen < NODES_OF_A_LOSS and len(found) < len(wanted):
+        node = waiting.pop(0)
+        seen += 1
+        if node in wanted:
+            found.add(node)
+        waiting += [before for before, _ in node.next_functions if before is not None]
+    return found
 
 
 def differentiable(output: Any) -> List[Any]:

@@ -129,7 +129,13 @@ class EmbeddingBag(nn.EmbeddingBag):
 
 
 class Gather(nn.Module):
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self.indexed = bool(layer.config.get("indexed"))
+
     def forward(self, rows: Tensor, index: Tensor) -> Tensor:
+        if self.indexed:
+            return rows[index]
         return rows.gather(0, index[:, None]) if rows.shape[1] == 1 else rows.index_select(0, index)
 
 
@@ -188,7 +194,7 @@ BUILDERS: Dict[str, Callable[[Layer], nn.Module]] = checked_builders(
             layer.channels_in, layer.channels_out, sparse=bool(layer.config.get("sparse"))
         ),
         "embedding_bag": EmbeddingBag,
-        "gather": lambda layer: Gather(),
+        "gather": Gather,
         "scatter": Scatter,
         "sort": lambda layer: Along(lambda values: values.sort(1).values),
         "top_k": lambda layer: Along(lambda values: values.topk(layer.channels_out, 1).values),

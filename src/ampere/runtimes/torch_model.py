@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ampere.core.network import InputSpec
 
-from .plain_script import drawn, training_loss
+from .plain_script import called_with, drawn, fill_lazy, training_loss
 from .user_code import failed, find_factory
 
 Specs = Union[List[InputSpec], Dict[str, InputSpec]]
@@ -66,11 +66,23 @@ class TrainingStep(nn.Module):
         return {"loss": made} if isinstance(made, Tensor) else made
 
 
-def called(model: nn.Module) -> nn.Module:
-    """What is called with the inputs: the model, or its training step where that is all it has."""
+def called(model: nn.Module, inputs: Any) -> nn.Module:
+    """What is called with the inputs: the model, or its training step where only that takes them."""
+    if not callable(getattr(model, "training_step", None)):
+        return model
     maker = next(kind for kind in type(model).__mro__ if "forward" in vars(kind))
     own_forward = maker is not nn.Module and maker.__name__ != "LightningModule"
-    return model if own_forward or not callable(getattr(model, "training_step", None)) else TrainingStep(model)
+    return model if own_forward and _takes(model.forward, inputs) else TrainingStep(model)
+
+
+def _takes(function: Callable[..., Any], inputs: Any) -> bool:
+    """Whether a function can be called with these inputs: a batch of images with their labels may be one too many."""
+    args, kwargs = called_with(tuple(inputs) if isinstance(inputs, list) else inputs)
+    try:
+        inspect.signature(function).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 def build_from_factory(
@@ -90,7 +102,9 @@ def build_from_factory(
         model, example = model.get_submodule(workload["path"]), None
     model = model.to(device, dtype).train()
     positional, named = _arguments(workload, example, dtype, device)
-    ready = made_ready(called(model))
+    whole = called(model, named or positional)
+    fill_lazy(whole, positional, named)
+    ready = made_ready(whole)
     return model, lambda: training_loss(ready(*positional, **named))
 
 

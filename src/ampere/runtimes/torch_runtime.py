@@ -15,6 +15,7 @@ from .table import description_of, refuse_lacking
 from .torch_accelerator import TorchAccelerator, find_accelerator
 from .torch_model import build_from_factory
 from .torch_network import Chain, build_chain, parts_of
+from .torch_program import Program
 from .torch_step import build_step
 from .user_code import find_factory
 
@@ -92,6 +93,10 @@ class TorchRuntime:
     def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
         dtype = DTYPES[setup.dtype]
         use_tf32(setup.dtype)
+        if "program" in workload and self._accelerator is None and setup.dtype == "float32":
+            torch.set_flush_denormal(False)  # it stands for the user's own code
+            program = Program(workload["program"])
+            return training(program.trained, program.loss, setup.optimizer)
         if "layers" in workload:
             network = Network.from_json(workload["layers"])
             refuse_lacking(network, self.name, description_of(self.name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from types import CellType, FunctionType
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ Replace = Callable[[Tensor], Tensor]
 
 def meta_copy(model: nn.Module) -> nn.Module:
     """Structure and shapes only: no weight is read or held."""
-    return _copy(model, on_meta)
+    return copied(model, on_meta)
 
 
 def on_meta(tensor: Tensor) -> Tensor:
@@ -25,7 +26,7 @@ def on_meta(tensor: Tensor) -> Tensor:
 
 def fake_copy(model: nn.Module, dtype: torch.dtype) -> nn.Module:
     """A copy on the tensors of the mode that is on: they say that they are on the CPU, and hold nothing."""
-    return _copy(model, lambda tensor: on_cpu(tensor, dtype))
+    return copied(model, lambda tensor: on_cpu(tensor, dtype))
 
 
 def on_cpu(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
@@ -34,7 +35,7 @@ def on_cpu(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def real_copy(model: nn.Module) -> nn.Module:
-    return _copy(model, _on_cpu)
+    return copied(model, _on_cpu)
 
 
 def _on_cpu(tensor: Tensor) -> Tensor:
@@ -48,19 +49,50 @@ def filled(tensor: Tensor) -> Tensor:
     return torch.zeros(tensor.shape, dtype=tensor.dtype)
 
 
-def _copy(model: nn.Module, replace: Replace) -> nn.Module:
+def copied(model: nn.Module, replace: Replace) -> nn.Module:
     memo: dict[int, Any] = {}
     for tensor in _tensors(model):
         if id(tensor) not in memo:
             memo[id(tensor)] = _like(tensor, replace(tensor))
     try:
-        copied = copy.deepcopy(model, dict(memo))
+        made = copy.deepcopy(model, copies := dict(memo))
     except Exception:
         _share_uncopyable(model, memo)
-        copied = copy.deepcopy(model, memo)
-    if not copied.training:
-        copied.train()
-    return copied
+        made = copy.deepcopy(model, copies := memo)
+    for module in made.modules():
+        _rebind(module.__dict__, copies)
+    if not made.training:
+        made.train()
+    return made
+
+
+def _rebind(held: dict[Any, Any], copies: dict[int, Any], depth: int = 1) -> None:
+    """Let the functions that a copied module holds, as its hooks, see copies of what they saw: a function is shared by
+    `deepcopy`, and one that was defined around `self` would read and write the user's own model."""
+    for name, value in held.items():
+        if isinstance(value, dict) and depth and copies.get(id(value)) is not value:  # the user's own stays
+            _rebind(value, copies, depth - 1)
+        elif isinstance(value, FunctionType):
+            held[name] = _rebound(value, copies)
+
+
+def _rebound(function: FunctionType, copies: dict[int, Any], depth: int = 2) -> FunctionType:
+    def seen(cell: CellType) -> CellType:
+        try:
+            content = cell.cell_contents
+        except ValueError:  # of a name that is not set yet
+            return cell
+        inner = isinstance(content, FunctionType) and depth
+        new = _rebound(content, copies, depth - 1) if inner else copies.get(id(content), content)
+        return cell if new is content else CellType(new)
+
+    cells = tuple(map(seen, function.__closure__ or ()))
+    if all(new is old for new, old in zip(cells, function.__closure__ or (), strict=True)):
+        return function
+    made = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, cells)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__dict__.update(function.__dict__)
+    return made
 
 
 def _share_uncopyable(model: nn.Module, memo: dict[int, Any]) -> None:

@@ -39,7 +39,7 @@ def describe(
     def described(value: Any) -> Any:
         if isinstance(value, Tensor):
             (weights if owned(value) else sources).append(value)
-            return _tensor(value, owned(value), lambda: _below(func, args, value))
+            return _tensor(value, owned(value), lambda: below(func, args, value))
         if isinstance(value, (list, tuple)):
             return [described(part) for part in value]
         if isinstance(value, CONSTANTS):
@@ -102,7 +102,7 @@ def _tensor(tensor: Tensor, owned: bool, below: Callable[[], int]) -> dict[str, 
     return {**record, **({"parameter": True} if owned else {"grad": True} if tensor.requires_grad else {})}
 
 
-def _below(func: Any, args: Sequence[Any], index: Tensor) -> int:
+def below(func: Any, args: Sequence[Any], index: Tensor) -> int:
     """Indices are below the size of what they are taken from, along their dimension."""
     first = args[0] if args else None
     if not isinstance(first, Tensor) or not first.is_floating_point() or not first.dim():

@@ -137,7 +137,7 @@ def allocations_of(
         with own_random_numbers(), without_compiler(), FakeTensorMode(allow_non_fake_inputs=True):
             copied = fake_copy(model, DTYPES[dtype])
             given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
-            ready = called(copied)
+            ready = called(copied, given)
             positional, named = ((), given) if isinstance(given, dict) else (given, {})
             loss_of = _in_precision(lambda: training_loss(ready(*positional, **named)), dtype)
             return _follow(copied, loss_of, tensors_in(given), optimizer)

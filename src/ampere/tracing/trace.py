@@ -22,6 +22,7 @@ from .layers import Layers, settle
 from .operations import UNKNOWN, reached_nodes
 from .recorder import Call, CallTracker, Recorder, tensors_in
 from .scopes import Scopes
+from .uncompiled import without_compiler
 
 _SHAPES = ("shape", "size", "channels", "expected", "dimension", "must match", "cannot be multiplied", "argument")
 
@@ -114,7 +115,7 @@ def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str 
     """The layers of one training step of `model` on `inputs`, in the order in which they run."""
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
-    with own_random_numbers():
+    with own_random_numbers(), without_compiler():
         try:
             return _trace(meta_copy(model), _on_meta(inputs), loss, name)
         except Failure as on_shapes:
@@ -156,7 +157,7 @@ def _trace(model: nn.Module, inputs: Any, loss: Loss | None, name: str) -> Netwo
 def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) -> dict[int, bool]:
     positional, named = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
     with Scopes(recorder):
-        output = called(model)(*positional, **named)
+        output = called(model, inputs)(*positional, **named)
         with recorder.pause():
             refuse_constant(output, model)
             targets(output)
@@ -178,9 +179,15 @@ def _on_cpu(inputs: Any) -> Any:
 
 
 def each_tensor(inputs: Any, convert: Callable[[Tensor], Tensor], device: str) -> Any:
+    """The inputs with each of their tensors converted, however deep in lists and dictionaries it is."""
+
     def one(value: Any) -> Any:
         if isinstance(value, InputSpec):
             return tensors_of(value, device)
+        if type(value) is dict:
+            return {name: one(part) for name, part in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(map(one, value))
         if not isinstance(value, Tensor):
             return value
         return convert(value).requires_grad_(value.requires_grad)

@@ -11,6 +11,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
@@ -26,6 +27,9 @@ KEPT = "__dynamo_disable"  # where PyTorch keeps what such a function calls, fro
 @contextmanager
 def without_compiler() -> Iterator[None]:
     """Inside, tensors without values and optimizers do not import the compiler. Code that asks for it gets it."""
+    if COMPILER in sys.modules:
+        yield
+        return
     with _settings_alone(), _called_as_they_are():
         yield
 
@@ -42,8 +46,7 @@ class _Settings:
 
 @contextmanager
 def _settings_alone() -> Iterator[None]:
-    folder = [f"{place}/_dynamo" for place in torch.__path__]
-    found = None if COMPILER in sys.modules else PathFinder.find_spec(SETTINGS, folder)
+    found = PathFinder.find_spec(SETTINGS, [f"{place}/_dynamo" for place in torch.__path__])
     if found is None or found.loader is None:
         yield
         return
@@ -61,10 +64,7 @@ def _settings_alone() -> Iterator[None]:
 @contextmanager
 def _called_as_they_are() -> Iterator[None]:
     """Functions that the compiler must not look into, without asking it. Afterwards PyTorch finds them as before."""
-    guard = torch.optim.Optimizer.add_param_group.__code__  # all of them have this code around them
-    guarded = [f for f in gc.get_referrers(guard) if inspect.isfunction(f)] if "fn" in guard.co_freevars else []
-    cells = [dict(zip(guard.co_freevars, f.__closure__ or (), strict=True))["fn"] for f in guarded]
-    plain = [f for f in dict.fromkeys(cell.cell_contents for cell in cells) if not hasattr(f, KEPT)]
+    plain = [f for f in _guarded(len(sys.modules)) if not hasattr(f, KEPT)]
     for function in plain:
         setattr(function, KEPT, function)
     try:
@@ -72,6 +72,15 @@ def _called_as_they_are() -> Iterator[None]:
     finally:
         for function in plain:
             delattr(function, KEPT)
+
+
+@lru_cache(maxsize=1)
+def _guarded(modules: int) -> tuple[Any, ...]:
+    """Those functions, sought again where more modules are imported than the last time."""
+    guard = torch.optim.Optimizer.add_param_group.__code__  # all of them have this code around them
+    around = [f for f in gc.get_referrers(guard) if inspect.isfunction(f)] if "fn" in guard.co_freevars else []
+    cells = [dict(zip(guard.co_freevars, f.__closure__ or (), strict=True))["fn"] for f in around]
+    return tuple(dict.fromkeys(cell.cell_contents for cell in cells))
 
 
 def update(optimizer: Any) -> None:

@@ -55,7 +55,7 @@ def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
     if request.setup.on != CPU:
         return _guarded(lambda: _accelerated(record, request, report))
     if request.isolation == "inline" and _helped(request.setup.runtime, request.setup.threads):
-        return _guarded(lambda: _helper().result(record))
+        return _guarded(lambda: _at_rest_before(lambda: _helper().result(record)))
     return _guarded(lambda: _isolated(request, report))
 
 
@@ -111,8 +111,13 @@ def _isolated(request: BlockRequest, report: Report) -> Dict[str, Any]:
         return _run(request, runtime, (), report)
     if not CAN_FORK or not runtime.ready_to_fork(request.workload, request.setup.threads):
         return _run(request, runtime, ("not_isolated",), report)
-    resting = field_of(PROC / "self" / "status", "VmRSS:")  # with the library and its yardstick, nothing else
-    answer = in_child(lambda: _run(request, runtime, ()))
+    return _at_rest_before(lambda: in_child(lambda: _run(request, runtime, ())))
+
+
+def _at_rest_before(trained: Callable[[], Dict[str, Any]]) -> Dict[str, Any]:
+    """The answer of another process, with what this one takes: the library and its yardstick, and nothing else."""
+    resting = field_of(PROC / "self" / "status", "VmRSS:")
+    answer = trained()
     answer["conditions"].update({} if resting is None else {RESTING_BYTES: resting * 1024.0})
     return answer
 

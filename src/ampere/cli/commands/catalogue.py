@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ampere.cli import arguments
 from ampere.cli.console import headline, notice, print_facts, print_json, print_table
 from ampere.core.errors import AmpereError, ProfileError, UsageError
+from ampere.core.units import counted
 
 if TYPE_CHECKING:
     from ampere.storage.catalogue import Catalogue, Entry
@@ -103,7 +104,7 @@ def _verify(place: Catalogue, options: Namespace) -> dict[str, Any]:
         found = {_named(options): found.get(options.what, f"{place.place} has no entry {options.what}")}
     bad = {name: problem for name, problem in found.items() if problem}
     if not options.json:
-        headline(f"{len(found) - len(bad)} of {len(found)} entries are whole")
+        headline(f"{len(found) - len(bad)} of {counted(len(found), 'entry is', 'entries are')} whole")
     for problem in list(bad.values())[1:]:
         notice(problem)
     if bad:
@@ -144,7 +145,7 @@ def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
     )
     yield "setup", setup_line(profile.setup)
     yield "covers", ", ".join(profile.spaces)
-    yield "from", f"{len(profile.observations)} measurements in {profile.profiling_seconds:.0f} s"
+    yield "from", f"{counted(len(profile.observations), 'measurement')} in {profile.profiling_seconds:.0f} s"
     yield "joules", meter_line(profile.meter)
     if entry.how:
         yield "how", entry.how

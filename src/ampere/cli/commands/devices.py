@@ -93,11 +93,10 @@ def _summary(path: Path, device: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def show(found: Mapping[str, Any]) -> None:
-    from ampere.cli.wording import counted
 
     device, profiles = found["device"], found["profiles"]
     here = "this device: " if "torch" in device else ""
-    headline(f"{here}{device['cpu']}, {counted(device['cores'], 'core')}")
+    headline(f"{here}{device['cpu']}, {units.counted(device['cores'], 'core')}")
     print_facts(
         [
             *_machine(device),
@@ -108,7 +107,7 @@ def show(found: Mapping[str, Any]) -> None:
         ]
     )
     print()
-    headline(f"{counted(len(profiles), 'profile')} stored here")
+    headline(f"{units.counted(len(profiles), 'profile')} stored here")
     for profile in profiles:
         print_facts(_profile(profile))
     if not profiles:
@@ -176,7 +175,7 @@ def _profile(profile: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     )
     spread = "" if profile["spread"] is None else f"; rounds typically differ by {units.percent(profile['spread'])}"
     seconds = units.seconds(profile["profiling_seconds"])
-    yield "from", f"{profile['measurements']} measurements in {seconds}{spread}"
+    yield "from", f"{units.counted(profile['measurements'], 'measurement')} in {seconds}{spread}"
     if not profile["of_this_device"]:
         yield "", f"of another device: it is used only with {_option_for(profile)}"
 

@@ -312,7 +312,7 @@ def _origins(known: ProfiledEstimate, current_speed: bool) -> Iterator[tuple[str
     yield "varies", _variation(estimate)
     yield "assumes", ALLOCATORS[estimate.allocator]
     yield "covers", str(estimate.to_json()["covers"])
-    measured = f"{len(profile.observations)} measurements of {', '.join(profile.spaces)}"
+    measured = f"{units.counted(len(profile.observations), 'measurement')} of {', '.join(profile.spaces)}"
     yield "profile", f"{known.path}: {measured}" if known.path else measured
     if origin := profile.device.get("origin"):
         yield "measured by", str(origin)

@@ -80,12 +80,13 @@ def run(options: Namespace) -> None:
     else:
         show(found)
     if failed := [outcome.device for outcome in found.outcomes if outcome.result is None]:
-        raise DeviceError(f"{len(failed)} of {len(found.outcomes)} devices failed: {', '.join(failed)}")
+        every = units.counted(len(found.outcomes), "device")
+        raise DeviceError(f"{len(failed)} of {every} failed: {', '.join(failed)}")
 
 
 def show(found: FleetResult) -> None:
     good = [outcome for outcome in found.outcomes if outcome.result is not None]
-    headline(f"{found.action}: {len(good)} of {len(found.outcomes)} devices")
+    headline(f"{found.action}: {len(good)} of {units.counted(len(found.outcomes), 'device')}")
     print()
     columns, cells = TABLES[found.action]
     rows = [row for outcome in good for row in cells(outcome.device, outcome.result or {})]

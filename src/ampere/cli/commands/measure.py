@@ -97,7 +97,8 @@ def _facts(measured: MeasuredStep) -> Iterator[tuple[str, str]]:
     from ampere.estimation.estimate import COVERS
 
     yield "setup", setup_line(measured.setup, measured.batch)
-    yield "trained", f"{measured.iterations:,} iterations in {measured.rounds} fresh processes"
+    processes = units.counted(measured.rounds, "fresh process", "fresh processes")
+    yield "trained", f"{units.counted(measured.iterations, 'iteration')} in {processes}"
     if measured.spread is not None:
         yield "spread", f"{units.percent(measured.spread)} between the processes (standard deviation)"
     if not measured.own_code:
@@ -110,7 +111,8 @@ def _facts(measured: MeasuredStep) -> Iterator[tuple[str, str]]:
         shown = f"{units.joules(measured.estimate.joules)} (90 %: {low} to {high})"
         yield "estimate", f"{shown}, {units.percent(abs(measured.difference))} {how} than measured"
     for timed in measured.overheads:
-        cost = f"{units.joules(timed.joules)} per batch, {units.seconds(timed.seconds)} ({timed.batches:,} batches)"
+        batches = units.counted(timed.batches, "batch", "batches")
+        cost = f"{units.joules(timed.joules)} per batch, {units.seconds(timed.seconds)} ({batches})"
         yield OVERHEADS[timed.what], f"not included above: {cost}, at the device's present speed"
     yield "joules", meter_line(measured.meter)
     when = "as it was when profiled" if measured.estimate else "at present"

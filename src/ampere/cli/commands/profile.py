@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 SPACES = ("cnn", "transformers", "recurrent")
 REFUSALS_SHOWN = 3
-PLURALS = {
-    "layer": "single layers",
-    "variant": "pieces of networks",
-    "network": "networks",
-    "opaque": "unknown modules",
-    "stage": "stages of isolated layers",
-    "kernel": "stages of isolated operations",
+PURPOSES = {  # one, several
+    "layer": ("single layer", "single layers"),
+    "variant": ("piece of a network", "pieces of networks"),
+    "network": ("network", "networks"),
+    "opaque": ("unknown module", "unknown modules"),
+    "stage": ("stage of an isolated layer", "stages of isolated layers"),
+    "kernel": ("stage of an isolated operation", "stages of isolated operations"),
 }
 
 
@@ -131,7 +131,7 @@ def run(options: Namespace) -> None:
 
 
 def show(result: ProfilingResult, options: Namespace) -> None:
-    known = f"{len(result.profile.observations)} measurements"
+    known = units.counted(len(result.profile.observations), "measurement")
     if result.expected_error is not None:
         known = f"expected error {units.percent(result.expected_error)}"
     headline(f"{known} after {units.seconds(result.seconds)}" if result.seconds else f"{known}, from before")
@@ -149,11 +149,11 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
         yield "threads", f"the file holds {', '.join(map(str, profile.threads))}; each learns from the others"
     simulated = "simulated " if profile.meter.simulated else ""
     most_first = sorted(result.measurements.items(), key=lambda item: -item[1])
-    measured = ", ".join(f"{n} {PLURALS.get(purpose, purpose)}" for purpose, n in most_first)
+    measured = ", ".join(units.counted(n, *PURPOSES.get(purpose, (purpose, purpose))) for purpose, n in most_first)
     yield "measured", f"{measured}; in all {simulated}{units.seconds(profile.profiling_seconds)}"
     if profile.ended_by:
         kinds = ", ".join(f"{n} by {ENDS[end]}" for end, n in profile.ended.items() if n)
-        yield "ended", f"by {profile.ended_by} (of {sum(profile.ended.values())} kinds {kinds})"
+        yield "ended", f"by {profile.ended_by} (of {units.counted(sum(profile.ended.values()), 'kind')} {kinds})"
     if (spent := profile.profiling_joules) is not None:
         yield "spent", f"{simulated}{units.joules(spent)} on what was measured"
     yield "for", ", ".join(profile.spaces)

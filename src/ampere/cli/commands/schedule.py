@@ -75,7 +75,8 @@ def run(options: Namespace) -> None:
 def show(found: FleetPlan, plot: str | None) -> None:
     plan, clock = found.plan, _clock(found.start)
     total = len(plan.jobs) + len(plan.unscheduled)
-    headline(f"{len(plan.jobs)} of {total} jobs: {value_in_words(plan, plan.value)}, the last ends {clock(plan.ends)}")
+    planned = f"{len(plan.jobs)} of {units.counted(total, 'job')}"
+    headline(f"{planned}: {value_in_words(plan, plan.value)}, the last ends {clock(plan.ends)}")
     print()
     most = max((job.joules for job in plan.jobs), default=1.0)
     rows = sorted(plan.jobs, key=lambda job: (job.device, job.ends))

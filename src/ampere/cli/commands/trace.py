@@ -63,11 +63,10 @@ def to_json(network: Network) -> dict[str, Any]:
 
 
 def show(network: Network, unsupported: Sequence[str], runtime: str | None) -> None:
-    from ampere.cli.wording import counted
 
     flops, parameters = _totals(network)
     headline(
-        f"{network.name or 'network'}: {counted(len(network.layers), 'layer')}, batch {network.batch}, "
+        f"{network.name or 'network'}: {units.counted(len(network.layers), 'layer')}, batch {network.batch}, "
         f"{units.number(parameters)} parameters, {units.flops(flops)} per training step"
     )
     print()

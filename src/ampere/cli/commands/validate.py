@@ -96,7 +96,8 @@ def run(options: Namespace) -> None:
 
 def show(validation: Validation) -> None:
     ours = validation.mape[validation.method]
-    headline(f"{validation.model}: estimates are {units.percent(ours)} off on {len(validation.rows)} unseen networks")
+    tested = units.counted(len(validation.rows), "unseen network")
+    headline(f"{validation.model}: estimates are {units.percent(ours)} off on {tested}")
     print()
     print_table(["  method", "what it is", ">profiled", ">MAPE", "|"], _rows(validation))
     print()

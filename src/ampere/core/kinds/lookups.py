@@ -6,7 +6,8 @@ embedding_bag
            config: tokens, bags; the rows of each bag are added up, or averaged where `mean`, or the largest of
            their values taken where `largest`; channels_in is the vocabulary
 gather     config: rows_in, rows_out; reads rows_out of the rows of an activation; channels are the values that one
-           index moves in one piece: 1 where every value has an index of its own
+           index moves in one piece: 1 where every value has an index of its own; `indexed` where PyTorch's indexing
+           reads them (x[i]), which is another and slower operation than selecting rows
 scatter    config: rows_in, rows_out; adds rows_in rows to those of rows_out that the indices name; channels as above
 """
 
@@ -163,7 +164,10 @@ def _select(args: Sequence[Any], result: Any, owned: Owned) -> Optional[Draft]:
 
 
 def _index(args: Sequence[Any], result: Any, owned: Owned) -> Optional[Draft]:
-    return _gathered(_after(args[0], _last_indexed(args[1])), args[0], result, owned)
+    draft = _gathered(_after(args[0], _last_indexed(args[1])), args[0], result, owned)
+    if draft is not None:
+        draft.config["indexed"] = True
+    return draft
 
 
 def _each(args: Sequence[Any], result: Any, owned: Owned) -> Optional[Draft]:
@@ -209,7 +213,13 @@ def _scatter_from_jax(equation: Any) -> Optional[Draft]:
     return _gather_or_scatter("scatter", moved, added.size, base.size, (base, added))
 
 
-def _rows(name: str, words: str, torch: Dict[str, TorchRecogniser], jax: Dict[str, JaxRecogniser]) -> Kind:
+def _rows(
+    name: str,
+    words: str,
+    torch: Dict[str, TorchRecogniser],
+    jax: Dict[str, JaxRecogniser],
+    variants: Tuple[Dict[str, Any], ...] = ({},),
+) -> Kind:
     return Kind(
         name,
         words,
@@ -218,7 +228,9 @@ def _rows(name: str, words: str, torch: Dict[str, TorchRecogniser], jax: Dict[st
         _row_operands,
         lambda layer: (layer.config["rows_out"], layer.channels_out),
         ("torch", "jax"),
-        tuple(Layer(name, {"rows_in": 7, "rows_out": 15}, width, width) for width in (6, 1)),
+        tuple(
+            Layer(name, {"rows_in": 7, "rows_out": 15, **more}, width, width) for width in (6, 1) for more in variants
+        ),
         torch,
         jax,
         parametric=False,
@@ -238,6 +250,7 @@ GATHER = _rows(
         "embedding": _activation_rows,
     },
     {"gather": _gather_from_jax, "take": _gather_from_jax},
+    ({}, {"indexed": True}),
 )
 SCATTER = _rows(
     "scatter",

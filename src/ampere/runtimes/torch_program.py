@@ -1,0 +1,206 @@
+"""A training step written down operation by operation, and carried out as it was written.
+
+    {"values": [{"value": 0, "shape": [8, 64], "dtype": "float32", "parameter": true, "grad": true, "mean": 0, ...}],
+     "calls": [["mm.default", [{"value": 1}, {"value": 0}], {}, [2], true], ...],
+     "loss": 9}
+
+`values` are what the step begins with; each says what its numbers are drawn from:
+
+    values            as they are, where they are few
+    mean, deviation   real numbers, none below `least`
+    below             whole numbers from 0, or a bound for each column; with `ordered` in their order, as offsets are
+    share             of true ones
+
+A call is an operation of PyTorch with its overload, its arguments, those that are named, the numbers of the tensors
+that it makes or changes, and whether gradients are on. An argument is a plain value, {"value": 3} for a tensor,
+{"torch": "float32"} for a constant of the library, or {"number": "-inf"}. Backward is what autograd makes of it.
+"""
+
+import re
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from ampere.core.errors import WorkerError
+
+from .torch_operation import CONSTANTS
+
+MOST_CALLS = 100_000
+MOST_VALUES = 1 << 40  # in one tensor: a system refuses less by itself
+# What reads or writes beyond its tensors or the process, and what trusts its operands because only PyTorch calls it.
+REFUSED = re.compile(
+    r"backward|file|storage|data_ptr|resize|quantize|nested|sparse|cuda|cudnn|miopen|vulkan|mps|_out$|^set_$"
+    r"|_unsafe_index|_unsafe_masked|_copy_from|record_stream|pin_memory|from_blob"
+)
+
+
+class Value(NamedTuple):
+    """An argument that is a tensor of the step."""
+
+    number: int
+
+
+class Parts(NamedTuple):
+    """An argument that is a list with tensors in it."""
+
+    parts: Tuple[Any, ...]
+
+
+class Call(NamedTuple):
+    run: Callable[..., Any]
+    arguments: Tuple[Any, ...]
+    named: Tuple[Tuple[str, Any], ...]
+    writes: Tuple[int, ...]
+    grad: bool
+    frees: Tuple[int, ...]  # values that nothing reads later
+
+
+def replayable(name: str) -> bool:
+    """Whether an operation, named with its overload, may be part of a program."""
+    return bool(re.fullmatch(r"[a-zA-Z_]\w*\.\w+", name, re.ASCII)) and not REFUSED.search(name.partition(".")[0])
+
+
+class Program:
+    """A step that is carried out as it was written down: float32, on the CPU."""
+
+    def __init__(self, record: Dict[str, Any]) -> None:
+        try:
+            self.begins = {int(value["value"]): _drawn(value) for value in record["values"]}
+            self._loss = int(record["loss"])
+            self._calls = _calls(record["calls"], {*self.begins, self._loss})
+        except (KeyError, TypeError, ValueError, IndexError, RuntimeError) as problem:
+            raise WorkerError(
+                "variant_failed", f"the program of the workload is malformed ({problem!s:.200})"
+            ) from None
+        self.trained: List[nn.Parameter] = [
+            t for t in self.begins.values() if isinstance(t, nn.Parameter) and t.requires_grad
+        ]
+        self._gradients_to_clear = [t for t in self.begins.values() if not isinstance(t, nn.Parameter)]
+
+    def loss(self) -> Tensor:
+        for tensor in self._gradients_to_clear:
+            tensor.grad = None
+        values = dict(self.begins)
+        for run, arguments, named, writes, grad, frees in self._calls:
+            given = [_filled(each, values) for each in arguments]
+            if grad:
+                made = run(*given, **{name: _filled(each, values) for name, each in named})
+            else:
+                with torch.no_grad():
+                    made = run(*given, **{name: _filled(each, values) for name, each in named})
+            if isinstance(made, Tensor):
+                values[writes[0]] = made
+            elif made is not None:
+                values.update(zip(writes, _tensors(made)))
+            for number in frees:
+                del values[number]
+        return values[self._loss]
+
+
+def _filled(argument: Any, values: Dict[int, Tensor]) -> Any:
+    if type(argument) is Value:
+        return values[argument.number]
+    return [_filled(part, values) for part in argument.parts] if type(argument) is Parts else argument
+
+
+def _tensors(made: Any) -> List[Tensor]:
+    if isinstance(made, Tensor):
+        return [made]
+    return [t for part in made for t in _tensors(part)] if isinstance(made, (list, tuple)) else []
+
+
+def _calls(records: List[Any], kept: "set[int]") -> List[Call]:
+    """All calls, each with the values that it is the last to read or to make."""
+    if len(records) > MOST_CALLS:
+        raise ValueError(f"it has more than {MOST_CALLS:,} operations")
+    read = [_call(record) for record in records]
+    known, later = set(kept), set(kept)
+    found = []
+    for call in reversed(read):
+        touched = {*_numbers((*call.arguments, *(value for _, value in call.named))), *call.writes}
+        found.append(call._replace(frees=tuple(sorted(touched - later))))
+        later |= touched
+    for call in read:
+        unknown = _numbers((*call.arguments, *(value for _, value in call.named))) - known
+        if unknown:
+            raise ValueError(f"value {min(unknown)} is read before it is made")
+        known |= set(call.writes)
+    return found[::-1]
+
+
+def _call(record: Any) -> Call:
+    name, arguments, named, writes, grad = record
+    if not replayable(str(name)):
+        raise ValueError(f"{name!s:.60} is no operation that can be replayed")
+    packet, _, overload = str(name).partition(".")
+    run = getattr(getattr(torch.ops.aten, packet, None), overload, None)
+    if run is None:
+        raise WorkerError("variant_failed", f"PyTorch {torch.__version__} has no operation {name:.60}: update it there")
+    given = tuple(_argument(value) for value in arguments)
+    also = tuple((str(key), _argument(value)) for key, value in named.items())
+    return Call(run, given, also, tuple(map(int, writes)), bool(grad), ())
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, list):
+        parts = tuple(_argument(part) for part in value)
+        return Parts(parts) if any(isinstance(part, (Value, Parts)) for part in parts) else list(parts)
+    if not isinstance(value, dict):
+        return value
+    if "value" in value:
+        return Value(int(value["value"]))
+    if "number" in value:
+        return float(value["number"])
+    return _constant(value["torch"])
+
+
+def _constant(name: Any) -> Any:
+    found = getattr(torch, str(name), None)
+    if not isinstance(found, CONSTANTS):
+        raise ValueError(f"{name!s:.60} is no constant of PyTorch")
+    return found
+
+
+def _numbers(arguments: Any) -> "set[int]":
+    found = set()
+    for each in arguments:
+        if isinstance(each, Value):
+            found.add(each.number)
+        elif isinstance(each, Parts):
+            found |= _numbers(each.parts)
+    return found
+
+
+def _drawn(value: Dict[str, Any]) -> Tensor:
+    """A tensor that the step begins with."""
+    shape, dtype = [int(n) for n in value["shape"]], _constant(value["dtype"])
+    count = 1
+    for n in shape:
+        count *= n
+    if not isinstance(dtype, torch.dtype) or min([1, *shape]) < 0 or count > MOST_VALUES:
+        raise ValueError("a tensor has an absurd size or type")
+    made = _numbers_for(value, shape, count, dtype)
+    if "strides" in value:
+        made = torch.empty_strided(shape, [int(n) for n in value["strides"]], dtype=dtype).copy_(made)
+    if value.get("parameter"):
+        return nn.Parameter(made, requires_grad=bool(value.get("grad")))
+    return made.requires_grad_(bool(value.get("grad")))
+
+
+def _numbers_for(value: Dict[str, Any], shape: List[int], count: int, dtype: torch.dtype) -> Tensor:
+    if "values" in value:
+        return torch.tensor(value["values"]).to(dtype).reshape(shape)
+    if "share" in value:
+        return (torch.rand(shape) < float(value["share"])).to(dtype)
+    if "below" in value:
+        if isinstance(value["below"], list):
+            bounds = torch.tensor(value["below"], dtype=torch.float64).clamp(min=1).reshape(shape[1:])
+            return (torch.rand(shape, dtype=torch.float64) * bounds).to(dtype)
+        below = max(1, int(value["below"]))
+        if value.get("ordered"):
+            return (torch.arange(count) * below // max(1, count)).to(dtype).reshape(shape)
+        return torch.randint(0, below, shape).to(dtype)
+    mean, deviation = float(value.get("mean", 0.0)), float(value.get("deviation", 1.0))
+    drawn = torch.randn(shape, dtype=dtype).mul_(deviation).add_(mean)
+    return drawn.clamp_(min=float(value["least"])) if "least" in value else drawn
