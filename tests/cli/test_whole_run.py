@@ -144,6 +144,12 @@ def test_parts_are_timed_where_the_models_own_code_runs(profiled, here, refused,
     (tmp_path / "data.py").write_text(
         "import torch\n"
         "def loader(): return [(torch.zeros(10, 1, 28, 28), torch.zeros(10))] * 20\n"
+        "class Slow(list):\n"
+        "    def __iter__(self):\n"
+        "        for batch in list.__iter__(self):\n"
+        "            torch.randn(300, 300).inverse()\n"
+        "            yield batch\n"
+        "def slow(): return Slow(loader())\n"
         "def other(): return [torch.zeros(7, 1, 28, 28)] * 20\n"
     )
     words = ("estimate", "lenet5", "--epochs", 2, "--evaluate-every", 1, "--accumulate", 4)
@@ -155,6 +161,8 @@ def test_parts_are_timed_where_the_models_own_code_runs(profiled, here, refused,
     assert "timed" in parts["evaluation"]["source"]
     assert "an update every 4 batches" in parts["training"]["source"]
     assert total["not_covered"].startswith("checkpoints")
+    slow = here(*words, "--data", "data.py:slow", "--json").record["total"]["parts"]
+    assert "timed, between steps" in next(part["source"] for part in slow if part["name"] == "loading")
     refused(here(*words, "--data", "data.py:other", "--quiet"), 2, "batches of 7", "--batch 7")
     refused(here(*words, "--data", "data.py:loader", "--samples", 1000, "--quiet"), 2, "ends after 20 batches")
 

@@ -151,25 +151,35 @@ def test_an_accumulated_step_is_all_its_calls(tmp_path, monkeypatch):
 def test_steps_for_the_peak_go_on_until_it_is_steady(monkeypatch):
     peaks = iter([100, 110, 120, 130, 131, 131, 131, 131])
     monkeypatch.setattr(plain_script, "peak_bytes", lambda: next(peaks))
-    looped: list[int] = []
-    training = plain_script.Step(lambda: None, lambda: 0.0, 1, in_loop=lambda: looped.append(1))
+    done: list[int] = []
+    training = plain_script.Step(lambda: done.append(1), lambda: 0.0, 1)
     found = plain_script.trained(training, 0.0, 0.0, peak_steps=8)
     assert found["first_peak_bytes"] == 100
     assert found["peak_bytes"] == 131
-    assert len(looped) == 5  # the last two added nothing
-    assert found["peak_steps"] == sum(window[0] for window in found["windows"]) + 1 + len(looped)
+    for_the_peak = 5  # of which the last two added nothing
+    assert found["peak_steps"] == len(done) == 1 + sum(window[0] for window in found["windows"]) + for_the_peak
 
 
-def test_in_a_loop_the_last_output_lives_until_there_is_another(tmp_path, monkeypatch):
+def test_steps_for_the_peak_are_windows_where_a_step_is_as_long_as_one(monkeypatch):
+    monkeypatch.setattr(plain_script, "WINDOW_SECONDS", 0.0)
+    peaks = iter([100, 110, 120, 130, 131, 131, 131, 131])
+    monkeypatch.setattr(plain_script, "peak_bytes", lambda: next(peaks))
+    found = plain_script.trained(plain_script.Step(lambda: None, lambda: 0.0, 1), 0.0, 0.0, peak_steps=8)
+    assert [window[0] for window in found["windows"]] == [1] * 6
+    assert found["peak_steps"] == 1 + 6
+
+
+def test_the_last_output_lives_until_there_is_another_as_in_a_loop(tmp_path, monkeypatch):
     (tmp_path / "alone.py").write_text(ALONE.format(refuses=False))
     monkeypatch.setattr("sys.path", list(sys.path))
     seen: list[Any] = []
     monkeypatch.setattr(plain_script, "training_loss", lambda output: seen.append(ref(output)) or output.sum())
     task = {"arguments": {}, "inputs": None, "optimizer": ["SGD", {"lr": 0.1}]}
     training = plain_script.plain_step(task, plain_script.loaded(f"{tmp_path / 'alone.py'}:build"))
-    for step, lives in ((training.step, False), (training.in_loop, True)):
-        step()
-        assert (seen[-1]() is not None) is lives
+    training.step()
+    assert seen[-1]() is not None
+    training.step()
+    assert [output() is not None for output in seen] == [False, True]
 
 
 @pytest.mark.parametrize("refuses", [False, True])

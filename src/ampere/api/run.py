@@ -16,7 +16,7 @@ from ampere.estimation.running_costs import Tariff, parse_facility_factor, parse
 from ampere.estimation.training_run import Battery, RunPart, TrainingRun, training_run
 from ampere.meters import watts_in
 from ampere.profiling.capabilities import itself
-from ampere.profiling.overheads import InSteps, Timed, time_loading, time_parts
+from ampere.profiling.overheads import InSteps, Timed, can_time_parts, time_loading, time_parts
 from ampere.storage.profile import Profile, same_device
 
 from .models import ResolvedModel
@@ -26,6 +26,7 @@ from .profiles import ProfiledEstimate
 TIMED_SECONDS = 2.0
 EVALUATED_SHARE = 0.2  # of the training set, where nobody says
 LOADING_STDDEV = 0.1  # relative: it is timed once, as fast as the machine is then
+LEAST_LOADING = 0.03  # of a step's seconds, from which on it is timed between steps
 LENGTH = ("iterations", "epochs", "samples")
 # What parts cost where they cannot be timed: a forward pass is about a third of a step.
 ASSUMED = {"evaluation": InSteps(1 / 3, 1 / 3, 0.08), "checkpoint": InSteps(5.0, 5.0, 5.0)}
@@ -135,10 +136,10 @@ def whole_run(known: ProfiledEstimate, plan: RunPlan, subject: ResolvedModel, op
     loaded = _loading(plan, estimate, options, is_here)
     epoch = _epoch(plan, batch, loaded)
     iterations = plan.iterations or (plan.epochs or 1) * (epoch or 1)
-    costs = _in_steps(known, plan, subject, options, is_here)
+    costs = _in_steps(known, plan, subject, options, is_here, loaded)
     parts = []
     if loaded:
-        parts.append(_loading_part(loaded, iterations, estimate))
+        parts.append(_loading_part(loaded, iterations, estimate, costs.get("loading")))
     if plan.evaluate_every is not None:
         times = parse_every(plan.evaluate_every, bool(plan.epochs)).times(iterations, epoch)
         samples, assumed = _evaluated_samples(plan, batch, epoch or iterations)
@@ -202,7 +203,9 @@ def _epoch(plan: RunPlan, batch: int, loaded: Timed | None) -> int | None:
     return wanted
 
 
-def _loading_part(loaded: Timed, iterations: int, estimate: Estimate) -> RunPart:
+def _loading_part(loaded: Timed, iterations: int, estimate: Estimate, in_steps: InSteps | None) -> RunPart:
+    if in_steps is not None and in_steps.joules > 0:
+        return _part("loading", iterations, in_steps, estimate, ", between steps")
     waited = max(0.0, loaded.seconds - estimate.seconds) if loaded.overlaps else loaded.seconds
     joules = loaded.joules * iterations
     overlapping = ", in processes of the loader's own while others train" if loaded.overlaps else ""
@@ -220,9 +223,17 @@ def _watts(estimate: Estimate) -> float:
 
 
 def _in_steps(
-    known: ProfiledEstimate, plan: RunPlan, subject: ResolvedModel, options: Options, is_here: bool
+    known: ProfiledEstimate,
+    plan: RunPlan,
+    subject: ResolvedModel,
+    options: Options,
+    is_here: bool,
+    loaded: Timed | None,
 ) -> dict[str, InSteps]:
-    wanted: dict[str, int] = {}
+    wanted, setup = dict[str, int](), known.profile.setup
+    # A loader that takes less than the noise of steps, or loads while others train, is timed by itself.
+    if loaded and not loaded.overlaps and loaded.cpu_seconds > LEAST_LOADING * known.estimate.seconds:
+        wanted |= {"loading": 1} if can_time_parts(setup) else {}
     if plan.evaluate_every is not None:
         wanted["evaluation"] = 1
     if plan.accumulate > 1:
@@ -231,7 +242,6 @@ def _in_steps(
         wanted["checkpoint"] = 1
     if not wanted:
         return {}
-    setup = known.profile.setup
     if not (is_here and setup.runtime == "torch" and subject.own_code and not (subject.is_flax or subject.is_step)):
         assumed = {name: cost for name, cost in ASSUMED.items() if name in wanted}
         if assumed:
@@ -240,7 +250,7 @@ def _in_steps(
     options.say(f"timing {' and '.join(wanted)} ...")
     with options.opened_device() as device:
         workload = itself(device, setup.runtime, subject.source()).workload
-    return time_parts(subject.name, workload, setup, wanted, TIMED_SECONDS)
+    return time_parts(subject.name, workload, setup, wanted, TIMED_SECONDS, plan.data, known.network.batch)
 
 
 def _step_share(plan: RunPlan, costs: dict[str, InSteps]) -> float:

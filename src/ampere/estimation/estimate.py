@@ -206,7 +206,7 @@ class Estimator:
                 self.costs = tuple(replace(c, joules=watts * c.busy_seconds) for c in self.costs)
             self._watts, self._wall = _watts(self.costs, profile), _wall_seconds(self.costs, profile)
             self._process_spreads = process_spreads(self.costs) if profile.timing == "yardstick" else {}
-            self._machine_spread = speed_spread(profile.observations, reference_of(profile))
+            self.machine_spread = speed_spread(profile.observations, reference_of(profile))
             self.condition = Condition()  # of the device, relative to when it was profiled
             name = kept_fits.name_of(profile.seal, watts) if profile.seal else ""
             try:
@@ -384,7 +384,7 @@ class Estimator:
             batch=network.batch,
             device=self.profile.device_name,
             process_spread=self._process_spreads.get(allocator),
-            machine_spread=self._machine_spread,
+            machine_spread=self.machine_spread,
         )
 
     def _shared_stddev(self, network: Network, step: Answer, present: Condition) -> float:

@@ -28,7 +28,8 @@ from .fitting import noise_of
 from .normalization import NormalizedCost, conditions_of, normalized, reference_of, to_reference
 
 CODE_STDDEV, PRIOR_MODELS = 0.1, 4.0  # F before any code was trained, and the number of models that this counts for
-LATER_STDDEV = 0.03  # relative, at another time: the yardstick does not follow everything
+# Relative, at another time: the yardstick does not follow everything, and less where the machine's speed wanders more.
+LATER_STDDEV, LATER_SHARE = 0.03, 0.7  # at least, and of how much it wandered while the device was profiled
 # Relative: what else a script has imported decides how often the system's allocator gives memory back (decision 40).
 SCRIPT_STDDEV = 0.04
 CHECKING_PROCESSES = 3  # that a measurement of the truth trains: their differences stay in the interval
@@ -55,6 +56,7 @@ def costs_of_code(
     found = newest(sorted(found, key=lambda c: c.network == first))
     share = estimator.drift_share
     typical = estimator.process_spread(allocator)
+    later = max(LATER_STDDEV, LATER_SHARE * (estimator.machine_spread or 0.0))
 
     def cost(raw: NormalizedCost) -> CodeCost:
         there = to_reference(raw, reference, share.part)
@@ -62,7 +64,7 @@ def costs_of_code(
         joules = there.joules if estimator.counted else modelled
         converted = share.stddev * float(abs(conditions_of([raw], reference)[0])) if raw.yardsticks else 0.0
         noise = noise_of(there, len(there.rounds), there.spread, typical)
-        variance = noise + converted**2 + LATER_STDDEV**2 + (SCRIPT_STDDEV**2 if allocator == "system" else 0.0)
+        variance = noise + converted**2 + later**2 + (SCRIPT_STDDEV**2 if allocator == "system" else 0.0)
         return CodeCost(there.network, joules, variance, sqrt(noise * len(there.rounds)), len(there.rounds))
 
     return {raw.network: cost(raw) for raw in found}

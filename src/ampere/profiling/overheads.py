@@ -96,20 +96,40 @@ class InSteps:
         spread = stdev(busy) / len(busy) ** 0.5 if len(busy) > 1 else 0.5 * busy[0]
         return cls(median(busy), median(row[1] for row in rounds), spread)
 
+    @property
+    def beyond_a_step(self) -> InSteps:
+        """What is left without the step that was done with it."""
+        return InSteps(max(0.0, self.joules - 1), max(0.0, self.seconds - 1), self.stddev)
+
 
 def time_parts(
-    name: str, workload: Mapping[str, Any], setup: TrainingSetup, parts: Mapping[str, int], seconds: float
+    name: str,
+    workload: Mapping[str, Any],
+    setup: TrainingSetup,
+    parts: Mapping[str, int],
+    seconds: float,
+    loader: str | None = None,
+    batch: int = 1,
 ) -> dict[str, InSteps]:
-    """`evaluation` (a batch), `accumulation` (so many batches and an update) and `checkpoint` (one), in steps."""
+    """`evaluation` (a batch), `accumulation` (so many batches and an update), `checkpoint` (one), in steps.
+
+    `loading` is a batch of the loader where steps are between batches: what it leaves in the processor's caches, and
+    what it takes from them, is in it.
+    """
     _refuse_untimed(setup, " and ".join(parts))
     task = {"what": "parts", "name": name, "workload": dict(workload), "parts": dict(parts), "seconds": seconds}
     environment = worker_environment(os.environ, "system", setup.threads)
-    answer = _in_a_process({**task, "setup": setup.to_json()}, environment)
-    return {part: InSteps.of(rounds) for part, rounds in answer["rounds"].items()}
+    answer = _in_a_process({**task, "setup": setup.to_json(), "loader": loader, "batch": batch}, environment)
+    found = {part: InSteps.of(rounds) for part, rounds in answer["rounds"].items()}
+    return {part: cost.beyond_a_step if part == "loading" else cost for part, cost in found.items()}
+
+
+def can_time_parts(setup: TrainingSetup) -> bool:
+    """They are timed by the CPU's clock, which says nothing of an accelerator, and without autocast."""
+    return setup.on == CPU and not setup.dtype.startswith("autocast")
 
 
 def _refuse_untimed(setup: TrainingSetup, what: str) -> None:
-    """These are timed by the CPU's clock, which says nothing of an accelerator, and without autocast."""
     if setup.on != CPU:
         raise UsageError(f"{what} is timed on the CPU only, not on {setup.on}: leave it out, or leave out --on")
     if setup.dtype.startswith("autocast"):

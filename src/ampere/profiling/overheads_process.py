@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import closing, nullcontext
 from functools import partial
 from typing import Any
@@ -23,17 +23,22 @@ Batches = Generator[Any, None, None]
 
 
 def data(task: Task) -> dict[str, Any]:
+    with guarded(task["loader"]):
+        return _timed(_loader(task), task["seconds"])
+
+
+def _loader(task: Task) -> Any:
+    """What a training loop iterates over, epoch after epoch."""
     if is_dataset(task["loader"]):
-        return _timed(Epochs(task["loader"], task["batch"]), task["seconds"])
+        return Epochs(task["loader"], task["batch"])
     source, _, name = task["loader"].rpartition(":")
     if not source:
         raise ModelError(f"{task['loader']!r} names no function: write file.py:function")
     function = find_function(source, name)
-    with guarded(f"{name} in {source}"):
-        loader = function()
-        if not hasattr(loader, "__iter__"):
-            raise ModelError(f"{task['loader']} returned {type(loader).__name__}, which gives no batches")
-        return _timed(_Anew(function) if hasattr(loader, "__next__") else loader, task["seconds"])
+    loader = function()
+    if not hasattr(loader, "__iter__"):
+        raise ModelError(f"{task['loader']} returned {type(loader).__name__}, which gives no batches")
+    return _Anew(function) if hasattr(loader, "__next__") else loader
 
 
 class _Anew:
@@ -91,7 +96,7 @@ def evaluation(task: Task) -> dict[str, float]:
             return _counted(steps, task["seconds"])
 
 
-ROUND_SECONDS = 0.2  # of steps, and of each part
+ROUND_SECONDS = 0.05  # of steps, and of each part: short ones, so that both meet the same machine
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 40
 
 
@@ -109,7 +114,8 @@ def parts(task: Task) -> dict[str, Any]:
         setup = TrainingSetup.from_json(task["setup"])
         model = model.to(_weights(setup))
         optimizer = OPTIMIZERS[setup.optimizer].make("torch", trainable(model))
-        actions = _actions(model, _arguments(inputs, setup), optimizer, setup, task["parts"])
+        batches = _again_and_again(_loader(task), []) if "loading" in task["parts"] else iter(())
+        actions = _actions(model, _arguments(inputs, setup), optimizer, setup, task["parts"], batches)
         for action in (*actions.values(), actions["step"]):
             action(1)
         return {"rounds": _rounds(actions, task["seconds"])}
@@ -119,7 +125,12 @@ Action = Callable[[int], None]  # does something so many times
 
 
 def _actions(
-    model: Any, arguments: Any, optimizer: Any, setup: TrainingSetup, asked: dict[str, int]
+    model: Any,
+    arguments: Any,
+    optimizer: Any,
+    setup: TrainingSetup,
+    asked: dict[str, int],
+    data: Iterator[Any],
 ) -> dict[str, Action]:
     import torch
 
@@ -129,9 +140,10 @@ def _actions(
     positional, named = arguments
     ready = called(model, named or positional)
 
-    def train(batches: int, times: int) -> None:
+    def train(batches: int, times: int, load: Callable[[], Any] = lambda: None) -> None:
         model.train()
         for _ in range(times):
+            load()
             optimizer.zero_grad(set_to_none=True)
             for _ in range(batches):
                 with _precision(setup):
@@ -152,7 +164,13 @@ def _actions(
                 file.flush()
                 os.fsync(file.fileno())
 
-    known = {"evaluation": evaluate, "accumulation": train, "checkpoint": checkpoint}
+    loading = partial(train, load=partial(next, data))
+    known: dict[str, Callable[[int, int], None]] = {
+        "evaluation": evaluate,
+        "accumulation": train,
+        "checkpoint": checkpoint,
+        "loading": loading,
+    }
     return {"step": partial(train, 1), **{name: partial(known[name], count) for name, count in asked.items()}}
 
 

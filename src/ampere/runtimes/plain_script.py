@@ -48,7 +48,6 @@ class Step(NamedTuple):
     parameters: int
     synchronize: Callable[[], None] = lambda: None
     timer: Callable[[], Callable[[], float]] = lambda: cpu_timer()
-    in_loop: Optional[Callable[[], Any]] = None  # the same step, as the body of a loop: see `plain_step`
 
 
 def main() -> None:
@@ -81,10 +80,10 @@ def loaded(reference: str) -> Any:
 
 
 def plain_step(task: Dict[str, Any], factory: Any) -> Step:
-    """What people write: a model, a loss, an optimizer.
+    """What people write: a model, a loss, an optimizer, and a loop.
 
-    Some write a function for a step: its output and its loss are gone when it ends. In a loop both live until the next
-    step has made others, and so does the graph of the loss: small objects between which memory has more holes.
+    In a loop the output and the loss live until the next step has made others, and so does the graph of the loss: small
+    objects between which memory has more holes than where a step is a function (docs/decisions/0051).
     """
     made = factory(**task["arguments"])
     model, inputs = made if isinstance(made, tuple) else (made, None)
@@ -99,24 +98,18 @@ def plain_step(task: Dict[str, Any], factory: Any) -> Step:
     parameters = [p for p in model.parameters() if p.requires_grad]
     name, settings = task["optimizer"]
     optimizer = getattr(torch.optim, name)(parameters, **settings)
-    last: List[Any] = [None]
-    held: List[Any] = [None, None]
+    output: Any = None
+    loss: Any = None
 
     def step() -> None:
+        nonlocal output, loss
         optimizer.zero_grad()
-        loss = training_loss(model(*args, **kwargs))
+        output = model(*args, **kwargs)
+        loss = training_loss(output)
         loss.backward()
         optimizer.step()
-        last[0] = loss.detach()
 
-    def in_loop() -> None:
-        optimizer.zero_grad()
-        held[0] = model(*args, **kwargs)
-        held[1] = training_loss(held[0])
-        held[1].backward()
-        optimizer.step()
-
-    return Step(step, lambda: float(last[0]), sum(p.numel() for p in parameters), in_loop=in_loop)
+    return Step(step, lambda: float(loss.detach()), sum(p.numel() for p in parameters))
 
 
 def fill_lazy(model: Any, args: Any, kwargs: Any) -> None:
@@ -169,31 +162,28 @@ def trained(training: Step, seconds: float, at_most: Optional[float] = None, pea
     """Windows of plain training steps, as rows of a measurement, the first and the last loss, and the peak of memory.
 
     With `at_most` seconds for all steps, long ones are warmed up less; two are trained in any case. Up to `peak_steps`
-    follow for the peak alone, as the body of a loop, until it is steady.
+    follow until the peak is steady: windows of their own where a step is as long as a window.
     """
 
-    def one(step: Callable[[], Any] = training.step) -> float:
-        began = time.perf_counter()
-        step()
-        training.synchronize()
-        return time.perf_counter() - began
-
-    began = time.perf_counter()
-    step_seconds = one()
-    first, first_peak, done = training.loss(), peak_bytes(), 1
-    while done <= WARMUP and not (at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most):
-        step_seconds = one()
-        done += 1
-    steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
-    windows: List[List[Any]] = []
-    ends, last = time.perf_counter() + seconds, began + (float("inf") if at_most is None else at_most)
-    while not windows or (time.perf_counter() < last and (len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends)):
+    def window(steps: int) -> List[Any]:
         training.synchronize()
         faults, started, timer = page_faults(), time.perf_counter(), training.timer()
         for _ in range(steps):
             training.step()
         busy, wall = timer(), time.perf_counter() - started
-        windows.append([steps, wall, busy, None, page_faults() - faults])
+        return [steps, wall, busy, None, page_faults() - faults]
+
+    began = time.perf_counter()
+    step_seconds = window(1)[1]
+    first, first_peak, done = training.loss(), peak_bytes(), 1
+    while done <= WARMUP and not (at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most):
+        step_seconds = window(1)[1]
+        done += 1
+    steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
+    windows: List[List[Any]] = []
+    ends, last = time.perf_counter() + seconds, began + (float("inf") if at_most is None else at_most)
+    while not windows or (time.perf_counter() < last and (len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends)):
+        windows.append(window(steps))
     elapsed, loss = time.perf_counter() - began, training.loss()
     done += steps * len(windows)
     peaks, wall, cpu = [first_peak or 0, peak_bytes() or 0], time.perf_counter(), time.process_time()
@@ -202,9 +192,10 @@ def trained(training: Step, seconds: float, at_most: Optional[float] = None, pea
         spent = max((time.perf_counter() - wall) / LOADED, (time.process_time() - cpu) / torch.get_num_threads())
         if steady or spent + step_seconds / LOADED > PEAK_SECONDS:
             break
-        step_seconds = one(training.in_loop or training.step)
+        further = window(1)
+        step_seconds, done = further[1], done + 1
+        windows += [further] * (steps == 1)
         peaks.append(peak_bytes() or 0)
-        done += 1
     return {
         "windows": windows,
         "loss": [first, loss],
