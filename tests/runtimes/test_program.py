@@ -1,6 +1,7 @@
 """A model that is built from its program does the operations of its own code, on tensors of the same shapes."""
 
 import json
+import logging
 from collections import Counter
 
 import pytest
@@ -17,6 +18,7 @@ from ampere.runtimes.plain_script import training_loss
 from ampere.runtimes.torch_program import Program, replayable
 from ampere.runtimes.torch_runtime import TorchRuntime, training
 from ampere.tracing.program import program_of
+from ampere.tracing.uncompiled import without_values
 
 
 class Runs(nn.Module):
@@ -223,5 +225,17 @@ def test_a_malformed_program_is_refused_in_one_line(change, said):
 def test_operations_that_reach_beyond_their_tensors_are_no_part_of_a_program():
     for name in ("set_.source_Tensor", "_unsafe_index.Tensor", "resize_.default", "relu", "relu.default;import os"):
         assert not replayable(name)
+    assert not replayable("_index_put_impl_.default")  # it can be asked not to check its indices
     for name in ("add_.Tensor", "_unsafe_view.default", "as_strided.default", "native_batch_norm.default"):
         assert replayable(name)
+
+
+def test_what_pytorch_logs_of_code_that_needs_values_is_not_shown(caplog):
+    log = logging.getLogger(
+        "torch._subclasses.fake_tensor"
+    )  # its own tracebacks of what Ampere tries again with values
+    with without_values():
+        log.error("no values")
+    assert not caplog.records
+    log.error("shown again")
+    assert caplog.records

@@ -31,7 +31,16 @@ MOST_VALUES = 1 << 40  # in one tensor: a system refuses less by itself
 # What reads or writes beyond its tensors or the process, and what trusts its operands because only PyTorch calls it.
 REFUSED = re.compile(
     r"backward|file|storage|data_ptr|resize|quantize|nested|sparse|cuda|cudnn|miopen|vulkan|mps|_out$|^set_$"
-    r"|_unsafe_index|_unsafe_masked|_copy_from|record_stream|pin_memory|from_blob"
+    r"|record_stream|pin_memory|from_blob"
+)
+# Operations with an underscore are PyTorch's own and may trust their operands: these are what models are made of.
+INTERNAL = re.compile(
+    r"_(adaptive_avg_pool[23]d|aminmax|batch_norm_with_update|cdist_forward|conj|conj_physical|convolution|ctc_loss"
+    r"|embedding_bag|euclidean_dist|fft_(c2c|c2r|r2c)|fused_moving_avg_obs_fq_helper|fused_rms_norm|grouped_mm"
+    r"|linalg_(det|eigh|slogdet|solve_ex|svd)|log_softmax|logcumsumexp|masked_softmax|native_batch_norm_legit|neg_view"
+    r"|pack_padded_sequence|pdist_forward|prelu_kernel|reshape_alias|safe_softmax"
+    r"|scaled_dot_product_flash_attention_for_cpu|softmax|stack|standard_gamma|to_copy|trilinear|unique2|unsafe_view"
+    r"|upsample_(bicubic|bilinear)2d_aa|weight_norm_interface)"
 )
 
 
@@ -58,7 +67,9 @@ class Call(NamedTuple):
 
 def replayable(name: str) -> bool:
     """Whether an operation, named with its overload, may be part of a program."""
-    return bool(re.fullmatch(r"[a-zA-Z_]\w*\.\w+", name, re.ASCII)) and not REFUSED.search(name.partition(".")[0])
+    operation = name.partition(".")[0]
+    known = not operation.startswith("_") or INTERNAL.fullmatch(operation) is not None
+    return known and bool(re.fullmatch(r"\w+\.\w+", name, re.ASCII)) and not REFUSED.search(operation)
 
 
 class Program:

@@ -22,7 +22,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ampere.core.allocations import (
@@ -48,7 +47,7 @@ from .copying import fake_copy, on_cpu
 from .recorder import tensors_in
 from .steps import before_backward
 from .trace import each_tensor, own_random_numbers, refuse_untrainable
-from .uncompiled import update, without_compiler
+from .uncompiled import update, without_values
 from .workspaces import kept_workspace, packed, workspaces
 
 STEPS = 3  # the optimizer's state is there from the end of the first
@@ -134,7 +133,7 @@ def allocations_of(
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
     try:
-        with own_random_numbers(), without_compiler(), FakeTensorMode(allow_non_fake_inputs=True):
+        with own_random_numbers(), without_values(allow_non_fake_inputs=True):
             copied = fake_copy(model, DTYPES[dtype])
             given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
             ready = called(copied, given)
@@ -159,7 +158,7 @@ def _unfollowed(name: str, problem: Exception) -> ModelError:
 def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str = "float32") -> list[Allocation]:
     """The same for a network that is only described: it is built from its layers."""
     try:
-        with own_random_numbers(), without_compiler(), FakeTensorMode():
+        with own_random_numbers(), without_values():
             with _made_as(DTYPES[dtype]):
                 chain = build_chain(network, DTYPES[dtype])
             loss_of = _in_precision(chain.loss, dtype)

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.functional import cross_entropy
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -26,7 +25,7 @@ from .describing import CONSTANTS, below
 from .operations import reached_nodes
 from .recorder import tensors_in
 from .trace import each_tensor, own_random_numbers
-from .uncompiled import without_compiler
+from .uncompiled import without_values
 
 Record = dict[str, Any]
 # By its id: a tensor without values, held so that no other gets its id, and the tensor that it stands for.
@@ -67,7 +66,7 @@ def _on_shapes(model: nn.Module, inputs: Any) -> Recording:
         originals[id(made)] = made, tensor
         return made
 
-    with without_compiler(), FakeTensorMode(allow_non_fake_inputs=True):
+    with without_values(allow_non_fake_inputs=True):
         made = copied(model, convert)
         originals.update((id(pair[0]), pair) for pair in zip(made.parameters(), model.parameters(), strict=True))
         return _recorded(made, each_tensor(inputs, convert, "cpu"), originals)
