@@ -343,6 +343,11 @@ def test_a_script_that_reads_its_arguments_finds_none(tmp_path, monkeypatch):
     assert sys.argv == ["ampere", "estimate", "net.py:build"]
 
 
+def test_an_array_of_numpy_is_no_input():
+    with pytest.raises(ModelError, match=r"an array of NumPy as input: make it a tensor with torch.from_numpy"):
+        load_model(torch.nn.Linear(2, 3), torch.ones(1, 2).numpy())
+
+
 def test_functions_that_come_from_elsewhere_are_found(tmp_path, file):
     (tmp_path / "a.py").write_text("try:\n    from net import with_tensor as build\nfinally:\n    pass\n")
     (tmp_path / "b.py").write_text("from net import *\n")

@@ -36,6 +36,7 @@ PEAK_SECONDS = 15.0  # of steps for the peak of memory, at most, where no other 
 LOADED = 3.0  # how many times as long they may take where others do
 FEWEST_PEAK_STEPS = 3
 STEADY = 1.002  # what two steps add to a peak that is steady
+DATA_ENDED = "its data ended, iterate over it again and again, as with itertools.cycle"
 NODES_OF_A_LOSS = 64  # of autograd, from a loss back to the outputs that it is computed from: looked for at each step
 
 
@@ -66,6 +67,8 @@ def answer_when_asked(task: Dict[str, Any], build: Callable[[], Step]) -> None:
     sys.stdin.readline()
     try:
         answer = trained(build(), task["seconds"], task.get("at_most"), task.get("peak_steps", 0))
+    except StopIteration:
+        answer = {"error": DATA_ENDED}
     except Exception as problem:
         answer = {"error": f"{type(problem).__name__}: {problem}"}
     print("\n" + json.dumps(answer), flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 from ampere.core import Network
 from ampere.core.errors import ModelError
 from ampere.core.network import InputSpec
-from ampere.runtimes.plain_script import differentiable, own_loss, targets, training_loss
+from ampere.runtimes.plain_script import DATA_ENDED, differentiable, own_loss, targets, training_loss
 from ampere.runtimes.torch_model import called, tensors_of
 
 from .copying import filled, meta_copy, on_meta, real_copy
@@ -59,7 +60,8 @@ class Failure(Exception):
     def __init__(self, cause: Exception, call: Call) -> None:
         self.cause = cause
         self.call = call
-        first = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        said = DATA_ENDED if isinstance(cause, StopIteration) else str(cause).strip()
+        first = (said.splitlines() or [type(cause).__name__])[0]
         self.line = shorten(first, 240, placeholder=" ...").rstrip(".")
         super().__init__(self.line)
 
@@ -209,15 +211,21 @@ def _batch(inputs: Any) -> int:
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """The same trace each time, and the user's random numbers as they were; what the model prints is a log."""
+    """The same trace each time, and the user's random numbers as they were; what the model prints is a log.
+
+    What does not run on shapes is tried with values: PyTorch does not log it.
+    """
     numpy: Any = sys.modules.get("numpy")
     state, of_numpy = random.getstate(), numpy and numpy.random.get_state()
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    logs, log.disabled = log.disabled, True
     try:
         with torch.random.fork_rng(devices=[]), torch.enable_grad(), redirect_stdout(sys.stderr):
             torch.default_generator.manual_seed(0)  # torch.manual_seed also seeks devices, which takes longer
             random.seed(0)
             yield
     finally:
+        log.disabled = logs
         random.setstate(state)
         if numpy:
             numpy.random.set_state(of_numpy)
