@@ -109,6 +109,11 @@ def _product(a: Any, b: Any) -> int:
     return 2 * int(entries) * int(b.shape[-1])
 
 
+def _grouped_product(a: Any, b: Any) -> int:
+    """Each row, or column, is multiplied with the matrix of one group only."""
+    return _product(a[0] if a.dim() > b.dim() else a, b)
+
+
 def _convolution(args: Sequence[Any], out: Any) -> int:
     x, weight, transposed = args[0], args[1], args[6]
     places = prod(x.shape[2:]) if transposed else prod(out.shape[2:])
@@ -131,6 +136,8 @@ FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
     aten.convolution.default: _convolution,
     aten.convolution_backward.default: _convolution_backward,
 }
+if hasattr(aten, "_grouped_mm"):  # of experts, each with rows of its own
+    FLOPS[aten._grouped_mm.default] = lambda args, out: _grouped_product(args[0], args[1])
 
 
 def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:
