@@ -108,6 +108,7 @@ def test_a_model_of_the_users_with_what_it_prints_on_standard_error(profiled, su
     ran = profiled("estimate", subject("chatty"), "--no-profiling", "--json")
     assert ran.code == 0, ran.err
     assert "building, please wait" in ran.err
+    assert "thinking about" in ran.err
     assert json.loads(ran.out)["network"] == "subjects:chatty"
 
 

@@ -145,7 +145,7 @@ FAILURES = [
     ("{file}:number", ModelError, "returned int, not a model"),
     ("{file}:raising", ModelError, r"ValueError: too deep, by far \(net.py:33\)"),
     ("{file}:raising_in_torch", ModelError, r"ValueError: .*divisible by groups \(net.py:36\)"),
-    ("{file}:leaving", ModelError, r"SystemExit: 2 \(net.py:39\)"),
+    ("{file}:leaving", ModelError, r"ended the program, SystemExit: 2 \(net.py:39\)"),
     ("{file}:model_only", ModelError, "--input"),
     ("{file}:Own", ModelError, "--input"),
     ("{file}:empty_batch", ModelError, "batch must be 1 or more"),
@@ -333,6 +333,19 @@ def test_a_script_that_would_train_is_not_run_to_look_for_a_function(tmp_path):
     (tmp_path / "train.py").write_text("raise SystemExit('trained for hours')\n")
     with pytest.raises(ModelError, match=r"no function 'build': .*a function to be added, such as def build"):
         load_model(f"{tmp_path}/train.py:build")
+
+
+def test_a_script_that_reads_its_arguments_finds_none(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["ampere", "estimate", "net.py:build"])
+    reading = "import argparse, torch\nassert not argparse.ArgumentParser().parse_known_args()[1]\n"
+    (tmp_path / "net.py").write_text(f"{reading}def build():\n    return torch.nn.Linear(2, 3), torch.ones(1, 2)\n")
+    assert load_model(f"{tmp_path}/net.py:build").model.out_features == 3
+    assert sys.argv == ["ampere", "estimate", "net.py:build"]
+
+
+def test_an_array_of_numpy_is_no_input():
+    with pytest.raises(ModelError, match=r"an array of NumPy as input: make it a tensor with torch.from_numpy"):
+        load_model(torch.nn.Linear(2, 3), torch.ones(1, 2).numpy())
 
 
 def test_functions_that_come_from_elsewhere_are_found(tmp_path, file):

@@ -63,6 +63,26 @@ def update(net, sgd):
     net(x).square().mean().backward()
     sgd.step()
 
+critic = nn.Linear(8, 1)
+judges = {"critic": torch.optim.RMSprop(critic.parameters(), lr=1e-3)}
+
+def judge():
+    judges["critic"].zero_grad()
+    critic(x).mean().backward()
+    judges["critic"].step()
+
+def critic_and_every_fifth():
+    global calls
+    calls += 1
+    judge()
+    if calls % 5 == 0:
+        train_step()
+
+def one_of_two():
+    judge()
+    if calls < 0:
+        train_step()
+
 def only_backward():
     nn.functional.mse_loss(model(x), y).backward()
 
@@ -79,6 +99,15 @@ def nothing():
 def whole_training():
     for _ in range(1000):
         train_step()
+
+def with_a_new_model():
+    update(**with_state()[1])
+
+def by_data():
+    nn.functional.mse_loss(model(x), y).backward()
+    for p in model.parameters():
+        p.data.sub_(0.01 * p.grad)
+        p.grad = None
 
 def raising():
     train_step()
@@ -106,8 +135,19 @@ def test_an_update_may_take_several_calls(file):
     assert load_model(f"{file}:every_third").step.calls == 3
 
 
-def test_weights_may_be_updated_by_hand(file):
-    loaded = load_model(f"{file}:by_hand")
+def test_a_step_lasts_until_each_optimizer_has_updated_its_weights(file):
+    step = load_model(f"{file}:critic_and_every_fifth").step
+    assert (step.calls, step.updates, list(step.models)) == (5, 6, ["critic", "model"])
+
+
+def test_an_optimizer_that_never_steps_is_not_waited_for(file):
+    step = load_model(f"{file}:one_of_two").step
+    assert (step.calls, list(step.models)) == (1, ["critic"])
+
+
+@pytest.mark.parametrize("name", ["by_hand", "by_data"])
+def test_weights_may_be_updated_by_hand(file, name):
+    loaded = load_model(f"{file}:{name}")
     assert (loaded.step.calls, loaded.step.optimizers, loaded.optimizer) == (1, [], None)
     assert len(loaded.step.updated) == 4
 
@@ -141,6 +181,7 @@ FAILURES = [
     ("only_update", r"calls optimizer.step\(\) without a gradient: call loss.backward"),
     ("returns_no_step", "trains nothing: it calls neither backward nor optimizer.step"),
     ("nothing", "returned NoneType, not a model, and trained nothing"),
+    ("with_a_new_model", "makes its models anew at each call: make them once"),
     ("whole_training", "updated weights 100 times in one call: name a function that does a single step"),
     ("raising", r"ValueError: no more data \(job.py"),
     ("update", r"update needs net and sgd.* return update, \(net,\) for a training step"),

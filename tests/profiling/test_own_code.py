@@ -140,7 +140,7 @@ def test_a_bare_script_trains_what_ampere_trains(tmp_path, monkeypatch, asked):
 def test_an_accumulated_step_is_all_its_calls(tmp_path, monkeypatch):
     (tmp_path / "accumulating.py").write_text(ACCUMULATED)
     monkeypatch.setattr("sys.path", list(sys.path))
-    task = {"factory": f"{tmp_path / 'accumulating.py'}:step", "arguments": {}}
+    task = {"factory": f"{tmp_path / 'accumulating.py'}:step", "arguments": {}, "calls": 3}
     function = plain_script.loaded(task["factory"])
     training = plain_script.whole_step(task, function)
     before = len(function.__globals__["calls"])

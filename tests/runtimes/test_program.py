@@ -18,7 +18,7 @@ from ampere.runtimes.plain_script import training_loss
 from ampere.runtimes.torch_program import Program, replayable
 from ampere.runtimes.torch_runtime import TorchRuntime, training
 from ampere.tracing.program import program_of
-from ampere.tracing.uncompiled import without_values
+from ampere.tracing.trace import undisturbed
 
 
 class Runs(nn.Module):
@@ -234,7 +234,7 @@ def test_what_pytorch_logs_of_code_that_needs_values_is_not_shown(caplog):
     log = logging.getLogger(
         "torch._subclasses.fake_tensor"
     )  # its own tracebacks of what Ampere tries again with values
-    with without_values():
+    with undisturbed():
         log.error("no values")
     assert not caplog.records
     log.error("shown again")

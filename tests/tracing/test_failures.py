@@ -51,6 +51,16 @@ def test_nothing_to_train() -> None:
     assert message(model, torch.empty(1, 3)).startswith("cannot train Linear: no parameter requires a gradient")
 
 
+def test_no_parameters() -> None:
+    assert (
+        message(nn.ReLU(), torch.empty(1, 3)) == "cannot train ReLU: it has no parameters; give a model that has some"
+    )
+
+
+def test_a_scripted_model() -> None:
+    assert "give the model that torch.jit was given" in message(torch.jit.script(nn.Linear(3, 2)), torch.empty(1, 3))
+
+
 def test_output_that_depends_on_no_parameter() -> None:
     text = message(*linear(lambda m, x: m.linear(x).detach()))
     assert text.startswith("cannot train Line: no tensor in its output")

@@ -1,5 +1,6 @@
 """Which operations make which layers."""
 
+import pytest
 import torch
 import torch.nn.functional as functional
 from torch import nn
@@ -165,3 +166,13 @@ def test_bias_added_apart_belongs_to_its_linear_layer() -> None:
 
 def test_batch_is_that_of_the_first_input() -> None:
     assert trace(*ZOO["seq_to_seq"]()).batch == 2
+
+
+@pytest.mark.skipif(not hasattr(functional, "grouped_mm"), reason="since PyTorch 2.10")
+def test_products_of_experts_are_counted_once_for_each_row() -> None:
+    model = Line(
+        lambda m, x: functional.grouped_mm(x, m.w, offs=torch.tensor([8, 16, 32], dtype=torch.int32)),
+        w=nn.Parameter(torch.randn(3, 16, 8)),
+    )
+    network = trace(model, torch.randn(32, 16, requires_grad=True))
+    assert sum(work(layer).flops for layer in network.layers) == 3 * 2 * 32 * 16 * 8

@@ -156,3 +156,16 @@ def test_code_that_looks_at_values_is_refused_in_one_line():
 
     with pytest.raises(ModelError, match="cannot be followed on shapes alone"):
         allocations_of(Looks(4, 4), (torch.randn(2, 4),))
+
+
+def test_tensors_in_objects_that_a_model_holds_are_followed(caplog):
+    class Prior(nn.Linear):
+        def __init__(self):
+            super().__init__(4, 4)
+            self.prior = torch.distributions.Normal(torch.zeros(4), torch.ones(4), validate_args=False)
+
+        def forward(self, x):
+            return -self.prior.log_prob(super().forward(x)).mean()
+
+    assert peak(allocations_of(Prior(), torch.randn(2, 4)))[0] > 0
+    assert not caplog.records

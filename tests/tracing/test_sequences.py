@@ -95,3 +95,19 @@ def test_pooling_to_one_place_needs_no_compiler() -> None:
     found = stand_in(torch.ops.aten.mean.dim, (images, [-1, -2], True))
     assert found is not None
     assert found.shape == images.mean((-1, -2), keepdim=True).shape
+
+
+def test_packed_sequences_are_counted_operation_by_operation() -> None:
+    class Packed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = nn.LSTM(4, 6, batch_first=True)
+
+        def forward(self, x: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+            return self.lstm(packed)[0].data
+
+    network = trace(Packed(), (torch.randn(3, 5, 4), torch.tensor([5, 3, 2])))
+    kinds = [layer.kind for layer in network.layers if layer.name.startswith("lstm.weight_hh")]
+    assert kinds == ["linear"] * 5  # one for each place
+    assert sum(work(layer).parameters for layer in network.layers) == 4 * 6 * (4 + 6 + 2)

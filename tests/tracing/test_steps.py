@@ -162,6 +162,7 @@ def test_several_calls_are_one_step():
     assert [op.values_in for op in weights.trailing] == 3 * [2 * 3, 2 * 12]  # each gradient but the first is added
     assert parameters(network) == 15
     assert "4 calls make one update" in network.notes[0]
+    assert network.batch == 4 * len(x)
 
 
 def test_a_teacher_in_inference_mode_is_seen_layer_by_layer():
@@ -213,6 +214,59 @@ def test_an_update_by_hand_is_counted_once():
     network = trace_step(run_once(lambda: step, {})[1], "step")
     assert [layer.kind for layer in network.layers] == ["linear"]
     assert "updated by hand" in network.notes[0]
+
+
+def test_gradients_of_each_sample_are_seen_without_a_backward_pass():
+    model, x = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 1)), torch.randn(5, 6)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def loss(weights, sample):
+        return torch.func.functional_call(model, weights, (sample[None],)).square().sum()
+
+    def step():
+        weights = {name: weight.detach() for name, weight in model.named_parameters()}
+        gradients = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))(weights, x)
+        for name, weight in model.named_parameters():
+            weight.grad = gradients[name].mean(0)
+        optimizer.step()
+
+    made = run_once(lambda: step, {})[1]
+    network = trace_step(made, "step")
+    with FlopCounterMode(display=False) as counter:
+        made()
+    assert sum(work(layer).flops for layer in network.layers) == pytest.approx(counter.get_total_flops(), rel=1e-3)
+    assert network.batch == 5
+    assert network.notes[1].startswith("no backward pass of autograd reaches its weights")
+
+
+def test_a_gradient_penalty_is_counted_without_strangers():
+    model, x = nn.Sequential(nn.Linear(6, 8), nn.LeakyReLU(), nn.Linear(8, 1)), torch.randn(5, 6, requires_grad=True)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        slope = torch.autograd.grad(model(x).sum(), x, create_graph=True)[0]
+        (slope[:, 0].square().mean() + slope.norm()).backward()
+        optimizer.step()
+
+    network = trace_step(run_once(lambda: step, {})[1], "step")
+    assert {layer.kind for layer in network.layers} <= {"linear", "matmul", "nonparametric"}
+    assert not [note for note in network.notes if "no known kind" in note]
+
+
+def test_a_compiled_model_in_a_step_is_traced_as_it_was_written():
+    model, x = nn.Linear(4, 3), torch.ones(2, 4)
+    compiled = torch.compile(model, backend="eager")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step():
+        optimizer.zero_grad()
+        compiled(x).sum().backward()
+        optimizer.step()
+
+    network = trace_step(run_once(lambda: step, {})[1], "step")
+    assert [layer.kind for layer in network.layers] == ["linear"]
+    assert "torch.compile" in network.notes[1]
 
 
 def test_weights_of_no_model_are_seen():

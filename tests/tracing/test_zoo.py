@@ -19,7 +19,6 @@ STRANGE = {
     "function_in_root": ["mm"],
     "function_in_module": ["1"],
     "attention_to_constants": ["attention"],
-    "projected_lstm": ["lstm"],
 }
 
 

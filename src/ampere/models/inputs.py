@@ -36,6 +36,9 @@ def checked(example: Any, source: str, flax: bool) -> Inputs:
     found, kind = list(tensors(example)), "array" if flax else "tensor"
     if not found:
         raise ModelError(f"{source} gives no {kind} as input: return (module, {kind}), or a tuple or dict of {kind}s")
+    foreign = next((x for x in found if not flax and type(x).__module__ == "numpy"), None)
+    if foreign is not None:
+        raise ModelError(f"{source} gives an array of NumPy as input: make it a tensor with torch.from_numpy")
     if any(0 in tensor.shape[:1] for tensor in found):
         raise ModelError(f"{source} gives an empty input: its batch must be 1 or more")
     inputs: Inputs = example

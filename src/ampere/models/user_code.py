@@ -20,19 +20,28 @@ EXTRAS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax", "optax
 
 @contextmanager
 def guarded(what: str) -> Iterator[None]:
-    """Run code of the user's: what it raises becomes one line, and what it prints a log."""
+    """Run code of the user's, as if it was started without arguments: what it raises becomes one line, and what it
+    prints a log."""
+    arguments = sys.argv[1:]
+    del sys.argv[1:]  # a script that reads its own must not find Ampere's
     try:
         with redirect_stdout(sys.stderr):
             yield
     except AmpereError:
         raise
-    except (Exception, SystemExit) as error:
+    except SystemExit as error:
+        raise ModelError(
+            f"{what} ended the program, {explain(error)}: keep what a script does under if __name__ == '__main__'"
+        ) from error
+    except Exception as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing in EXTRAS:
             raise RuntimeMissingError(
                 f"{what} needs {missing}, which is not installed: pip install 'ampere-energy[{EXTRAS[missing]}]'"
             ) from error
         raise ModelError(f"{what} raised {explain(error)}: try it in Python by itself first") from error
+    finally:
+        sys.argv[1:] = arguments
 
 
 def explain(error: BaseException) -> str:

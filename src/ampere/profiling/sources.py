@@ -269,7 +269,7 @@ def source_of(loaded: LoadedModel, network: Network | None = None) -> Source:
         return LiveSource(loaded.name, network, None if loaded.step is not None else loaded)
     workload: Workload = {"factory": loaded.factory, "arguments": dict(loaded.arguments)}
     if loaded.step is not None:
-        workload = {**workload, "step": True}
+        workload = {**workload, "step": True, "calls": loaded.step.calls}
     if not loaded.own_inputs:  # else the model's own code makes them: indices and masks of its own that fit it
         from ampere.runtimes.torch_model import specs_of
 

@@ -125,3 +125,5 @@ def _held(values: list[Any], depth: int) -> Iterator[Tensor]:
             yield from _held(list(value), depth - 1)
         elif depth and isinstance(value, dict):
             yield from _held(list(value.values()), depth - 1)
+        elif depth and not isinstance(value, (nn.Module, type)):  # such as a distribution
+            yield from _held(list(getattr(value, "__dict__", {}).values()), depth - 1)

@@ -22,6 +22,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ampere.core.allocations import (
@@ -41,13 +42,13 @@ from ampere.runtimes.plain_script import training_loss
 from ampere.runtimes.torch_model import called
 from ampere.runtimes.torch_network import build_chain
 from ampere.runtimes.torch_runtime import AUTOCAST, DTYPES, autocast, trainable
-from ampere.runtimes.torch_step import WholeStep
+from ampere.runtimes.torch_step import WholeStep, uncompiled
 
 from .copying import fake_copy, on_cpu
 from .recorder import tensors_in
 from .steps import before_backward
-from .trace import each_tensor, own_random_numbers, refuse_untrainable
-from .uncompiled import update, without_values
+from .trace import each_tensor, refuse_untrainable, undisturbed
+from .uncompiled import update, without_compiler
 from .workspaces import kept_workspace, packed, workspaces
 
 STEPS = 3  # the optimizer's state is there from the end of the first
@@ -133,7 +134,7 @@ def allocations_of(
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
     try:
-        with own_random_numbers(), without_values(allow_non_fake_inputs=True):
+        with undisturbed(), without_compiler(), FakeTensorMode(allow_non_fake_inputs=True):
             copied = fake_copy(model, DTYPES[dtype])
             given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
             ready = called(copied, given)
@@ -158,7 +159,7 @@ def _unfollowed(name: str, problem: Exception) -> ModelError:
 def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str = "float32") -> list[Allocation]:
     """The same for a network that is only described: it is built from its layers."""
     try:
-        with own_random_numbers(), without_values():
+        with undisturbed(), without_compiler(), FakeTensorMode():
             with _made_as(DTYPES[dtype]):
                 chain = build_chain(network, DTYPES[dtype])
             loss_of = _in_precision(chain.loss, dtype)
@@ -170,7 +171,7 @@ def allocations_of_network(network: Network, optimizer: str = "sgd", dtype: str 
 def allocations_of_step(step: WholeStep) -> list[Allocation]:
     """The same for a user's own step: it is really run, with the tensors that it has."""
     try:
-        with own_random_numbers(), ExitStack() as ending:
+        with undisturbed(), uncompiled(), ExitStack() as ending:
             return _follow_step(step, ending)
     except Exception as problem:
         raise _unfollowed("the step", problem) from problem

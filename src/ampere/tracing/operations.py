@@ -32,8 +32,8 @@ _NAMES = {
         _assert_scalar _assert_tensor_metadata _functional_assert_async dim size stride numel is_contiguous is_pinned
         item _has_same_storage_numel _version unsafe_split unsafe_split_with_sizes unsafe_chunk prim::device
         _nested_tensor_from_mask_left_aligned is_complex is_nonzero equal _print
-        _linalg_check_errors transpose""",
-    "dropout": """native_dropout dropout bernoulli rand rand_like randn randn_like randint randint_like uniform
+        _linalg_check_errors transpose squeeze unsqueeze t _is_all_true _is_any_true""",
+    "dropout": """native_dropout dropout bernoulli rand rand_like randn randn_like randint randint_like randperm uniform
         normal exponential geometric""",
     "elementwise": """glu hardswish log_sigmoid_forward _prelu_kernel rrelu_with_noise
         rrelu_with_noise_functional abs gelu mish threshold masked_fill eq ne lt le gt ge __and__ __or__ __ior__
@@ -82,11 +82,23 @@ def _classify(func: Any) -> tuple[str, str]:
         return _CLASSES[plain], plain
     if plain in RECOGNISERS:
         return LAYER, plain
+    forward = plain.replace("_backward_data", "").replace("_backward", "").replace("_jvp", "")
+    if forward != plain and (group := _of_backward(forward)):  # itself differentiated, as in a gradient penalty
+        return group, plain
     if func.is_view:
         return FREE, plain
     if torch.Tag.pointwise in func.tags:
         return "elementwise", plain
     return ("reduce" if torch.Tag.reduction in func.tags else UNKNOWN), plain
+
+
+def _of_backward(forward: str) -> str:
+    """The class of an operation that is the backward pass of another; "" where it is a stranger."""
+    found = getattr(torch.ops.aten, forward, None)
+    if found is None:
+        return _CLASSES.get(f"{forward}_forward", "")
+    group = op_class(getattr(found, found.overloads()[0]))[0]
+    return {FREE: "copy", LAYER: "", UNKNOWN: ""}.get(group, group)  # the gradient of a part is written into zeros
 
 
 aten = torch.ops.aten
@@ -95,6 +107,11 @@ aten = torch.ops.aten
 def _product(a: Any, b: Any) -> int:
     entries = a.numel() if a.layout == torch.strided else a._nnz()
     return 2 * int(entries) * int(b.shape[-1])
+
+
+def _grouped_product(a: Any, b: Any) -> int:
+    """Each row, or column, is multiplied with the matrix of one group only."""
+    return _product(a[0] if a.dim() > b.dim() else a, b)
 
 
 def _convolution(args: Sequence[Any], out: Any) -> int:
@@ -119,6 +136,8 @@ FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
     aten.convolution.default: _convolution,
     aten.convolution_backward.default: _convolution_backward,
 }
+if hasattr(aten, "_grouped_mm"):  # of experts, each with rows of its own
+    FLOPS[aten._grouped_mm.default] = lambda args, out: _grouped_product(args[0], args[1])
 
 
 def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:

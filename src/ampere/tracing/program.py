@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn.functional import cross_entropy
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -24,8 +25,8 @@ from .copying import copied, on_cpu, real_copy
 from .describing import CONSTANTS, below
 from .operations import reached_nodes
 from .recorder import tensors_in
-from .trace import each_tensor, own_random_numbers
-from .uncompiled import without_values
+from .trace import each_tensor, undisturbed
+from .uncompiled import without_compiler
 
 Record = dict[str, Any]
 # By its id: a tensor without values, held so that no other gets its id, and the tensor that it stands for.
@@ -47,7 +48,7 @@ def program_of(model: nn.Module, inputs: Any) -> Record | None:
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     for record in (_on_shapes, _on_values):
         try:
-            with own_random_numbers():
+            with undisturbed():
                 return record(model, inputs).program()
         except NoProgram:
             return None
@@ -66,7 +67,7 @@ def _on_shapes(model: nn.Module, inputs: Any) -> Recording:
         originals[id(made)] = made, tensor
         return made
 
-    with without_values(allow_non_fake_inputs=True):
+    with without_compiler(), FakeTensorMode(allow_non_fake_inputs=True):
         made = copied(model, convert)
         originals.update((id(pair[0]), pair) for pair in zip(made.parameters(), model.parameters(), strict=True))
         return _recorded(made, each_tensor(inputs, convert, "cpu"), originals)

@@ -80,8 +80,10 @@ class Scopes(TorchFunctionMode):
         return outputs
 
     def _entered(self, call: Call) -> None:
-        if isinstance(call.module, nn.RNNBase) and self.recorder.scope is None:
-            scope = self._open(call.module.mode, recurrent(call))
+        """Begins a layer; packed sequences and projections are operations one by one, as a loop of cells is."""
+        draft = recurrent(call) if isinstance(call.module, nn.RNNBase) and self.recorder.scope is None else None
+        if draft is not None:
+            scope = self._open(call.path, draft)
             scope.parameters = list(call.module.parameters())
 
     def _left(self, call: Call) -> None:

@@ -6,8 +6,10 @@ layers  ======== ========= ====          =====================      an update is
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,41 +17,60 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from ampere.core import Network
+from ampere.core import KINDS, Network
 from ampere.core.errors import ModelError
-from ampere.runtimes.torch_step import WholeStep
+from ampere.runtimes.torch_step import WholeStep, uncompiled
 
 from .layers import Layers, settle
 from .operations import reached_nodes
 from .recorder import CallTracker, Recorder, tensors_in
 from .scopes import Scopes
-from .trace import Failure, notes_of, own_random_numbers
+from .trace import Failure, notes_of, undisturbed
+
+NO_BACKWARD = (
+    "no backward pass of autograd reaches its weights, as with torch.func: each of its operations is counted by "
+    "itself, those of gradients and updates too"
+)
+
+COMPILED = "layers are those of the code as it is written, without torch.compile; a touch trains it compiled"
 
 
 def trace_step(step: WholeStep, name: str = "") -> Network:
     """The layers of one step, from an update of the weights to the next, of all models in the order they run."""
+    network = _traced(step, name, every=False)
+    if any(layer.trainable for layer in network.layers):
+        return network
+    network = _traced(step, name, every=True)
+    if not any(KINDS[layer.kind].parametric for layer in network.layers):
+        raise ModelError(f"{name or 'the step'} trains no layer that can be seen: its models must be torch.nn.Modules")
+    return replace(network, notes=(network.notes[0], NO_BACKWARD, *network.notes[1:]))
+
+
+def _traced(step: WholeStep, name: str, every: bool) -> Network:
+    """With `every`, operations of an update are seen, too; else it is known by the parameters."""
     model = step.model
     calls = CallTracker(model)
     recorder, reached = Recorder(model, calls, whole_step=True), dict[int, bool]()
     try:
         collecting = before_backward(_collecting(recorder, reached))
-        with own_random_numbers(), _updates_unseen(recorder), collecting, recorder, Scopes(recorder):
+        with undisturbed(), uncompiled(), ExitStack() as ending, collecting, recorder, Scopes(recorder):
+            if not every:
+                ending.enter_context(_updates_unseen(recorder))
             step()
     except Exception as problem:
         line = Failure(problem, calls.current).line
         raise ModelError(f"{name or 'the step'} cannot be traced: {line}; run it by itself to see more") from problem
     finally:
         calls.release()
-    if not step.optimizers:  # an update by hand is known by the parameters as well
+    if not step.optimizers and not every:
         recorder.operations = [operation for operation in recorder.operations if not operation.on_weights]
     settle(recorder.operations, reached, recorder.cost_of_node)
     layers = Layers(step.batch, recorder.owned.names)
     built = tuple(layers.build(recorder.operations))
-    if not any(layer.trainable for layer in built):
-        raise ModelError(f"{name or 'the step'} trains no layer that can be seen: its models must be torch.nn.Modules")
-    fixed = set(recorder.owned.names) - set(step.updated)  # as a teacher's are
-    notes = (_taken_for(step, name), *_precision(recorder), *notes_of(recorder, layers.counted | fixed))
-    return Network(built, step.batch, name, notes)
+    fixed = set(recorder.owned.names) - set(() if every else step.updated)  # as a teacher's are
+    compiled = (COMPILED,) * any(hasattr(module, "_orig_mod") for module in step.models.values())
+    notes = (_taken_for(step, name), *compiled, *_precision(recorder), *notes_of(recorder, layers.counted | fixed))
+    return Network(built, step.batch * step.calls, name, notes)
 
 
 def _taken_for(step: WholeStep, name: str) -> str:
@@ -57,7 +78,8 @@ def _taken_for(step: WholeStep, name: str) -> str:
     how = f"with {optimizers}" if optimizers else "by hand"
     if step.updates > max(1, len(step.optimizers)):
         how = f"{step.updates} times {how}"
-    calls = f"; {step.calls} calls make one update, which is the iteration" if step.calls > 1 else ""
+    until = "update" if step.updates == 1 else "update of every optimizer"
+    calls = f"; {step.calls} calls make one {until}, which is the iteration" if step.calls > 1 else ""
     models = ", ".join(step.models) or "its weights"
     return f"{name or 'it'} was taken for a whole training step of {models}, updated {how}, and run to trace it{calls}"
 
@@ -98,14 +120,20 @@ def _updates_unseen(recorder: Recorder) -> Iterator[None]:
 
 @contextmanager
 def before_backward(see: Callable[[list[Tensor]], None]) -> Iterator[None]:
-    """Calls `see` with the tensors that each backward pass starts from."""
+    """Calls `see` with the tensors that each backward pass starts from.
+
+    With none where the pass is itself differentiated, as for a gradient penalty: then its operations are forward ones.
+    """
     autograd: Any = torch.autograd
     usual = {name: getattr(autograd, name) for name in ("backward", "grad")}
 
     def seeing(function: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(function)
+
         def called(*args: Any, **kwargs: Any) -> Any:
-            starts = tensors_in(args[0] if args else kwargs.get("tensors", kwargs.get("outputs")))
-            see([start for start in starts if start.grad_fn is not None])
+            given = signature.bind(*args, **kwargs).arguments
+            starts = tensors_in(given.get("tensors", given.get("outputs")))
+            see([start for start in starts if start.grad_fn is not None and not given.get("create_graph")])
             return function(*args, **kwargs)
 
         return called

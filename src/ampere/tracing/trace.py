@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import random
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from textwrap import shorten
 from typing import Any
 
@@ -14,7 +16,7 @@ from torch import Tensor, nn
 from ampere.core import Network
 from ampere.core.errors import ModelError
 from ampere.core.network import InputSpec
-from ampere.runtimes.plain_script import differentiable, own_loss, targets, training_loss
+from ampere.runtimes.plain_script import DATA_ENDED, differentiable, own_loss, targets, training_loss
 from ampere.runtimes.torch_model import called, tensors_of
 
 from .copying import filled, meta_copy, on_meta, real_copy
@@ -58,16 +60,20 @@ class Failure(Exception):
     def __init__(self, cause: Exception, call: Call) -> None:
         self.cause = cause
         self.call = call
-        first = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
+        said = DATA_ENDED if isinstance(cause, StopIteration) else str(cause).strip()
+        first = (said.splitlines() or [type(cause).__name__])[0]
         self.line = shorten(first, 240, placeholder=" ...").rstrip(".")
         super().__init__(self.line)
 
 
 def refuse_untrainable(model: nn.Module) -> None:
+    name = type(model).__name__
+    if isinstance(model, torch.jit.ScriptModule):
+        raise ModelError(f"{name} is compiled, and its layers cannot be seen: give the model that torch.jit was given")
+    if not any(True for _ in model.parameters()):
+        raise ModelError(f"cannot train {name}: it has no parameters; give a model that has some")
     if not any(p.requires_grad for p in model.parameters()):
-        raise ModelError(
-            f"cannot train {type(model).__name__}: no parameter requires a gradient; set requires_grad on some"
-        )
+        raise ModelError(f"cannot train {name}: no parameter requires a gradient; set requires_grad on some")
 
 
 def refuse_constant(output: Any, model: nn.Module) -> None:
@@ -93,6 +99,8 @@ def explained(failure: Failure, inputs: Any) -> ModelError:
 
 def _remedy(failure: Failure) -> str:
     text = failure.line.lower()
+    if "not attached to a `trainer`" in text:  # of Lightning
+        return "it needs a Trainer: write a function that does a whole training step, and name that"
     if isinstance(failure.cause, (TypeError, IndexError)) or any(word in text for word in _SHAPES):
         return "check the model's inputs with --input, as in --input 10x1x28x28"
     return "run one training step of it yourself to see more"
@@ -115,7 +123,7 @@ def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str 
     """The layers of one training step of `model` on `inputs`, in the order in which they run."""
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
-    with own_random_numbers(), without_compiler():
+    with undisturbed(), without_compiler():
         try:
             return _trace(meta_copy(model), _on_meta(inputs), loss, name)
         except Failure as on_shapes:
@@ -124,7 +132,7 @@ def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str 
 
 def trace_own(model: nn.Module, inputs: Any) -> Network:
     """The network of a model on meta tensors that nobody else holds: it need not be copied first."""
-    with own_random_numbers():
+    with undisturbed():
         return _trace(model, _on_meta(inputs), None, "")
 
 
@@ -202,13 +210,22 @@ def _batch(inputs: Any) -> int:
 
 
 @contextmanager
-def own_random_numbers() -> Iterator[None]:
-    """The same trace each time, and the user's random numbers as they were."""
-    state = random.getstate()
+def undisturbed() -> Iterator[None]:
+    """The same trace each time, and the user's random numbers as they were; what the model prints is a log.
+
+    What does not run on shapes is tried with values: PyTorch does not log it.
+    """
+    numpy: Any = sys.modules.get("numpy")
+    state, of_numpy = random.getstate(), numpy and numpy.random.get_state()
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    logs, log.disabled = log.disabled, True
     try:
-        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        with torch.random.fork_rng(devices=[]), torch.enable_grad(), redirect_stdout(sys.stderr):
             torch.default_generator.manual_seed(0)  # torch.manual_seed also seeks devices, which takes longer
             random.seed(0)
             yield
     finally:
+        log.disabled = logs
         random.setstate(state)
+        if numpy:
+            numpy.random.set_state(of_numpy)

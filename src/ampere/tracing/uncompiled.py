@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import inspect
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from importlib.util import module_from_spec
 from typing import Any
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
 
 COMPILER = "torch._dynamo"
 SETTINGS = f"{COMPILER}.config"
@@ -34,18 +32,6 @@ def without_compiler() -> Iterator[None]:
         return
     with _settings_alone(), _called_as_they_are():
         yield
-
-
-@contextmanager
-def without_values(**settings: bool) -> Iterator[None]:
-    """Inside, tensors have shapes and no values. What PyTorch logs of code that needs values is not shown."""
-    log = logging.getLogger(FakeTensorMode.__module__)
-    before, log.disabled = log.disabled, True
-    try:
-        with without_compiler(), FakeTensorMode(**settings):
-            yield
-    finally:
-        log.disabled = before
 
 
 class _Settings:

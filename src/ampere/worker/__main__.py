@@ -14,6 +14,7 @@ from .serving import open_channel, serve
 
 def main() -> None:
     options = options_in(sys.argv[1:])
+    del sys.argv[1:]  # the user's code finds no arguments
     if options.place:
         listen(options.place, options.allowed or [])
     volunteer_for_the_oom_killer()
