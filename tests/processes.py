@@ -54,7 +54,13 @@ STARTERS = (
     "ampere.web.memory",
 )
 OUR_PROGRAM = re.compile(r".*; from (ampere\.[\w.]+) import main; main\(\)")  # of python_program
-PRELOADED_WHERE_INSTALLED = ("jax", "flax.nnx", "optax")  # JAX starts its threads later, when it first computes
+PRELOADED_WHERE_INSTALLED = (
+    "jax",  # it starts its threads later, when it first computes
+    "flax.nnx",
+    "optax",
+    "distributed.cli.dask_scheduler",
+    "distributed.cli.dask_worker",
+)
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = (
     -1,
     -2,
