@@ -73,6 +73,16 @@ class Done(NamedTuple):
     out: str
     err: str
 
+    @property
+    def said(self) -> str:
+        """What it printed, in words with single spaces: a longer figure or path breaks a line elsewhere."""
+        return " ".join(self.out.split())
+
+    @property
+    def told(self) -> str:
+        """As `said`, of standard error."""
+        return " ".join(self.err.split())
+
 
 def run_command(words: "list[str]", folder: Path, environment: "dict[str, str]", seconds: float = 180.0) -> Done:
     """`ampere` with these words."""
