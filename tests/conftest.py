@@ -67,8 +67,8 @@ def nothing_of_the_test_before():
 
 
 def pytest_configure(config):
-    """Where several processes run tests, they share one warm process."""
-    if os.name == "posix" and config.getoption("numprocesses", None):
+    """Where several processes run tests, they share one warm process; beside collecting it takes no time of its own."""
+    if os.name == "posix" and (config.getoption("numprocesses", None) or config.option.markexpr == "alone"):
         start_warm_process()
 
 
@@ -76,15 +76,16 @@ LONGEST = (
     "conformance/test_runtimes.py",
     "docs/test_examples.py",
     "evaluation/test_experiments.py",
-    "worker/test_accelerators.py",
     "cli/test_end_to_end.py",
+    "fleet/test_running.py",
+    "worker/test_accelerators.py",
+    "cli/test_first_hour.py",
+    "cli/test_runtimes.py",
     "devices/test_ssh.py",
     "searching/test_searching.py",
     "tracing/jax/test_other_runtimes.py",
     "conformance/test_workers.py",
     "cli/test_interruptions.py",
-    "cli/test_first_hour.py",
-    "cli/test_runtimes.py",
     "devices/test_tcp.py",
     "runtimes/test_jax.py",
     "runtimes/test_compilers.py",
@@ -92,6 +93,8 @@ LONGEST = (
     "web/test_in_a_browser.py",
     "profiling/test_slow_meters.py",
     "test_simulated_truth.py",
+    "test_device_profile.py",
+    "test_touch.py",
     "profiling/test_common_yardstick.py",
     "worker/test_idle.py",
 )

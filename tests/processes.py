@@ -54,7 +54,13 @@ STARTERS = (
     "ampere.web.memory",
 )
 OUR_PROGRAM = re.compile(r".*; from (ampere\.[\w.]+) import main; main\(\)")  # of python_program
-PRELOADED_WHERE_INSTALLED = ("jax", "flax.nnx", "optax")  # JAX starts its threads later, when it first computes
+PRELOADED_WHERE_INSTALLED = (
+    "jax",  # it starts its threads later, when it first computes
+    "flax.nnx",
+    "optax",
+    "distributed.cli.dask_scheduler",
+    "distributed.cli.dask_worker",
+)
 TRIM_THRESHOLD, TOP_PAD, MMAP_MAX = (
     -1,
     -2,
@@ -66,6 +72,16 @@ class Done(NamedTuple):
     code: int
     out: str
     err: str
+
+    @property
+    def said(self) -> str:
+        """What it printed, in words with single spaces: a longer figure or path breaks a line elsewhere."""
+        return " ".join(self.out.split())
+
+    @property
+    def notices(self) -> str:
+        """As `said`, of standard error."""
+        return " ".join(self.err.split())
 
 
 def run_command(words: "list[str]", folder: Path, environment: "dict[str, str]", seconds: float = 180.0) -> Done:

@@ -59,7 +59,7 @@ def test_an_estimate_says_what_trains(there):
     ran = there("estimate", "lenet5", "--on", "standin", "--no-profiling")
     assert ran.code == 0, ran.err
     assert "on standin:0" in ran.out.splitlines()[1]
-    assert "Stand-in card, 1 GiB" in ran.out
+    assert "Stand-in card, 1 GiB" in ran.said
     assert "as device seconds x 5 W" in " ".join(ran.out.split())
 
 

@@ -85,7 +85,7 @@ def test_a_second_log_needs_insisting(there, here, refused):
     log = bench.export(path.with_name("bench.csv"))
     ran = here("attach", log, "--to", path, *COLUMNS)
     assert ran.code == 0
-    assert "blocks have measured joules" in ran.out
+    assert "blocks have measured joules" in ran.said
     first = Profile.load(path)
     refused(here("attach", log, "--to", path, *COLUMNS), 4, "has its log already", "--again")
     assert here("attach", log, "--to", path, "--time", "Time (s)", "--power", "Main power (mW):W", "--again").code == 0

@@ -35,7 +35,7 @@ def test_one_device_is_one_sentence(here, files):
     assert ran.code == 0, ran.err
     assert ran.out.startswith("small costs 0.")
     assert "it is cheaper (over 99.9 % probability) setup" in " ".join(ran.out.split())
-    assert "modelled, not measured" in ran.out
+    assert "modelled, not measured" in ran.said
 
 
 def test_several_devices_are_a_table(here, files):
@@ -86,8 +86,8 @@ def test_two_boards_of_one_make_are_distinguished_by_their_files(here, files):
     words = ("--profile", "board.json", "--profile", "twin.json")
     ran = here("compare", "small.json", *words)
     assert "cheapest on board (" in ran.out.splitlines()[0]
-    assert "board (board)" in ran.out
-    assert "board (twin)" in ran.out
+    assert "board (board)" in ran.said
+    assert "board (twin)" in ran.said
     assert "note" not in ran.out
     two = here("compare", "small.json", "large.json", *words, "--json").record["devices"]
     assert [row["name"] for row in two] == ["board (board)", "board (twin)"]

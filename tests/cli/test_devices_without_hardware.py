@@ -36,7 +36,7 @@ def test_its_profile_has_a_place_of_its_own(home):
 def test_an_estimate_says_that_it_is_simulated(there):
     ran = there("estimate", "lenet5", "--device", "simulated:server", "--no-profiling")
     assert ran.code == 0
-    assert "simulated, not measured: simulated NVML" in ran.out
+    assert "simulated, not measured: simulated NVML" in ran.said
     record = there("estimate", "lenet5", "--device", "simulated:server", "--no-profiling", "--json").record
     assert record["meter"]["simulated"] is True
     assert record["meter"]["measured"] is False
@@ -78,7 +78,7 @@ def test_a_picture_says_so(there, tmp_path, monkeypatch):
 
 def test_devices_shows_it_and_lists_the_others(there):
     ran = there("devices", "--device", "simulated:tx2")
-    assert "simulated Jetson TX2" in ran.out
+    assert "simulated Jetson TX2" in ran.said
     assert "simulated:phone-ios" in ran.out
     assert there("devices", "--json").record["meters"][0]["simulated"] is False
 
@@ -106,4 +106,4 @@ def test_a_recording_gives_the_same_estimate_again(there, home):
     again = there("estimate", "lenet5", "--device", spec, "--no-profiling", "--json").record
     assert again["meter"]["replayed"] is True
     assert again["joules_per_iteration"] == pytest.approx(said["joules_per_iteration"], rel=0.02)
-    assert "replayed from a recording" in there("estimate", "lenet5", "--device", spec, "--no-profiling").out
+    assert "replayed from a recording" in there("estimate", "lenet5", "--device", spec, "--no-profiling").said

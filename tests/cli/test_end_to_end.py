@@ -77,7 +77,7 @@ def test_the_screen_says_everything_that_matters(profiled, here):
 
 def test_a_wide_model_is_folded(profiled, here):
     ran = here("estimate", "lenet5", "--top", 2)
-    assert "(3 others)" in ran.out
+    assert "(3 others)" in ran.said
     assert ran.out.count("conv") + ran.out.count("linear") == 2
 
 
@@ -107,8 +107,8 @@ def test_a_traced_file_is_estimated_as_the_model_is(profiled, here):
 def test_a_model_of_the_users_with_what_it_prints_on_standard_error(profiled, subject):
     ran = profiled("estimate", subject("chatty"), "--no-profiling", "--json")
     assert ran.code == 0, ran.err
-    assert "building, please wait" in ran.err
-    assert "thinking about" in ran.err
+    assert "building, please wait" in ran.notices
+    assert "thinking about" in ran.notices
     assert json.loads(ran.out)["network"] == "subjects:chatty"
 
 
@@ -162,7 +162,7 @@ def test_the_papers_method_beside_ours_by_both_protocols(profiled, here):
     assert sum(shares) == pytest.approx(estimated.record["joules_per_iteration"])
     again = here("profile", "lenet5", "--out", estimated.record["profile"]["path"], "--method", "networks")
     assert again.code == 4
-    assert "do not mix" in again.err
+    assert "do not mix" in again.notices
 
 
 def test_devices_reports_of_the_machine_and_its_profiles(profiled, here):
@@ -182,7 +182,7 @@ def test_a_trace_reports_what_another_runtime_could_not_train(here, subject):
         "layers.0 (no lstm)",
         "layers.1 (no lstm)",
     ]
-    assert "mnn can train all of it" in here("trace", "lenet5", "--runtime", "mnn").out
+    assert "mnn can train all of it" in here("trace", "lenet5", "--runtime", "mnn").said
     assert "unsupported" not in here("trace", "lenet5", "--json").record
 
 

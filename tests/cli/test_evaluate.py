@@ -30,7 +30,7 @@ def test_a_small_experiment_for_real(ampere, here):
     words = ("evaluate", "fc_channels", "--quick", "--device", "local", "--out", "kept")
     ran = ampere(*words, "--json")
     assert ran.code == 0, ran.err
-    assert "1 experiments, about" in ran.err or "1 experiment, about" in ran.err
+    assert "1 experiments, about" in ran.notices or "1 experiment, about" in ran.told
     stored = json.loads((ampere.folder / "kept" / "fc_channels.json").read_text())
     assert all(row["joules"] > 0 for row in stored["body"]["records"])
     assert (ampere.folder / "kept" / "fc_channels.png").stat().st_size > 10_000
@@ -65,6 +65,6 @@ def test_two_runs_are_held_against_each_other(here, monkeypatch):
     assert here(*words, "--out", "before").code == 0
     ran = here(*words, "--out", "now", "--against", "before")
     assert ran.code == 0
-    assert "drift since the other run" in ran.out
+    assert "drift since the other run" in ran.said
     reported = here(*words, "--out", "now", "--against", "before", "--draw-only", "--json").record
     assert all(abs(line["measured"]) < 0.2 for line in reported["between_runs"])

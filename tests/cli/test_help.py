@@ -61,7 +61,7 @@ def test_version(ampere):
 def test_without_words_it_shows_help_and_fails(ampere):
     ran = ampere()
     assert ran.code == 2
-    assert "ampere estimate lenet5" in ran.out
+    assert "ampere estimate lenet5" in ran.said
 
 
 @pytest.mark.parametrize("command", TITLES)

@@ -54,7 +54,7 @@ def test_what_may_not_fit_is_left_out(here, with_profile):
     models = ("net.py:narrow", "net.py:build", "net.py:huge")
     compared = here("compare", *models, "--memory", "600MB", "--profile", "p.json", "--json")
     assert compared.code == 0, compared.err
-    assert "net:huge may need" in compared.err
+    assert "net:huge may need" in compared.notices
     assert "net:huge" not in compared.out
     varied = ("--vary", "batch=16,1024", "--vary", "width=8,256", "--no-training", "--no-plot")
     found = with_profile("search", "net.py:build", "--memory", "600MB", "--budget", "1kJ", *varied, "--json")
@@ -63,4 +63,4 @@ def test_what_may_not_fit_is_left_out(here, with_profile):
     assert found.record["memory_bytes"] == 600e6
     pruned = with_profile("prune", "net.py:build", "--budget", "60%", "--memory", "200MB")
     assert pruned.code == 2
-    assert "of memory, more than 200 MB: give more memory, or a smaller batch" in pruned.err
+    assert "of memory, more than 200 MB: give more memory, or a smaller batch" in pruned.notices

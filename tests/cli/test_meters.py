@@ -53,7 +53,7 @@ def test_the_check_rejects_what_does_not_rise(ampere_there, tree):
                 break
     assert "does not rise under load" in counter["check"]["problem"]
     assert counter["check"]["watts_idle"] == pytest.approx(6.0, rel=0.2)
-    assert "checking the meters" in ran.err
+    assert "checking the meters" in ran.notices
 
 
 def test_what_cannot_be_used_is_said_with_its_remedy(ampere_there, tree):
@@ -87,7 +87,7 @@ def test_joules_of_two_meters_are_not_held_against_each_other(ampere_there, tree
     with Machine(add_powercap(tree)):
         ran = ampere_there("measure", "lenet5", "--profile", profile, "--allow-other-device", "--seconds", 1, "--quiet")
     assert ran.code == 9
-    assert "the profile's joules come from modelled-cpu, those measured here from powercap" in ran.err
+    assert "the profile's joules come from modelled-cpu, those measured here from powercap" in ran.notices
 
 
 @pytest.mark.alone
@@ -104,7 +104,7 @@ def test_training_is_measured_by_the_counter(ampere_there, tree):
 def test_a_calibration_is_kept_and_named_from_then_on(ampere_there):
     ran = ampere_there("calibrate", "--idle", "12W", "--busy", "31W", "--cores", 4)
     assert ran.code == 0, ran.err
-    assert "4.75 W per busy core, within 5.6 % either way" in ran.out
+    assert "4.75 W per busy core, within 5.6 % either way" in ran.said
     record = json.loads(ampere_there("devices", "--json").out)
     assert record["meters"][0]["scope"] == "4.75 W per busy core"
     assert "31 W with 4 busy cores, 12 W at rest" in record["meters"][0]["origin"]

@@ -35,7 +35,7 @@ def test_the_run_is_reported_as_estimate_reports_it(files, here):
         "report", "profile.json", "net.json", "--epochs", 3, "--samples", 1000, "--battery", "15Wh", "--out", "r.html"
     )
     assert (ran.code, ran.out) == (0, "")
-    assert "charts in r.html" in ran.err
+    assert "charts in r.html" in ran.notices
     page = (files / "r.html").read_text()
     assert "for 300 iterations" in page
     assert "of a battery of 15" in page

@@ -97,9 +97,9 @@ def test_jobs_are_assigned_and_what_cannot_be_used_is_named(there, tmp_path):
 def test_a_plan_is_shown_beside_simpler_rules(there):
     ran = there("schedule", "jobs.toml", "--devices", "fleet.toml", "--quiet")
     assert ran.code == 0, ran.err
-    assert "1 of 2 jobs" in ran.out
+    assert "1 of 2 jobs" in ran.said
     assert "FLOPs-guided" in ran.out
-    assert "left out" in ran.out
+    assert "left out" in ran.said
 
 
 def test_prices_are_needed_where_money_counts(there, refused):
@@ -170,7 +170,7 @@ def test_a_profile_is_shared_and_used(there, home, refused, tmp_path, monkeypatc
     with on_the_web(tmp_path / "catalogue") as address:
         monkeypatch.setenv("AMPERE_CATALOGUE", address)
         assert "my-board" in there("catalogue", "list").out
-        assert "A. Volta" in there("catalogue", "show", "my-board").out
+        assert "A. Volta" in there("catalogue", "show", "my-board").said
         assert there("catalogue", "verify").code == 0
         refused(there("catalogue", "add", path, *entry, "--quiet"), USAGE, "is a web address, which can only be read")
         words = ("estimate", "lenet5", "--device", "simulated:xavier", "--profile", "catalogue:my-board")
@@ -180,7 +180,7 @@ def test_a_profile_is_shared_and_used(there, home, refused, tmp_path, monkeypatc
         assert "measured by A. Volta (MIT)" in origin
         assert "another model than this device" in origin
         assert origin in ran.err
-        assert "A. Volta (MIT)" in there(*words, "--quiet").out
+        assert "A. Volta (MIT)" in there(*words, "--quiet").said
         assert profile_like("catalogue:my-board", TrainingSetup()) == profile_like("my-board", TrainingSetup())
         file = tmp_path / "catalogue" / "my-board.json"
         file.write_bytes(file.read_bytes().replace(b"Volta", b"Watts"))

@@ -19,8 +19,8 @@ def test_a_table_a_picture_and_a_file(search, tmp_path):
     ran = search("cnn5", "--budget", "50%")
     assert ran.code == 0, ran.err
     assert ran.out.startswith("cnn5: ")
-    assert "5,000 candidates in" in ran.out
-    assert "modelled by synthetic, not measured" in ran.out
+    assert "5,000 candidates in" in ran.said
+    assert "modelled by synthetic, not measured" in ran.said
     assert max(map(len, ran.out.splitlines())) <= 120
     assert (tmp_path / "search-cnn5.png").read_bytes().startswith(b"\x89PNG")
     saved = json.loads((tmp_path / "search-cnn5.json").read_text())
@@ -40,7 +40,7 @@ def test_json_reports_the_same(search):
 def test_screening_alone(search):
     ran = search("cnn5", "--budget", "50%", "--no-training")
     assert ran.code == 0, ran.err
-    assert "12 of 5,000 candidates are worth training" in ran.out
+    assert "12 of 5,000 candidates are worth training" in ran.said
 
 
 def test_two_optimisers_and_a_function_of_ones_own(search):

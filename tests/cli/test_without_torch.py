@@ -36,7 +36,7 @@ def test_a_network_file_is_estimated(torchless, net):
     assert ran.code == 0, ran.err
     assert ran.record["total"]["joules"] == pytest.approx(1000 * ran.record["joules_per_iteration"])
     assert shown.code == 0, shown.err
-    assert "per iteration" in shown.out
+    assert "per iteration" in shown.said
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -57,4 +57,4 @@ def test_what_needs_torch_says_how_to_get_it(torchless, refused):
     for ran in wanting:
         refused(ran, RUNTIME_MISSING, "pip install 'ampere-energy[torch]'")
     assert listed.code == 0, listed.err
-    assert "pip install 'ampere-energy[torch]'" in listed.out
+    assert "pip install 'ampere-energy[torch]'" in listed.said

@@ -8,9 +8,11 @@ import time
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.fleet.fleets import answers, negative
+from tests.processes import WarmProcess
 
 from ampere import __version__
 from ampere.core.errors import BusyError, DeviceError, ProfileError
@@ -239,15 +241,21 @@ def _stop(processes) -> None:
         process.wait()
 
 
-def _scheduler(port: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen([*command, "--no-dashboard"], **quiet)
+def _scheduler(port: int) -> Any:
+    return _dask("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
 
 
-def _worker(scheduler: str, name: str, packages: str = "") -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--nthreads", "1", "--no-nanny"]
-    command += ["--no-dashboard", "--resources", f"{name}=1", "--name", f"{name} {time.monotonic()}"]
-    root = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": packages or os.pathsep.join([root, f"{root}/src"])}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def _worker(scheduler: str, name: str, packages: str = "") -> Any:
+    words = [scheduler, "--nthreads", "1", "--no-nanny", "--no-dashboard", "--resources", f"{name}=1"]
+    return _dask("worker", *words, "--name", f"{name} {time.monotonic()}", packages=packages)
+
+
+def _dask(what: str, *words: str, packages: str = "") -> Any:
+    """A process of dask's. It starts warm, unless it is to find other packages than we have."""
+    quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    module, root = f"distributed.cli.dask_{what}", Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": packages or os.pathsep.join([str(root), f"{root}/src"])}
+    if packages or os.name != "posix":
+        return subprocess.Popen([sys.executable, "-m", module, *words], env=environment, **quiet)
+    code = f"import sys; from {module} import main; sys.argv[1:] = {words!r}; main()"
+    return WarmProcess("script", code, Path.cwd(), environment, **quiet)
