@@ -38,6 +38,7 @@ PLANNED_FROM = 32  # networks: the planner chooses from the latest ones
 TARGETS = 6
 COMPILED_FIRST = 2  # experiments, before compile times are known
 LEAST_BATCH = 0.02  # of the budget: a smaller batch is not worth planning
+HOPELESS = 8  # variants that could not be trained, where none could: the device is asked no more
 LAST_FIT_SHARE = 0.03  # of the budget, for the last fit
 FITTING_SHARE = 0.01  # of the budget, for one search of hyperparameters
 
@@ -87,7 +88,7 @@ class Profiling:
             elapsed = self._context.clock() - began
             training_ends = goal.seconds - self._ending_seconds(goal)
             left = training_ends - elapsed
-            if left <= LEAST_BATCH * goal.seconds:
+            if left <= LEAST_BATCH * goal.seconds or (not self._seen and len(self._refused) >= HOPELESS):
                 break
             if batch:
                 self._model = self._fit(self._model.hyper, REFIT_EVALUATIONS)
