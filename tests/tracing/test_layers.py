@@ -176,3 +176,9 @@ def test_products_of_experts_are_counted_once_for_each_row() -> None:
     )
     network = trace(model, torch.randn(32, 16, requires_grad=True))
     assert sum(work(layer).flops for layer in network.layers) == 3 * 2 * 32 * 16 * 8
+
+
+def test_weights_of_another_precision_are_named() -> None:
+    doubles, usual = (trace(nn.Linear(3, 2, dtype=d), torch.empty(4, 3, dtype=d)) for d in (torch.float64, None))
+    assert "its weights are float64" in doubles.notes[0]
+    assert usual.notes == ()

@@ -32,20 +32,24 @@ Loss = Callable[[Any], Tensor]
 
 
 def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
-    """What people should know of a trace: unknown operations, and what is not trained."""
+    """What people should know of a trace: unknown operations, other precisions, and what is not trained."""
     unknown: dict[tuple[str, bool], list[str]] = {}
     for o in recorder.operations:
         if o.op_class == UNKNOWN:
             unknown.setdefault((o.name, o.draft is not None), []).append(o.call.path or "the model itself")
-    strangers = dict.fromkeys(_unknown(*which, [*dict.fromkeys(paths)]) for which, paths in unknown.items())
+    found = dict.fromkeys(_unknown(*which, [*dict.fromkeys(paths)]) for which, paths in unknown.items())
     lost = sum(cost.flops for cost in recorder.cost_of_node.values())
     if lost:
-        strangers[f"{lost} FLOPs of backward belong to no operation that was seen, and are left out"] = None
+        found[f"{lost} FLOPs of backward belong to no operation that was seen, and are left out"] = None
+    others = {str(p.dtype).replace("torch.", "") for p in recorder.owned.names if p.is_floating_point()} - {"float32"}
+    if others:
+        precision = f"its weights are {' and '.join(sorted(others))}, but its layers are estimated as --dtype says"
+        found[f"{precision}, float32 unless that is given; a touch trains them as they are"] = None
     idle = [name for p, name in recorder.owned.names.items() if p.requires_grad and p not in counted]
     if not idle:
-        return tuple(strangers)
+        return tuple(found)
     several = f" and {len(idle) - 1} more" if len(idle) > 1 else ""
-    return (*strangers, f"no gradient reaches {idle[0]}{several}: not counted as trained")
+    return (*found, f"no gradient reaches {idle[0]}{several}: not counted as trained")
 
 
 def _unknown(name: str, alone: bool, paths: list[str]) -> str:
