@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ampere.cli import arguments, option_values
 from ampere.cli.console import Display, notice, print_json
 from ampere.core.errors import Interrupted
-from ampere.core.units import seconds
+from ampere.core.units import counted, seconds
 
 if TYPE_CHECKING:
     from ampere.evaluation.running import Result
@@ -118,7 +118,8 @@ def _measured(names: list[str], session: Session, options: Namespace) -> list[Re
     session.agree()
     expected = expected_seconds(names, session)
     notice(
-        f"{len(names)} experiments, about {seconds(max(1.0, expected))}; kept in {session.folder.path}", options.quiet
+        f"{counted(len(names), 'experiment')}, about {seconds(max(1.0, expected))}; kept in {session.folder.path}",
+        options.quiet,
     )
     with Display(options.quiet) as display:
         try:
