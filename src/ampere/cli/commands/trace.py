@@ -63,7 +63,6 @@ def to_json(network: Network) -> dict[str, Any]:
 
 
 def show(network: Network, unsupported: Sequence[str], runtime: str | None) -> None:
-
     flops, parameters = _totals(network)
     headline(
         f"{network.name or 'network'}: {units.counted(len(network.layers), 'layer')}, batch {network.batch}, "
