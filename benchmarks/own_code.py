@@ -5,7 +5,8 @@
     python benchmarks/own_code.py --half development --show     what the records say so far, without measuring
 
     truth      benchmarks/street/train.py in fresh processes with default settings, in turn over all models
-    yardstick  the reference step, read by a worker of Ampere before and after each of these processes
+    yardstick  the reference step, read by a worker of Ampere several times a second: the script is stopped meanwhile.
+               With several threads, whose figures are by the clock, before and after each process
     device     an estimate from a profile of the device, in which none of these models was trained
     model      an estimate from a profile of the model itself, 15 s, made from nothing
     touch      the device's profile, and a few seconds of the model's own code
@@ -21,13 +22,16 @@ import argparse
 import ast
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from random import Random
 from statistics import mean, median, stdev
+from tempfile import TemporaryFile
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command line does
@@ -55,8 +59,9 @@ RIVALS = {
     "physics": "least squares",
     "roofline": "roofline",
 }
+TRAINING = b"training"  # what the script prints once it is warm
 FEWEST_TO_FIT = 6  # models, for the rivals
-YARDSTICK_SECONDS = 0.3
+YARDSTICK_SECONDS, TURN_SECONDS = 0.1, 0.2  # of the yardstick, and of the script between two readings
 NEAR = (0.05, 0.15)
 
 Row = dict[str, Any]
@@ -169,19 +174,45 @@ def measure(models: list[str], records: Records, folder: Path, options: argparse
 
 
 def trained(model: str, yardstick: Callable[[], float], options: argparse.Namespace) -> Row:
-    """One process of the plain script, between two readings of the yardstick."""
-    before = yardstick()
-    found = _process("train.py", model, str(options.seconds), str(options.threads))
-    return found if "failed" in found else {**found, "yardstick_seconds": (before + yardstick()) / 2}
+    """One process of the plain script, in turn with the yardstick: while that is read, the script is stopped."""
+    readings = [yardstick()]
+    with TemporaryFile() as errors:
+        script = subprocess.Popen(
+            _command("train.py", model, options.seconds, options.threads), stdout=subprocess.PIPE, stderr=errors
+        )
+        assert script.stdout is not None
+        while (line := script.stdout.readline()) and line.strip() != TRAINING:
+            pass
+        while options.threads == 1 and script.poll() is None:
+            script.send_signal(signal.SIGSTOP)
+            readings.append(yardstick())
+            script.send_signal(signal.SIGCONT)
+            with suppress(subprocess.TimeoutExpired):
+                script.wait(TURN_SECONDS)
+        out = script.stdout.read()
+        script.wait()
+        readings.append(yardstick())
+        errors.seek(0)
+        found = _answer(script.returncode, out.decode(), errors.read().decode())
+    if "failed" in found:
+        return found
+    return {**found, "yardstick_seconds": median(readings), "mean_yardstick_seconds": mean(readings)}
 
 
-def _process(script: str, model: str, *more: str) -> Row:
+def _process(script: str, model: str, *more: object) -> Row:
+    done = subprocess.run(_command(script, model, *more), capture_output=True, text=True, check=False)
+    return _answer(done.returncode, done.stdout, done.stderr)
+
+
+def _command(script: str, model: str, *more: object) -> list[str]:
     file, _, name = model.rpartition(":")
-    command = [sys.executable, str(HERE / "street" / script), file, name, *more]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return {"failed": (done.stderr.strip().splitlines() or ["no output"])[-1]}
-    found: Row = json.loads(done.stdout.splitlines()[-1])
+    return [sys.executable, str(HERE / "street" / script), file, name, *map(str, more)]
+
+
+def _answer(code: int, out: str, errors: str) -> Row:
+    if code:
+        return {"failed": (errors.strip().splitlines() or ["no output"])[-1]}
+    found: Row = json.loads(out.splitlines()[-1])
     return found
 
 
@@ -197,7 +228,7 @@ class Methods:
             "model": self._model,
             "touch": self._touch,
             "measure": self._measure,
-            "rebuilt": lambda model: _process("rebuilt.py", model, str(self._options.seconds)),
+            "rebuilt": lambda model: _process("rebuilt.py", model, self._options.seconds),
         }
         try:
             return ways[method](model)

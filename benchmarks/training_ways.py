@@ -4,7 +4,7 @@
     python benchmarks/training_ways.py gan tied       some of them
     python benchmarks/training_ways.py --show         what the records say so far, without measuring
 
-    truth      benchmarks/street/train.py in fresh processes, each between two readings of the yardstick
+    truth      benchmarks/street/train.py in fresh processes, in turn with readings of the yardstick
     device     an estimate by layers alone, from a profile of the device
     touch      what `ampere estimate` says by itself: the layers, and a few seconds of the own code. Its bar is 6 %
     measure    `ampere measure`

@@ -47,6 +47,7 @@ def main():
     steps = called_again_and_again(made) if callable(made) else training_loop(*made)
     for _ in range(WARMUP):
         next(steps)
+    print("training", flush=True)
     busy, wall, faults, began = [], [], page_faults(), time.perf_counter()
     while time.perf_counter() - began < seconds or len(wall) < FEWEST_STEPS:
         cpu, now = time.process_time(), time.perf_counter()

@@ -20,7 +20,7 @@ from ampere.devices import VariantFailed
 from ampere.models.loading import load_model
 from ampere.profiling import plain_processes
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.plain_processes import YARDSTICK_SECONDS, Effort, PlainProcess, bare_task
+from ampere.profiling.plain_processes import TRAINING_SHARE, Effort, PlainProcess, bare_task
 from ampere.profiling.sources import by_own_code, source_of
 from ampere.runtimes import plain_script
 from ampere.runtimes.plain_loop import build, main, train
@@ -189,7 +189,19 @@ def test_a_plain_process_has_nothing_of_ampere_unless_the_model_needs_it(tmp_pat
     with ExitStack() as ending:
         process = PlainProcess(experiment, TrainingSetup(threads=1), Effort(0.1, 1, 1, ends_sharply=True), ending)
         process.wait()
-        assert process.trained()["parameters"] == (2 if refuses else 1)
+        turns = sum(1 for _ in process.turns())
+        assert process.answer["parameters"] == (2 if refuses else 1)
+        assert turns == len(process.answer["windows"]) + 1  # others may have one before each, and one after the last
+
+
+def test_a_plain_process_ends_when_nobody_waits_for_it(tmp_path):
+    (tmp_path / "alone.py").write_text(ALONE.format(refuses=False))
+    experiment: Any = SimpleNamespace(workload={"factory": f"{tmp_path / 'alone.py'}:build"}, allocator="system")
+    with ExitStack() as ending:
+        process = PlainProcess(experiment, TrainingSetup(threads=1), Effort(60.0, 1, 1, ends_sharply=True), ending)
+        next(process.turns())
+        process._process.stdin.close()
+        assert process._process.wait(30) == 0
 
 
 @pytest.mark.parametrize(
@@ -203,7 +215,7 @@ def test_what_a_bare_script_cannot_train_is_not_asked_of_it(workload, changed):
 
 def test_a_touch_ends_within_its_seconds():
     assert Effort(10.0).each is None
-    assert Effort(5.0, 1, 3, ends_sharply=True).each == pytest.approx(5 / 3 - YARDSTICK_SECONDS)
+    assert Effort(5.0, 1, 3, ends_sharply=True).each == pytest.approx(5 / 3 * TRAINING_SHARE)
 
 
 def test_inputs_that_are_given_travel_as_shapes(model):

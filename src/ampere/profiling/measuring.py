@@ -1,10 +1,9 @@
 """Training a model itself: the truth that estimates are held against.
 
-    a plain process, here         [yardstick]  warm up | steps | steps | ... | steps  [yardstick]
-    elsewhere, or by a counter     warm up | yardstick | steps | yardstick | steps | ... | yardstick
+    warm up | yardstick | steps | yardstick | steps | ... | yardstick
 
-The yardstick in brackets is read in another process. Each round is a process of its own: processes differ (where memory
-lies, what the allocator does), so there are several.
+Here, where a plain process trains it, another one reads the yardstick, and both take turns. Each round is a process of
+its own: processes differ (where memory lies, what the allocator does), so there are several.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Processes that train a model as a user's script does, with the yardstick read in another process around each.
+"""Processes that train a model as a user's script does, in turn with the yardstick in another process.
 
-    yardstick | start, import | build, warm up | steps | steps | ... | steps | yardstick | ...
+    start, import | build, warm up | yardstick | steps | yardstick | steps | ... | yardstick
 
-Where time is short all of them start at once, and wait with the library imported until it is their turn.
+While the yardstick is read, the process waits, so both meet the same machine (docs/decisions/0056). Where time is short
+all of them start at once, and wait with the library imported until it is their turn.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
+from threading import Timer
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,17 +29,18 @@ from ampere.core.measurement import FIRST_PEAK_BYTES, PEAK_BYTES, PEAK_STEPS, Wi
 from ampere.core.optimizers import OPTIMIZERS
 from ampere.core.processes import end_group, how_it_ended, own_group, python_program
 from ampere.core.setup import CPU
-from ampere.devices import Device, VariantFailed, Worker, Yardstick
+from ampere.devices import Device, VariantFailed, Yardstick
 from ampere.devices.environment import worker_environment
 from ampere.meters import CpuTimeMeter, watts_in
 from ampere.storage.profile import Observation
 
 from .experiment import Experiment, Workload
 
-YARDSTICK_SECONDS = 0.3
+YARDSTICK_SECONDS = 0.08  # between two windows
+TRAINING_SHARE = 0.6  # of the seconds of a process; the rest is the yardstick's
 ROUND_SECONDS = 0.8
 BARE = "import sys; sys.path[:] = [p for p in sys.path if p]\n"  # without the current folder
-READY = b"ready"  # as a plain loop says it; its module imports PyTorch, so it is not imported here
+READY = b"ready"  # as a plain loop says it that waits; its module imports PyTorch, so it is not imported here
 GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
 LOADED_WALL_PER_BUSY = 1.25
 PEAK_STEPS_OF_FIRST = 8  # of the first process at most, for its peak alone: memory grows for some steps
@@ -55,7 +58,7 @@ class Effort(NamedTuple):
     @property
     def each(self) -> float | None:
         """Seconds of training in each process, at most."""
-        return max(self.seconds / self.most - YARDSTICK_SECONDS, 0.1) if self.ends_sharply else None
+        return TRAINING_SHARE * self.seconds / self.most if self.ends_sharply else None
 
 
 def can_be_plain(experiment: Experiment, setup: TrainingSetup, device: Device) -> bool:
@@ -79,12 +82,14 @@ def plain_rounds(
         worker = device.worker("tuned", watts_per_core)
         for process in waiting:
             process.wait()
-        before = _yardstick(worker, setup)
         later = partial(PlainProcess, experiment, setup, effort, ending)
-        for answer in in_turn(waiting, later, effort, on_round):
-            after = _yardstick(worker, setup)
-            found.append(experiment.observed(_measurement(answer, before, after, experiment, setup, watts_per_core)))
-            before = after
+        readings: list[Yardstick] = []
+
+        def read() -> None:
+            readings.append(worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime, count=False))
+
+        for answer in in_turn(waiting, later, effort, on_round, read):
+            found.append(experiment.observed(_measurement(answer, readings, experiment, setup, watts_per_core)))
     return found
 
 
@@ -103,8 +108,12 @@ def in_turn(
     later: Callable[[], PlainProcess],
     effort: Effort,
     on_round: Callable[[float, int], None] = lambda spent, number: None,
+    between: Callable[[], None] = lambda: None,
 ) -> Iterator[dict[str, Any]]:
-    """The answer of each process that there is time for: of those that wait, and then of others that start `later`."""
+    """The answer of each process that there is time for: of those that wait, and then of others that start `later`.
+
+    While it trains, `between` is called before each window and after the last.
+    """
     began, trained, done = time.monotonic(), 0.0, 0
     while done < effort.most:
         spent = trained if effort.ends_sharply else time.monotonic() - began
@@ -112,13 +121,11 @@ def in_turn(
         if spent + next_one > effort.seconds and done >= effort.fewest:
             return
         on_round(spent, done + 1)
-        answer = (waiting.pop(0) if waiting else later()).trained()
-        trained, done = trained + float(answer["elapsed_seconds"]) + YARDSTICK_SECONDS, done + 1
-        yield answer
-
-
-def _yardstick(worker: Worker, setup: TrainingSetup) -> Yardstick:
-    return worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime)
+        process = waiting.pop(0) if waiting else later()
+        for _ in process.turns():
+            between()
+        trained, done = trained + float(process.answer["elapsed_seconds"]), done + 1
+        yield process.answer
 
 
 class PlainProcess:
@@ -152,34 +159,72 @@ class PlainProcess:
         self._process: subprocess.Popen[bytes] = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self._environment, **own_group()
         )
+        self._waits, self._printed = False, b""
         self._ending.callback(_end, self._process)
 
     def wait(self) -> None:
         """Until it has imported what it needs, so that it disturbs no other process; or has ended."""
-        assert self._process.stdout is not None
-        while (line := self._process.stdout.readline()) and line.strip() != READY:
-            pass
+        self._waits = self._waits or self._waits_again()
 
     def trained(self) -> dict[str, Any]:
-        """What the process answers once it has trained the model."""
-        try:
-            out, _ = self._process.communicate(b"\n", timeout=GRACE_SECONDS)
-            answer: dict[str, Any] = json.loads(out.splitlines()[-1])
-        except subprocess.TimeoutExpired:
-            raise VariantFailed(f"training did not end within {GRACE_SECONDS:g} s: give a smaller batch") from None
-        except (ValueError, IndexError):
-            answer = {}
+        """What the process answers once it has trained the model, without a pause."""
+        for _ in self.turns():
+            pass
+        return self.answer
+
+    def turns(self) -> Iterator[None]:
+        """Train the model, and stop before each window and after the last, while others have a turn."""
+        yield from self._until_it_ends()
+        answer = self._last_answer()
         if self._is_bare and "windows" not in answer:
             self._is_bare = False
             self._start(self._with_ampere)
-            return self.trained()
+            yield from self._until_it_ends()
+            answer = self._last_answer()
         if "error" in answer:
             raise VariantFailed(f"the model cannot be trained: {answer['error']}")
         if "windows" not in answer:
             raise VariantFailed(
                 f"the process that trained the model ended without an answer ({how_it_ended(self._process.returncode)})"
             )
-        return answer
+        self.answer: dict[str, Any] = answer
+
+    def _until_it_ends(self) -> Iterator[None]:
+        late = Timer(GRACE_SECONDS, end_group, [self._process])
+        late.start()
+        try:
+            self.wait()
+            self._go_on()
+            while self._waits_again():
+                yield
+                self._go_on()
+            if late.finished.is_set():
+                raise VariantFailed(f"training did not end within {GRACE_SECONDS:g} s: give a smaller batch")
+        finally:
+            late.cancel()
+
+    def _go_on(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended, as its answer says
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
+
+    def _waits_again(self) -> bool:
+        """Whether it waits for its turn once more; what it printed last is kept."""
+        assert self._process.stdout is not None
+        while line := self._process.stdout.readline():
+            if line.strip() == READY:
+                return True
+            self._printed = line
+        return False
+
+    def _last_answer(self) -> dict[str, Any]:
+        self._process.wait()
+        try:
+            answer: dict[str, Any] = json.loads(self._printed)
+            return answer
+        except ValueError:
+            return {}
 
 
 def bare_task(workload: Workload, setup: TrainingSetup) -> dict[str, Any] | None:
@@ -202,26 +247,26 @@ def bare_script() -> str:
 def _end(process: subprocess.Popen[bytes]) -> None:
     end_group(process)
     for pipe in (process.stdin, process.stdout):
-        if pipe:
-            pipe.close()
+        with suppress(BrokenPipeError):
+            if pipe:
+                pipe.close()
 
 
 def _measurement(
     answer: dict[str, Any],
-    before: Yardstick,
-    after: Yardstick,
+    readings: list[Yardstick],
     experiment: Experiment,
     setup: TrainingSetup,
     watts_per_core: float,
 ) -> Measurement:
-    """The windows of a process, paired with a yardstick that changes evenly from the reading before to that after."""
+    """The windows of a process, with the newest readings: those of the yardstick around each."""
     target = [w._replace(joules=w.busy_seconds * watts_per_core) for w in windows_from_json(answer["windows"])]
     loaded = median(w.wall_seconds / max(w.busy_seconds, 1e-9) for w in target) > LOADED_WALL_PER_BUSY
     first, last = (loss if math.isfinite(loss) else None for loss in answer["loss"])
     flags = {"loaded": setup.threads == 1 and loaded, "nonfinite_loss": None in (first, last)}
     return Measurement(
         target=tuple(target),
-        yardstick=tuple(_between(before, after, i / len(target), watts_per_core) for i in range(len(target) + 1)),
+        yardstick=tuple(_window(reading, watts_per_core) for reading in readings[-len(target) - 1 :]),
         meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
         allocator=experiment.allocator,
         parameters=int(answer["parameters"]),
@@ -231,10 +276,6 @@ def _measurement(
     )
 
 
-def _between(before: Yardstick, after: Yardstick, part: float, watts_per_core: float) -> Window:
-    busy, wall = (
-        (1 - part) * b + part * a
-        for b, a in ((before.busy_seconds, after.busy_seconds), (before.wall_seconds, after.wall_seconds))
-    )
-    steps = before.steps
-    return Window(steps, wall * steps, busy * steps, busy * steps * watts_per_core)
+def _window(reading: Yardstick, watts_per_core: float) -> Window:
+    busy = reading.busy_seconds * reading.steps
+    return Window(reading.steps, reading.wall_seconds * reading.steps, busy, busy * watts_per_core)

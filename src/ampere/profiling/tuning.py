@@ -3,7 +3,7 @@
     screening    [without | with]  [with | without]  ...    each change in turn, as often as the time allows
     confirming   the same again, for those that seemed to save: only this run's figures are reported
 
-Two processes of a pair start together and train one after the other, so the machine's drift cancels in their ratio.
+Two processes of a pair start together and train in turn, window by window: the machine's drift cancels in their ratio.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from statistics import NormalDist, mean, median, variance
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -27,7 +28,7 @@ from ampere.devices import VariantFailed
 from ampere.devices.environment import TUNED
 
 from .experiment import Experiment, Workload
-from .plain_processes import Effort, PlainProcess
+from .plain_processes import TRAINING_SHARE, Effort, PlainProcess
 
 FEWEST_PAIRS, MOST_PAIRS = 3, 6  # of a change, in each of the two runs
 SCREENING_SHARE = 0.6  # of the seconds
@@ -235,10 +236,10 @@ def _advice(change: Change, ratios: Ratios, second: bool, sample: float, failed:
 
 def pairs_of(experiment: Experiment, setup: TrainingSetup, watts_per_core: float) -> Pair:
     """Pairs of processes that train the model; joules of a larger batch are those of as many samples as before."""
-    effort = Effort(2 * TRAINED_SECONDS + 0.6, 1, 2, ends_sharply=True)
+    effort = Effort(2 * TRAINED_SECONDS / TRAINING_SHARE, 1, 2, ends_sharply=True)
 
     def joules_of(process: PlainProcess, samples: int) -> float:
-        windows = windows_from_json(process.trained()["windows"])
+        windows = windows_from_json(process.answer["windows"])
         return median(window.per_iteration() for window in windows) * watts_per_core / samples
 
     def pair(change: Change, with_it_first: bool) -> tuple[float, float]:
@@ -249,11 +250,11 @@ def pairs_of(experiment: Experiment, setup: TrainingSetup, watts_per_core: float
         with ExitStack() as ending:
             without = PlainProcess(experiment, setup, effort, ending, with_ampere=bool(change.changes))
             having = PlainProcess(changed, with_threads, effort, ending, change.changes)
-            for process in (without, having):
+            both = (having, without) if with_it_first else (without, having)
+            for process in both:
                 process.wait()
-            if with_it_first:
-                after = joules_of(having, change.batch_factor)
-                return joules_of(without, 1), after
+            for _ in zip_longest(*(process.turns() for process in both)):
+                pass  # a window of the one, a window of the other
             return joules_of(without, 1), joules_of(having, change.batch_factor)
 
     return pair

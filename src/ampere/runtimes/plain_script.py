@@ -27,10 +27,10 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-READY = "ready"  # a line that says that everything is imported
+READY = "ready"  # a line that says that everything is imported, or that others may have a turn
 WARMUP = 4
 WARMUP_SHARE = 0.4  # of the seconds at most
-WINDOW_SECONDS = 0.1
+WINDOW_SECONDS = 0.15
 FEWEST_WINDOWS = 3
 PEAK_SECONDS = 15.0  # of steps for the peak of memory, at most, where no other process takes time
 LOADED = 3.0  # how many times as long they may take where others do
@@ -62,15 +62,20 @@ def main() -> None:
 
 def answer_when_asked(task: Dict[str, Any], build: Callable[[], Step]) -> None:
     """Say that everything is imported, wait for its turn, train, and print what was seen or what went wrong."""
-    print(READY, flush=True)
-    sys.stdin.readline()
+    wait_for_turn()
     try:
-        answer = trained(build(), task["seconds"], task.get("at_most"), task.get("peak_steps", 0))
+        answer = trained(build(), task["seconds"], task.get("at_most"), task.get("peak_steps", 0), wait_for_turn)
     except StopIteration:
         answer = {"error": DATA_ENDED}
     except Exception as problem:
         answer = {"error": f"{type(problem).__name__}: {problem}"}
     print("\n" + json.dumps(answer), flush=True)
+
+
+def wait_for_turn() -> None:
+    print("\n" + READY, flush=True)  # on a line of its own, whatever the user's code has printed
+    if not sys.stdin.readline():
+        sys.exit()  # nobody waits for an answer any more
 
 
 def loaded(reference: str) -> Any:
@@ -157,12 +162,21 @@ def whole_step(task: Dict[str, Any], function: Any) -> Step:
     return Step(step, loss, sum(p.numel() for p in parameters))
 
 
-def trained(training: Step, seconds: float, at_most: Optional[float] = None, peak_steps: int = 0) -> Dict[str, Any]:
+def trained(
+    training: Step,
+    seconds: float,
+    at_most: Optional[float] = None,
+    peak_steps: int = 0,
+    turn: Callable[[], None] = lambda: None,
+) -> Dict[str, Any]:
     """Windows of plain training steps, as rows of a measurement, the first and the last loss, and the peak of memory.
 
-    With `at_most` seconds for all steps, long ones are warmed up less; two are trained in any case. Up to `peak_steps`
-    follow until the peak is steady: windows of their own where a step is as long as a window.
+    Others have a `turn` before each window and after the last. With `at_most` seconds for all steps, long ones are
+    warmed up less; two are trained in any case. Up to `peak_steps` follow until the peak is steady: windows of their
+    own where a step is as long as a window.
     """
+    windows: List[List[Any]] = []
+    others = [0.0]  # seconds of their turns
 
     def window(steps: int) -> List[Any]:
         training.synchronize()
@@ -172,17 +186,25 @@ def trained(training: Step, seconds: float, at_most: Optional[float] = None, pea
         busy, wall = timer(), time.perf_counter() - started
         return [steps, wall, busy, None, page_faults() - faults]
 
-    began = time.perf_counter()
+    def pause() -> None:
+        started = time.perf_counter()
+        turn()
+        others[0] += time.perf_counter() - started
+
+    began, limit = time.perf_counter(), float("inf") if at_most is None else at_most
     step_seconds = window(1)[1]
     first, first_peak, done = training.loss(), peak_bytes(), 1
-    while done <= WARMUP and not (at_most is not None and time.perf_counter() - began > WARMUP_SHARE * at_most):
+    while done <= WARMUP and time.perf_counter() - began <= WARMUP_SHARE * limit:
         step_seconds = window(1)[1]
         done += 1
     steps = max(1, round(WINDOW_SECONDS / max(step_seconds, 1e-6)))
-    windows: List[List[Any]] = []
-    ends, last = time.perf_counter() + seconds, began + (float("inf") if at_most is None else at_most)
-    while not windows or (time.perf_counter() < last and (len(windows) < FEWEST_WINDOWS or time.perf_counter() < ends)):
+    pause()
+    while not windows or (
+        time.perf_counter() - began - others[0] < limit
+        and (len(windows) < FEWEST_WINDOWS or sum(row[1] for row in windows) < seconds)
+    ):
         windows.append(window(steps))
+        pause()
     elapsed, loss = time.perf_counter() - began, training.loss()
     done += steps * len(windows)
     peaks, wall, cpu = [first_peak or 0, peak_bytes() or 0], time.perf_counter(), time.process_time()
@@ -193,8 +215,10 @@ def trained(training: Step, seconds: float, at_most: Optional[float] = None, pea
             break
         further = window(1)
         step_seconds, done = further[1], done + 1
-        windows += [further] * (steps == 1)
         peaks.append(peak_bytes() or 0)
+        if steps == 1:
+            windows.append(further)
+            pause()
     return {
         "windows": windows,
         "loss": [first, loss],
