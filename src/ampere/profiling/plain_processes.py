@@ -36,7 +36,7 @@ from ampere.storage.profile import Observation
 
 from .experiment import Experiment, Workload
 
-YARDSTICK_SECONDS = 0.08  # between two windows
+YARDSTICK_SHARE, YARDSTICK_SECONDS = 0.5, (0.08, 0.5)  # of a window's seconds, and between which limits
 TRAINING_SHARE = 0.6  # of the seconds of a process; the rest is the yardstick's
 ROUND_SECONDS = 0.8
 BARE = "import sys; sys.path[:] = [p for p in sys.path if p]\n"  # without the current folder
@@ -84,9 +84,11 @@ def plain_rounds(
             process.wait()
         later = partial(PlainProcess, experiment, setup, effort, ending)
         readings: list[Yardstick] = []
+        least, most = YARDSTICK_SECONDS
 
-        def read() -> None:
-            readings.append(worker.yardstick(YARDSTICK_SECONDS, setup.threads, setup.runtime, count=False))
+        def read(window_seconds: float) -> None:
+            seconds = min(max(YARDSTICK_SHARE * window_seconds, least), most)
+            readings.append(worker.yardstick(seconds, setup.threads, setup.runtime, count=False))
 
         for answer in in_turn(waiting, later, effort, on_round, read):
             found.append(experiment.observed(_measurement(answer, readings, experiment, setup, watts_per_core)))
@@ -108,11 +110,11 @@ def in_turn(
     later: Callable[[], PlainProcess],
     effort: Effort,
     on_round: Callable[[float, int], None] = lambda spent, number: None,
-    between: Callable[[], None] = lambda: None,
+    between: Callable[[float], None] = lambda seconds: None,
 ) -> Iterator[dict[str, Any]]:
     """The answer of each process that there is time for: of those that wait, and then of others that start `later`.
 
-    While it trains, `between` is called before each window and after the last.
+    While it trains, `between` is called before each window and after the last, with the seconds since it was called.
     """
     began, trained, done = time.monotonic(), 0.0, 0
     while done < effort.most:
@@ -121,9 +123,10 @@ def in_turn(
         if spent + next_one > effort.seconds and done >= effort.fewest:
             return
         on_round(spent, done + 1)
-        process = waiting.pop(0) if waiting else later()
+        process, turn_began = waiting.pop(0) if waiting else later(), time.monotonic()
         for _ in process.turns():
-            between()
+            between(time.monotonic() - turn_began)
+            turn_began = time.monotonic()
         trained, done = trained + float(process.answer["elapsed_seconds"]), done + 1
         yield process.answer
 
