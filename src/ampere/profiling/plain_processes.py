@@ -232,14 +232,12 @@ class PlainProcess:
 
 def bare_task(workload: Workload, setup: TrainingSetup) -> dict[str, Any] | None:
     """What a script without Ampere is asked to train; None where it cannot: parts of models, cards, half precision."""
-    place, settings = OPTIMIZERS[setup.optimizer].made_by["torch"]
-    module, _, optimizer = place.partition(":")
     known = {"factory", "arguments", "inputs", "step", "calls"}
-    if setup.on != CPU or setup.dtype != "float32" or module != "torch.optim" or not known.issuperset(workload):
+    if setup.on != CPU or setup.dtype != "float32" or not known.issuperset(workload):
         return None
     usual: Workload = {"arguments": {}, "inputs": None, "step": False, "calls": 1}
     asked = {**usual, **{k: v for k, v in workload.items() if v is not None}}
-    return {**asked, "optimizer": [optimizer, dict(settings)], "threads": setup.threads}
+    return {**asked, "optimizer": OPTIMIZERS[setup.optimizer].made_by["torch"], "threads": setup.threads}
 
 
 @cache

@@ -103,8 +103,9 @@ def plain_step(task: Dict[str, Any], factory: Any) -> Step:
     args, kwargs = called_with(tuple(inputs) if isinstance(inputs, list) else inputs)
     fill_lazy(model, args, kwargs)
     parameters = [p for p in model.parameters() if p.requires_grad]
-    name, settings = task["optimizer"]
-    optimizer = getattr(torch.optim, name)(parameters, **settings)
+    place, settings = task["optimizer"]
+    module, _, name = place.partition(":")
+    optimizer = getattr(importlib.import_module(module), name)(parameters, **settings)
     output: Any = None
     loss: Any = None
 
