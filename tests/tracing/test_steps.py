@@ -237,6 +237,8 @@ def test_gradients_of_each_sample_are_seen_without_a_backward_pass():
     assert sum(work(layer).flops for layer in network.layers) == pytest.approx(counter.get_total_flops(), rel=1e-3)
     assert network.batch == 5
     assert network.notes[1].startswith("no backward pass of autograd reaches its weights")
+    held, weights = allocations_of_step(made), sum(p.numel() for p in model.parameters())
+    assert peak(held)[0] > 4 * (2 + 5) * weights  # themselves, the gradients of each sample, and their mean
 
 
 def test_a_gradient_penalty_is_counted_without_strangers():

@@ -47,7 +47,7 @@ def _content(parameter: nn.Parameter) -> Tuple[int, List[float]]:
         return 0, some
 
 
-def _of_all_samples(tensor: Tensor) -> Tensor:
+def of_all_samples(tensor: Tensor) -> Tensor:
     """The tensor behind the one of a single sample that `torch.func.vmap` shows the user's code."""
     functorch: Any = getattr(torch._C, "_functorch", None)
     while functorch is not None and functorch.is_functorch_wrapped_tensor(tensor):
@@ -114,7 +114,7 @@ class Watch:
             self.models.setdefault(module)
             self._know(module)
         if not self.batch:
-            inputs = [_of_all_samples(x) for x in args if isinstance(x, Tensor)]
+            inputs = [of_all_samples(x) for x in args if isinstance(x, Tensor)]
             self.batch = next((int(x.shape[0]) for x in inputs if x.dim()), 0)
         self._running.append(module)
 

@@ -42,7 +42,7 @@ from ampere.runtimes.plain_script import training_loss
 from ampere.runtimes.torch_model import called
 from ampere.runtimes.torch_network import build_chain
 from ampere.runtimes.torch_runtime import AUTOCAST, DTYPES, autocast, trainable
-from ampere.runtimes.torch_step import WholeStep, uncompiled
+from ampere.runtimes.torch_step import WholeStep, of_all_samples, uncompiled
 
 from .copying import fake_copy, on_cpu
 from .recorder import tensors_in
@@ -190,7 +190,7 @@ def _follow_step(step: WholeStep, ending: ExitStack) -> list[Allocation]:
     _hold_states(follower, step)
 
     def see_inputs(model: nn.Module, args: Any, kwargs: Any) -> None:
-        for tensor in tensors_in((args, kwargs)):
+        for tensor in map(of_all_samples, tensors_in((args, kwargs))):
             if follower.is_new(tensor):
                 follower.hold(tensor, INPUTS)
 
