@@ -1,6 +1,6 @@
 """Estimated peak memory of training against real peaks, each in a fresh process with default settings.
 
-    python benchmarks/memory.py [MODEL...] [--processes 3]      34 models
+    python benchmarks/memory.py [MODEL...] [--processes 3]      40 models
 
 Peaks and touches are kept as soon as they are read, and the same command goes on from there. Estimates are made anew
 each time: from the trace alone, and with a touch as `ampere estimate` does it, in other processes.

@@ -1,4 +1,4 @@
-"""Further models for benchmarks/memory.py, of other kinds: no rule was chosen with them in sight.
+"""Further models for benchmarks/memory.py, of other kinds. LATER were looked at once, after all rules were written.
 
 Each function returns (module, example inputs), as those of memory_models do.
 """
@@ -7,6 +7,7 @@ import torch
 from memory_models import Losing, UNet, conv, tokens
 from torch import nn
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
 
 class MixerBlock(nn.Module):
@@ -188,7 +189,121 @@ def unet_large():
     return UNet(20, 4), torch.randn(16, 3, 256, 256)
 
 
+class Noised(nn.Module):
+    """A residual block of a diffusion model, with the time added in the middle."""
+
+    def __init__(self, cin, cout):
+        super().__init__()
+        self.norms = nn.ModuleList((nn.GroupNorm(8, cin), nn.GroupNorm(8, cout)))
+        self.convs = nn.ModuleList((nn.Conv2d(cin, cout, 3, padding=1), nn.Conv2d(cout, cout, 3, padding=1)))
+        self.time, self.short = nn.Linear(64, cout), nn.Conv2d(cin, cout, 1)
+
+    def forward(self, x, when):
+        y = self.convs[0](F.silu(self.norms[0](x))) + self.time(when)[:, :, None, None]
+        return self.convs[1](F.silu(self.norms[1](y))) + self.short(x)
+
+
+class Diffusion(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Conv2d(3, 32, 3, padding=1), nn.Conv2d(32, 3, 3, padding=1)
+        self.down, self.up = nn.ModuleList((Noised(32, 32), Noised(32, 64))), nn.ModuleList((Noised(128, 32),))
+        self.middle, self.attend = Noised(64, 64), nn.MultiheadAttention(64, 4, batch_first=True)
+
+    def forward(self, x):
+        when, noise = torch.randn(len(x), 64), torch.randn_like(x)
+        y = self.down[0](self.first(x + noise), when)
+        deep = self.middle(self.down[1](F.avg_pool2d(y, 2), when), when)
+        tokens_of = deep.flatten(2).transpose(1, 2)
+        deep = deep + self.attend(tokens_of, tokens_of, tokens_of)[0].transpose(1, 2).view_as(deep)
+        wide = F.interpolate(deep, scale_factor=2)
+        return {"loss": F.mse_loss(self.last(self.up[0](torch.cat((wide, y, y), 1), when)), noise)}
+
+
+def diffusion():
+    return Diffusion(), torch.randn(8, 3, 64, 64)
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.cell = nn.Embedding(12_000, 200), nn.LSTM(200, 200, 2, batch_first=True, dropout=0.2)
+        self.head = nn.Linear(200, 12_000)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids):
+        return self.head(self.cell(self.embed(ids))[0])
+
+
+def lstm_tied():
+    return Losing(Tied(), 12_000), tokens(16, 48, 12_000)
+
+
+class Scattered(nn.Module):
+    def __init__(self, nodes=6000, edges=50_000):
+        super().__init__()
+        drawn = torch.Generator().manual_seed(2)
+        self.register_buffer("ends", torch.randint(nodes, (2, edges), generator=drawn))
+        self.first, self.head = nn.Linear(16, 96), nn.Linear(96, 5)
+        self.layers = nn.ModuleList(nn.Linear(96, 96) for _ in range(4))
+
+    def forward(self, x):
+        x = F.relu(self.first(x))
+        for layer in self.layers:
+            places = self.ends[1][:, None].expand(-1, x.shape[1])
+            x = F.elu(layer(x + torch.zeros_like(x).scatter_add(0, places, x[self.ends[0]])))
+        return self.head(x)
+
+
+def graph_scattered():
+    return Scattered(), torch.randn(6000, 16)
+
+
+class Thrifty(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(3000, 192), nn.Linear(192, 3000)
+        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(192, 6, 768, batch_first=True) for _ in range(6))
+
+    def forward(self, ids):
+        x = self.embed(ids)
+        for layer in self.layers:
+            x = checkpoint(layer, x, use_reentrant=False)
+        return self.head(x)
+
+
+def encoder_checkpointed():
+    return Losing(Thrifty(), 3000), tokens(8, 128, 3000)
+
+
+class Twins(nn.Module):
+    """Two views through one network, and a loss over all pairs."""
+
+    def __init__(self):
+        super().__init__()
+        body = [conv(3, 32, 3, 2), conv(32, 64, 3, 2), conv(64, 128, 3, 2), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+        self.body = nn.Sequential(*body, nn.Linear(128, 64))
+
+    def forward(self, x):
+        a, b = (F.normalize(self.body(view)) for view in (x, x.flip(-1)))
+        return {"loss": F.cross_entropy(a @ b.T / 0.1, torch.arange(len(x)))}
+
+
+def contrastive():
+    return Twins(), torch.randn(48, 3, 96, 96)
+
+
+def tabular():
+    layers = [part for _ in range(4) for part in (nn.Linear(512, 512), nn.BatchNorm1d(512), nn.SiLU(), nn.Dropout(0.1))]
+    return nn.Sequential(nn.Linear(40, 512), *layers, nn.Linear(512, 2)), torch.randn(8192, 40)
+
+
 FURTHER = {
     "mixer": "adam", "convnext": "momentum", "translator": "adamw", "generator": "adam", "dilated_sound": "adam",
     "graph": "rmsprop", "variational": "adam", "grouped": "momentum", "video": "sgd", "unet_large": "sgd",
 }  # fmt: skip
+LATER = {
+    "diffusion": "adamw", "lstm_tied": "adam", "graph_scattered": "rmsprop", "encoder_checkpointed": "adam",
+    "contrastive": "momentum", "tabular": "adamw",
+}  # fmt: skip
+FURTHER |= LATER
