@@ -230,7 +230,7 @@ def _rows(estimate: Estimate, by_block: bool, top: int | None, scale: float) -> 
     shown = _folded(_all_rows(estimate, by_block), rows_that_fit(OTHER_LINES, 8, 20) if top is None else top)
     largest = max(row.joules for row in shown)
     for row in shown:
-        stddev = f"{row.stddev / scale:.2g}" if row.stddev else ""
+        stddev = units.significant(row.stddev / scale, 2) if row.stddev else ""
         count = [f"{row.count:,}" if row.count > 1 else ""] if by_block else []
         cost, share = units.significant(row.joules / scale), units.percent(row.joules / estimate.joules)
         yield row.name, row.kind, *count, cost, stddev, share, bar(row.joules / largest, BAR)
