@@ -243,8 +243,18 @@ def _all_rows(estimate: Estimate, by_block: bool) -> list[Row]:
 
         rows = [Row(b.name or "-", b.kind, b.count, b.joules, b.stddev) for b in blocks(estimate)]
     else:
-        rows = [Row(layer.name or "-", layer.kind, 1, layer.joules, layer.stddev) for layer in estimate.layers]
+        rows = _once(estimate)
     return [replace(row, name="(rest of step)", kind="") if row.kind == "step" else row for row in rows]
+
+
+def _once(estimate: Estimate) -> list[Row]:
+    """One row for each layer: one that runs several times in a step, as in a loop, says so behind its name."""
+    rows: dict[tuple[str, str], Row] = {}
+    for layer in estimate.layers:
+        which = layer.name or "-", layer.kind
+        before = rows.get(which, Row(*which, 0, 0.0, 0.0))
+        rows[which] = Row(*which, before.count + 1, before.joules + layer.joules, before.stddev + layer.stddev)
+    return [replace(row, name=f"{row.name} ({row.count} times)") if row.count > 1 else row for row in rows.values()]
 
 
 def _folded(rows: list[Row], top: int) -> list[Row]:
