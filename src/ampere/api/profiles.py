@@ -342,11 +342,11 @@ def _why_more(known: ProfiledEstimate, name: str) -> str:
     if known.network.batch not in {o.network.batch for o in profile.observations}:
         return f"batch {known.network.batch} was not profiled"
     if unknown:
-        return f"no layers like {_first(unknown)} were profiled"
-    return f"the profile was made for {_first(profile.spaces)} and is not certain of this model"
+        return f"no layers like {_few(unknown)} were profiled"
+    return f"the profile was made for {_few(profile.spaces)} and is not certain of this model"
 
 
-def _first(names: Sequence[str]) -> str:
+def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (" ..." if names[3:] else "")
 
 
