@@ -9,8 +9,11 @@ from ampere.core import TrainingSetup
 from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
 from ampere.models import load_model, loading
 from ampere.models.user_code import find_function
+from ampere.profiling.plain_processes import bare_task
+from ampere.runtimes.user_code import find_factory
 
 torch = pytest.importorskip("torch")
+plain_script = pytest.importorskip("ampere.runtimes.plain_script")
 
 FILE = """
 import torch
@@ -89,6 +92,26 @@ def test_a_decorator_may_give_the_arguments(file):
 
 def test_a_files_neighbours_can_be_imported(file):
     assert load_model(f"{file}:with_tensor").model.out_features == 3
+
+
+@pytest.mark.parametrize("with_init", [True, False])
+def test_a_file_of_a_package_imports_relatively_here_in_a_worker_and_in_a_bare_script(tmp_path, monkeypatch, with_init):
+    nets = tmp_path / f"models_{with_init}" / "nets"
+    nets.mkdir(parents=True)
+    (nets.parent / "config.py").write_text("WIDTH = 3")
+    (nets / "parts.py").write_text("from . import net")
+    (nets / "net.py").write_text(
+        FILE.replace("from beside import WIDTH", "from ..config import WIDTH\nfrom . import parts")
+    )
+    for folder in (nets, nets.parent) if with_init else ():
+        (folder / "__init__.py").write_text("")
+    reference = f"{nets / 'net.py'}:with_tensor"
+    assert load_model(reference).model.out_features == 3
+    assert find_factory(reference)()[0].out_features == 3
+    task = bare_task({"factory": reference}, TrainingSetup())
+    assert task is not None
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert plain_script.loaded(task["factory"], task["folder"])()[0].out_features == 3
 
 
 @pytest.mark.parametrize("name", ["with_tuple", "with_dict"])

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
-from ampere.runtimes.user_code import allow_neighbours, import_by_name, is_library
+from ampere.runtimes.user_code import allow_neighbours, import_by_name, is_library, package_of
 
 LONGEST_MESSAGE = 300
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
@@ -131,6 +131,11 @@ def _module_of_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ModelError(f"{path} is not there: check the path, seen from {Path.cwd()}")
     path = path.resolve()
+    if package := package_of(path):
+        allow_neighbours(path.parent)
+        sys.modules.pop(package.module, None)  # it may have changed
+        with guarded(f"importing {path.name}"):
+            return import_by_name(package.module, package.folder)
     name = f"ampere_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
