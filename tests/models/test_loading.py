@@ -2,6 +2,7 @@
 
 import re
 import sys
+import warnings
 
 import pytest
 
@@ -14,6 +15,7 @@ from ampere.runtimes.user_code import find_factory
 
 torch = pytest.importorskip("torch")
 plain_script = pytest.importorskip("ampere.runtimes.plain_script")
+trace = pytest.importorskip("ampere.tracing.trace").trace
 
 FILE = """
 import torch
@@ -92,6 +94,28 @@ def test_a_decorator_may_give_the_arguments(file):
 
 def test_a_files_neighbours_can_be_imported(file):
     assert load_model(f"{file}:with_tensor").model.out_features == 3
+
+
+def test_the_example_that_a_lightning_module_carries_is_its_input(tmp_path):
+    body = "        self.example_input_array = torch.zeros(5, 8)\n"
+    code = f"{FILE.replace('beside', 'math').replace('WIDTH', 'pi')}\nclass Lit(Own):\n    def __init__(self):\n"
+    (tmp_path / "lit.py").write_text(f"{code}        super().__init__()\n{body}")
+    loaded = load_model(f"{tmp_path / 'lit.py'}:Lit")
+    assert [tuple(tensor.shape) for tensor in loaded.inputs] == [(5, 8)]
+    assert not loaded.own_inputs, "a worker must be given them"
+
+
+def test_libraries_warn_when_a_model_is_trained_and_not_when_it_is_looked_at(tmp_path, capsys):
+    (tmp_path / "warning.py").write_text(
+        "import warnings\nimport torch\nfrom torch import nn\n\n\ndef build():\n    warnings.warn('of the user')\n"
+        "    nn.Transformer(8, 2, 1, 1, 8)\n    return nn.LSTM(8, 8, proj_size=4), torch.zeros(2, 3, 8)\n"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_: print(message)
+        loaded = load_model(f"{tmp_path / 'warning.py'}:build")
+        trace(loaded.model, loaded.inputs)
+    assert capsys.readouterr().err == "of the user\n"
 
 
 @pytest.mark.parametrize("with_init", [True, False])

@@ -109,7 +109,7 @@ def _built(
     rebatched = batch is not None and not passes_batch
     if batch is not None and rebatched:
         inputs = with_batch(inputs, batch)
-    own_inputs = example is None and not rebatched
+    own_inputs = example is None and isinstance(made, tuple) and not rebatched
     return LoadedModel(model, inputs, name, factory, arguments, None, own_optimizer(model), own_inputs)
 
 
@@ -288,6 +288,7 @@ def _model_and_inputs(built: Any, source: str, example: Any) -> tuple[Any, Input
     if isinstance(example, str):
         example = from_text(example, flax)
     example = returned if example is None else example
+    example = getattr(model, "example_input_array", None) if example is None else example  # of a LightningModule
     if example is None:
         shape = "10x28x28x1" if flax else "10x1x28x28"
         raise ModelError(f"{source} does not tell its input: give --input {shape}, or return (module, example inputs)")

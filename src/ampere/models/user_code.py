@@ -4,8 +4,10 @@ import ast
 import importlib.util
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,11 +23,12 @@ EXTRAS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax", "optax
 @contextmanager
 def guarded(what: str) -> Iterator[None]:
     """Run code of the user's, as if it was started without arguments: what it raises becomes one line, and what it
-    prints a log."""
+    prints a log. Libraries warn when it is trained, and need not when it is looked at."""
     arguments = sys.argv[1:]
     del sys.argv[1:]  # a script that reads its own must not find Ampere's
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+            warnings.showwarning = partial(_unless_of_a_library, warnings.showwarning)
             yield
     except AmpereError:
         raise
@@ -42,6 +45,11 @@ def guarded(what: str) -> Iterator[None]:
         raise ModelError(f"{what} raised {explain(error)}: try it in Python by itself first") from error
     finally:
         sys.argv[1:] = arguments
+
+
+def _unless_of_a_library(show: Callable[..., None], message: Any, category: Any, filename: str, *more: Any) -> None:
+    if not is_library(filename):
+        show(message, category, filename, *more)
 
 
 def explain(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
@@ -282,14 +283,20 @@ def _batch(inputs: Any) -> int:
 def undisturbed(seed: int = 0) -> Iterator[None]:
     """The same trace each time, and the user's random numbers as they were; what the model prints is a log.
 
-    What does not run on shapes is tried with values: PyTorch does not log it.
+    What does not run on shapes is tried with values: PyTorch does not log it. What it warns of, it does in training.
     """
     numpy: Any = sys.modules.get("numpy")
     state, of_numpy = random.getstate(), numpy and numpy.random.get_state()
     log = logging.getLogger("torch._subclasses.fake_tensor")
     logs, log.disabled = log.disabled, True
     try:
-        with torch.random.fork_rng(devices=[]), torch.enable_grad(), redirect_stdout(sys.stderr):
+        with (
+            torch.random.fork_rng(devices=[]),
+            torch.enable_grad(),
+            redirect_stdout(sys.stderr),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
             torch.default_generator.manual_seed(seed)  # torch.manual_seed also seeks devices, which takes longer
             random.seed(seed)
             if numpy:

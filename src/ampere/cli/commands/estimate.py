@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OTHER_LINES = 18  # above and below the layers
 BAR = 12  # characters
+SEVERAL = 3.0  # from here on a figure is so many times another, not so many percent more
 UNCERTAIN = 0.5  # an interval that is wider than this share of the figure is said in the headline
 
 
@@ -197,6 +198,8 @@ def _touch(estimate: Estimate) -> Iterator[tuple[str, str]]:
         return
     yield "layers", f"{_with_stddev(touch.layers_joules, touch.layers_stddev)}, added up from the profile"
     apart = f"{units.percent(abs(touch.factor - 1))} {'more' if touch.factor > 1 else 'less'}"
+    if touch.factor >= SEVERAL:
+        apart = f"{units.three(touch.factor)} times as much"
     processes = f"{touch.processes} process{'es' if touch.processes > 1 else ''}"
     yield "own code", f"{_with_stddev(touch.code_joules, touch.code_stddev)}, {apart}: trained in {processes}"
 
