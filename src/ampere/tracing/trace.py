@@ -6,8 +6,8 @@ import logging
 import random
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from textwrap import shorten
 from typing import Any
@@ -220,32 +220,37 @@ def _trace(model: nn.Module, inputs: Any, loss: Loss | None, name: str) -> tuple
     calls = CallTracker(model)
     recorder = Recorder(model, calls)
     try:
-        with recorder:
-            reached = _step(model, inputs, loss, recorder)
+        with recorder, _second_is_batch(model) as second:
+            reached, made = _step(model, inputs, loss, recorder)
     except ModelError:
         raise
     except Exception as problem:
         raise Failure(problem, calls.current) from problem
     settle(recorder.operations, reached, recorder.cost_of_node)
-    layers = Layers(_batch(inputs), recorder.owned.names)
+    batch, notes = _batch(inputs, made, second)
+    layers = Layers(batch, recorder.owned.names)
     built = tuple(layers.build(recorder.operations))
-    return Network(built, _batch(inputs), name, notes_of(recorder)), idle_of(recorder, layers.counted)
+    return Network(built, batch, name, (*notes_of(recorder), *notes)), idle_of(recorder, layers.counted)
 
 
-def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) -> dict[int, bool]:
+def _step(
+    model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder
+) -> tuple[dict[int, bool], list[torch.Size]]:
+    """The nodes that backward reached, and the shapes of the outputs."""
     positional, named = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
     with Scopes(recorder):
         output = called(model, inputs)(*positional, **named)
         with recorder.pause():
             refuse_constant(output, model)
             targets(output)
+            made = [tensor.shape for tensor in differentiable(output) if tensor.dim()]
         value = (loss or training_loss)(output)
     refuse_no_loss(value)
     reached = reached_nodes(value)
     with recorder.pause():
         first = value.new_empty(value.shape) if value.is_meta else torch.ones_like(value)
     value.backward(first)
-    return reached
+    return reached, made
 
 
 def _on_meta(inputs: Any) -> Any:
@@ -275,8 +280,42 @@ def each_tensor(inputs: Any, convert: Callable[[Tensor], Tensor], device: str) -
     return [one(value) for value in (inputs if isinstance(inputs, (list, tuple)) else (inputs,))]
 
 
-def _batch(inputs: Any) -> int:
-    return next((int(t.shape[0]) for t in tensors_in(inputs) if t.dim()), 1)
+@contextmanager
+def _second_is_batch(model: nn.Module) -> Iterator[dict[tuple[int, ...], str]]:
+    """The lengths and batches that modules without `batch_first` are called with, and which module it was."""
+    seen: dict[tuple[int, ...], str] = {}
+    with ExitStack() as ending:
+        for path, module in model.named_modules():
+
+            def see(module: nn.Module, args: Any, kwargs: Any, path: str = path) -> None:
+                given = next((t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)), None)
+                if given is not None and given.dim() == 3:
+                    seen.setdefault(tuple(given.shape[:2]), path or type(module).__name__)
+
+            if getattr(module, "batch_first", True) is False:
+                ending.callback(module.register_forward_pre_hook(see, with_kwargs=True).remove)
+        yield seen
+
+
+def _batch(
+    inputs: Any, made: Sequence[torch.Size], second: Mapping[tuple[int, ...], str]
+) -> tuple[int, tuple[str, ...]]:
+    """The batch, and what to know of it.
+
+    It is the first dimension of the first input; of another input where the output has that one's, as with a list of
+    all tokens and the place where each text begins; or the second where a module takes the length first, unless the
+    output has a row for each of the first.
+    """
+    given = [t.shape for t in tensors_in(inputs) if t.dim()]
+    if not given:
+        return 1, ()
+    first, rows = given[0], made[0][0] if made else None
+    by = second.get(tuple(first[:2]))
+    row_each = bool(made) and len(made[0]) <= 2 and rows == first[0]
+    if by is not None and first[0] != first[1] and not row_each:
+        note = f"its batch is the second dimension of its input, as {by} takes it; --batch and --largest-batch"
+        return int(first[1]), (f"{note} change the first, which is the length: give --input for another batch",)
+    return int(next((shape[0] for shape in given if shape[0] == rows), first[0])), ()
 
 
 @contextmanager
