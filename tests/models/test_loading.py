@@ -11,6 +11,7 @@ from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, Usa
 from ampere.models import load_model, loading
 from ampere.models.user_code import find_function
 from ampere.profiling.plain_processes import bare_task
+from ampere.profiling.sources import trace_loaded
 from ampere.runtimes.user_code import find_factory
 
 torch = pytest.importorskip("torch")
@@ -116,6 +117,17 @@ def test_libraries_warn_when_a_model_is_trained_and_not_when_it_is_looked_at(tmp
         loaded = load_model(f"{tmp_path / 'warning.py'}:build")
         trace(loaded.model, loaded.inputs)
     assert capsys.readouterr().err == "of the user\n"
+
+
+def test_another_batch_is_refused_where_it_would_change_the_length():
+    class Last(torch.nn.LSTM):
+        def forward(self, x):
+            return super().forward(x)[0]
+
+    model, x = Last(8, 4), torch.zeros(5, 3, 8)
+    assert trace_loaded(load_model(model, x)).batch == 3
+    with pytest.raises(UsageError, match="is not its batch, which --batch would change"):
+        trace_loaded(load_model(model, x, batch=7))
 
 
 @pytest.mark.parametrize("with_init", [True, False])

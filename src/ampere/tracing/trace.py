@@ -313,8 +313,8 @@ def _batch(
     by = second.get(tuple(first[:2]))
     row_each = bool(made) and len(made[0]) <= 2 and rows == first[0]
     if by is not None and first[0] != first[1] and not row_each:
-        note = f"its batch is the second dimension of its input, as {by} takes it; --batch and --largest-batch"
-        return int(first[1]), (f"{note} change the first, which is the length: give --input for another batch",)
+        note = f"its batch is the second dimension of its input, as {by} takes it"
+        return int(first[1]), (f"{note}; --largest-batch changes the first, which is the length",)
     return int(next((shape[0] for shape in given if shape[0] == rows), first[0])), ()
 
 
