@@ -1,6 +1,7 @@
 """The commands as a user meets them, one after the other, on a profile made once."""
 
 import json
+import re
 
 import pytest
 
@@ -79,6 +80,14 @@ def test_a_wide_model_is_folded(profiled, here):
     ran = here("estimate", "lenet5", "--top", 2)
     assert "(3 others)" in ran.said
     assert ran.out.count("conv") + ran.out.count("linear") == 2
+
+
+def test_a_layer_that_runs_several_times_is_one_row(profiled, here, tmp_path):
+    body = "again = nn.Linear(9, 9)\n    return nn.Sequential(again, nn.ReLU(), again, again), torch.randn(4, 9)"
+    (tmp_path / "net.py").write_text(f"import torch\nfrom torch import nn\n\n\ndef build():\n    {body}\n")
+    shown = here("estimate", "net.py:build", "--no-profiling").out
+    assert re.search(r"^0 \(3 times\) +linear", shown, re.MULTILINE), shown
+    assert shown.count("linear") == 1
 
 
 def test_other_watts_scale_the_joules_and_nothing_else(profiled, here):
@@ -184,6 +193,12 @@ def test_a_trace_reports_what_another_runtime_could_not_train(here, subject):
     ]
     assert "mnn can train all of it" in here("trace", "lenet5", "--runtime", "mnn").said
     assert "unsupported" not in here("trace", "lenet5", "--json").record
+
+
+def test_a_trace_counts_what_follows_a_layer(here, tmp_path):
+    body = "nn.Sequential(nn.Linear(4, 2), nn.ReLU(), nn.Tanh(), nn.GELU(), nn.Linear(2, 1))"
+    (tmp_path / "net.py").write_text(f"from torch import nn\n\n\ndef build():\n    return {body}\n")
+    assert "3 elementwise\n" in here("trace", "net.py:build", "--input", "3x4").out
 
 
 def test_a_models_name_is_shown_as_it_is_written(here, tmp_path):

@@ -76,6 +76,14 @@ def test_whatever_is_written_is_a_positive_number_or_refused(text):
 
 
 @pytest.mark.parametrize(
+    ("value", "digits", "shown"),
+    [(0, 3, "0"), (0.1234, 3, "0.123"), (999.6, 3, "1,000"), (1234, 3, "1,230"), (2.0, 2, "2.0"), (128, 2, "130")],
+)
+def test_no_column_has_exponents(value, digits, shown):
+    assert units.significant(value, digits) == shown
+
+
+@pytest.mark.parametrize(
     ("value", "shown"), [(0, "0 FLOP"), (216, "216 FLOP"), (3240, "3.24 kFLOP"), (2e9, "2.00 GFLOP")]
 )
 def test_flops(value, shown):

@@ -1,13 +1,16 @@
 """A whole run, and whether a battery lasts for it."""
 
 from dataclasses import replace
+from math import log
 from statistics import NormalDist
 
+import numpy as np
 import pytest
 
 from ampere.core import Meter
 from ampere.core.errors import UsageError
 from ampere.estimation.estimate import Estimate, LayerShare
+from ampere.estimation.interval import interval90
 from ampere.estimation.running_costs import Tariff, parse_grids, parse_price
 from ampere.estimation.training_run import Battery, RunPart, iterations_in, iterations_of_epochs, training_run
 
@@ -27,8 +30,21 @@ ESTIMATE = Estimate(
 def test_the_error_of_an_iteration_grows_with_their_number():
     run = training_run(ESTIMATE, 1000)
     assert (run.joules, run.stddev, run.seconds) == pytest.approx((20, 2, 4))
-    assert run.interval == pytest.approx((20 - 3.29, 20 + 3.29), abs=1e-3)
+    assert run.interval == interval90(20, 2)
     assert run.verdict is run.battery_share is run.fits_probability is run.battery_share_interval is None
+
+
+def test_an_interval_is_that_of_a_normal_distribution_where_it_is_narrow():
+    assert interval90(20, 0.2) == pytest.approx((20 - 0.329, 20 + 0.329), abs=0.005)
+
+
+@pytest.mark.parametrize("stddev", [0.5, 1.0, 3.0])
+def test_no_interval_of_a_cost_reaches_0_and_90_percent_are_inside(stddev):
+    low, high = interval90(1.0, stddev)
+    variance = log(1 + stddev**2)
+    draws = np.random.default_rng(0).lognormal(-variance / 2, variance**0.5, 20_000)
+    assert 0 < low < 1 < high
+    assert np.mean((low <= draws) & (draws <= high)) == pytest.approx(0.9, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +76,7 @@ def test_what_the_meter_counts_already_is_not_added_again():
 
 
 def test_how_long_a_battery_lasts():
-    assert iterations_in(Battery(200.0, "200J"), ESTIMATE) == (10_000, int(200 / (0.02 * 1.16449)))
+    assert iterations_in(Battery(200.0, "200J"), ESTIMATE) == (10_000, int(200 / interval90(0.02, 0.002)[1]))
     assert iterations_in(Battery(200.0, "200J", 5.0), ESTIMATE)[0] == 5_000
 
 

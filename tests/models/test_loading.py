@@ -2,6 +2,7 @@
 
 import re
 import sys
+import warnings
 
 import pytest
 
@@ -9,8 +10,13 @@ from ampere.core import TrainingSetup
 from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
 from ampere.models import load_model, loading
 from ampere.models.user_code import find_function
+from ampere.profiling.plain_processes import bare_task
+from ampere.profiling.sources import trace_loaded
+from ampere.runtimes.user_code import find_factory
 
 torch = pytest.importorskip("torch")
+plain_script = pytest.importorskip("ampere.runtimes.plain_script")
+trace = pytest.importorskip("ampere.tracing.trace").trace
 
 FILE = """
 import torch
@@ -89,6 +95,59 @@ def test_a_decorator_may_give_the_arguments(file):
 
 def test_a_files_neighbours_can_be_imported(file):
     assert load_model(f"{file}:with_tensor").model.out_features == 3
+
+
+def test_the_example_that_a_lightning_module_carries_is_its_input(tmp_path):
+    body = "        self.example_input_array = torch.zeros(5, 8)\n"
+    code = f"{FILE.replace('beside', 'math').replace('WIDTH', 'pi')}\nclass Lit(Own):\n    def __init__(self):\n"
+    (tmp_path / "lit.py").write_text(f"{code}        super().__init__()\n{body}")
+    loaded = load_model(f"{tmp_path / 'lit.py'}:Lit")
+    assert [tuple(tensor.shape) for tensor in loaded.inputs] == [(5, 8)]
+    assert not loaded.own_inputs, "a worker must be given them"
+
+
+def test_libraries_warn_when_a_model_is_trained_and_not_when_it_is_looked_at(tmp_path, capsys):
+    (tmp_path / "warning.py").write_text(
+        "import warnings\nimport torch\nfrom torch import nn\n\n\ndef build():\n    warnings.warn('of the user')\n"
+        "    nn.Transformer(8, 2, 1, 1, 8)\n    return nn.LSTM(8, 8, proj_size=4), torch.zeros(2, 3, 8)\n"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = lambda message, *_: print(message)
+        loaded = load_model(f"{tmp_path / 'warning.py'}:build")
+        trace(loaded.model, loaded.inputs)
+    assert capsys.readouterr().err == "of the user\n"
+
+
+def test_another_batch_is_refused_where_it_would_change_the_length():
+    class Last(torch.nn.LSTM):
+        def forward(self, x):
+            return super().forward(x)[0]
+
+    model, x = Last(8, 4), torch.zeros(5, 3, 8)
+    assert trace_loaded(load_model(model, x)).batch == 3
+    with pytest.raises(UsageError, match="is not its batch, which --batch would change"):
+        trace_loaded(load_model(model, x, batch=7))
+
+
+@pytest.mark.parametrize("with_init", [True, False])
+def test_a_file_of_a_package_imports_relatively_here_in_a_worker_and_in_a_bare_script(tmp_path, monkeypatch, with_init):
+    nets = tmp_path / f"models_{with_init}" / "nets"
+    nets.mkdir(parents=True)
+    (nets.parent / "config.py").write_text("WIDTH = 3")
+    (nets / "parts.py").write_text("from . import net")
+    (nets / "net.py").write_text(
+        FILE.replace("from beside import WIDTH", "from ..config import WIDTH\nfrom . import parts")
+    )
+    for folder in (nets, nets.parent) if with_init else ():
+        (folder / "__init__.py").write_text("")
+    reference = f"{nets / 'net.py'}:with_tensor"
+    assert load_model(reference).model.out_features == 3
+    assert find_factory(reference)()[0].out_features == 3
+    task = bare_task({"factory": reference}, TrainingSetup())
+    assert task is not None
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    assert plain_script.loaded(task["factory"], task["folder"])()[0].out_features == 3
 
 
 @pytest.mark.parametrize("name", ["with_tuple", "with_dict"])

@@ -36,6 +36,11 @@ def test_wrong_channels() -> None:
     assert "--input" in text
 
 
+def test_batch_of_one_where_statistics_need_more() -> None:
+    said = message(nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2)), torch.randn(1, 4))
+    assert said.endswith("it was given 1x8; train with batches of 2 or more, as in --batch 2")
+
+
 def test_missing_input() -> None:
     text = message(ZOO["two_inputs"]()[0], torch.empty(3, 3, 8, 8))
     assert "missing 1 required positional argument: 'text'" in text

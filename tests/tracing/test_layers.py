@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as functional
-from torch import nn
+from torch import Tensor, nn
 
 from ampere.core import Layer, TrailingOp, work
 from ampere.tracing.trace import trace
@@ -166,6 +166,39 @@ def test_bias_added_apart_belongs_to_its_linear_layer() -> None:
 
 def test_batch_is_that_of_the_first_input() -> None:
     assert trace(*ZOO["seq_to_seq"]()).batch == 2
+
+
+class Recurrent(nn.Module):
+    def __init__(self, batch_first: bool, row_each: bool = False) -> None:
+        super().__init__()
+        self.cell, self.head, self.row_each = nn.LSTM(8, 8, batch_first=batch_first), nn.Linear(8, 2), row_each
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.head(self.cell(x)[0])
+        return out[:, -1] if self.row_each else out
+
+
+def test_batch_is_second_where_the_length_is_first() -> None:
+    x = torch.randn(5, 3, 8)
+    length_first, batch_first = (trace(Recurrent(first), x) for first in (False, True))
+    assert (length_first.batch, batch_first.batch) == (3, 5)
+    assert length_first.notes[-1].startswith("its batch is the second dimension of its input, as cell takes it")
+    assert not batch_first.notes
+    assert trace(Recurrent(False, row_each=True), x).batch == 5, "a mistake that many make, but the batch is meant"
+
+
+class Bags(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.bag, self.head = nn.EmbeddingBag(50, 8), nn.Linear(8, 2)
+
+    def forward(self, tokens: Tensor, begins: Tensor) -> Tensor:
+        out: Tensor = self.head(self.bag(tokens, begins))
+        return out
+
+
+def test_batch_of_tokens_in_one_list_is_the_number_of_texts() -> None:
+    assert trace(Bags(), (torch.randint(0, 50, (40,)), torch.arange(0, 40, 10))).batch == 4
 
 
 @pytest.mark.skipif(not hasattr(functional, "grouped_mm"), reason="since PyTorch 2.10")

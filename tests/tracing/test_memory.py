@@ -149,13 +149,16 @@ def test_the_model_and_its_random_numbers_stay_as_they_are():
     assert torch.isfinite(loss).item()
 
 
-def test_code_that_looks_at_values_is_refused_in_one_line():
+def test_code_that_looks_at_values_is_followed_with_values_at_its_own_batch_only():
     class Looks(nn.Linear):
         def forward(self, x):
             return super().forward(x if x.sum().item() > 0 else -x)
 
+    model, x = Looks(64, 64), torch.ones(2, 64)
+    found, on_shapes = allocations_of(model, (x,), "momentum"), allocations_of(nn.Linear(64, 64), (x,), "momentum")
+    assert of_tensors(found) == pytest.approx(of_tensors(on_shapes), rel=0.02)
     with pytest.raises(ModelError, match="cannot be followed on shapes alone"):
-        allocations_of(Looks(4, 4), (torch.randn(2, 4),))
+        allocations_of(model, (x,), batch=4)
 
 
 def test_tensors_in_objects_that_a_model_holds_are_followed(caplog):

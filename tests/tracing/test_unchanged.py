@@ -2,12 +2,15 @@
 
 import random
 import threading
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from ampere.tracing.program import program_of
 from ampere.tracing.trace import trace
 
 from .zoo import ZOO
@@ -116,6 +119,39 @@ def test_chance_in_the_model_gives_the_same_network_each_time() -> None:
 
     model, inputs = linear(line)
     assert len({trace(model, inputs) for _ in range(6)}) == 1
+
+
+class Skipping(nn.Module):
+    """Blocks of which half are left out at random, as LayerDrop does, and a layer that is never used."""
+
+    def __init__(self, chance: Callable[[], float]) -> None:
+        super().__init__()
+        self.blocks, self.never = nn.ModuleList(nn.Linear(8, 8) for _ in range(8)), nn.Linear(8, 8)
+        self.last, self.chance = nn.Linear(8, 2), chance
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            if self.chance() < 0.5:
+                x = block(x)
+        out: torch.Tensor = self.last(x)
+        return out
+
+
+CHANCES = {"python": random.random, "torch": lambda: float(torch.rand(())), "numpy": lambda: float(np.random.rand())}
+
+
+@pytest.mark.parametrize("generator", CHANCES)
+def test_a_model_that_skips_layers_at_random_is_traced_as_a_typical_step(generator: str) -> None:
+    model, x = Skipping(CHANCES[generator]), torch.randn(4, 8)
+    network = trace(model, x)
+    assert network == trace(model, x)
+    linear_layers = sum(layer.kind == "linear" for layer in network.layers)
+    assert 4 <= linear_layers <= 6
+    assert network.notes[0] == "no gradient reaches never.weight and 1 more: not counted as trained"
+    assert network.notes[1].startswith("it skips layers at random: of 8 steps with ")
+    program = program_of(model, x)
+    assert program is not None
+    assert sum(name.startswith("addmm") for name, *_ in program["calls"]) == linear_layers
 
 
 def test_model_in_evaluation_is_traced_as_in_training() -> None:

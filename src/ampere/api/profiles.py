@@ -342,8 +342,12 @@ def _why_more(known: ProfiledEstimate, name: str) -> str:
     if known.network.batch not in {o.network.batch for o in profile.observations}:
         return f"batch {known.network.batch} was not profiled"
     if unknown:
-        return f"no layers like {', '.join(unknown[:3])}{' ...' if unknown[3:] else ''} were profiled"
-    return f"the profile was made for {', '.join(profile.spaces)} and is not certain of this model"
+        return f"no layers like {_few(unknown)} were profiled"
+    return f"the profile was made for {_few(profile.spaces)} and is not certain of this model"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:3]) + (" ..." if names[3:] else "")
 
 
 def run_profiling(

@@ -24,8 +24,9 @@ import numpy as np
 
 from ampere.core import Network, TrainingSetup
 from ampere.core.display import frame, html_table
-from ampere.estimation.estimate import Z90, Estimate, Estimator
+from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.features import Array
+from ampere.estimation.interval import Z90
 
 from .normalization import Normalized, common_allocator, device_of, names_of, normalize, on_one_device
 

@@ -30,9 +30,12 @@ def three(value: float) -> str:
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
 
 
-def significant(value: float) -> str:
-    """Three digits, wherever the point is: for columns that share a unit."""
-    return "0" if value == 0 else f"{value:#.3g}".rstrip(".")
+def significant(value: float, digits: int = 3) -> str:
+    """So many digits, wherever the point is: for columns that share a unit."""
+    rounded = float(f"{value:.{digits}g}")
+    if abs(rounded) >= 10 ** (digits - 1):
+        return f"{rounded:,.0f}"
+    return "0" if value == 0 else f"{value:#.{digits}g}"
 
 
 def seconds(value: float) -> str:

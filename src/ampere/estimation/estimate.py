@@ -45,6 +45,7 @@ from .fitting import (
     sources_of,
 )
 from .hyperparameters import Hyperparameters
+from .interval import interval90
 from .learning import one_blas_thread
 from .memory import MemoryEstimate
 from .normalization import DriftShare, NormalizedCost, costs_of, reference_of, runs_of, speed_spread
@@ -55,7 +56,6 @@ from .thread_counts import borrowed, only_elsewhere
 if TYPE_CHECKING:
     from .training_run import TrainingRun
 
-Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 NONPARAMETRIC = ("nonparametric", "")  # of any size
 OCTAVES_BEYOND = 1.0  # how far outside the measured sizes a layer may lie before it is called extrapolated
 MOST_RUNS, MOST_LAYERS_OF_RUNS = 200, 2_000  # recorded runs that are learnt from, and their different layers
@@ -128,7 +128,7 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """The joules that 90 % of measurements should lie between."""
-        return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
+        return interval90(self.joules, self.stddev)
 
     @property
     def watts_interval(self) -> tuple[float, float] | None:
@@ -408,7 +408,7 @@ class Estimator:
                 unprofiled.append(layer.name or layer.kind)
             elif not near:
                 extrapolated.append(layer.name or layer.kind)
-        return tuple(unprofiled), tuple(extrapolated)
+        return tuple(dict.fromkeys(unprofiled)), tuple(dict.fromkeys(extrapolated))
 
 
 @contextmanager

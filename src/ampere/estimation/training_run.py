@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import UsageError
 
+from .interval import interval90
 from .running_costs import Tariff
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from .estimate import Estimate
 
-Z90 = 1.6449  # 90 % of a normal distribution lies within so many standard deviations
 CERTAIN = 0.9  # a verdict with a lower probability says that it is uncertain
 OPTIONAL = {"loading": "loading data", "evaluation": "evaluation", "checkpoints": "checkpoints"}
 NEVER_COVERED = "starting the program and other programs on the device"
@@ -87,7 +87,7 @@ class TrainingRun:
     @property
     def interval(self) -> tuple[float, float]:
         """The 90 % interval of the joules."""
-        return max(0.0, self.joules - Z90 * self.stddev), self.joules + Z90 * self.stddev
+        return interval90(self.joules, self.stddev)
 
     @property
     def net_joules(self) -> float | None:
@@ -102,8 +102,7 @@ class TrainingRun:
 
     @property
     def gross_interval(self) -> tuple[float, float]:
-        apart = Z90 * self.gross.stdev
-        return max(0.0, self.gross.mean - apart), self.gross.mean + apart
+        return interval90(self.gross.mean, self.gross.stdev)
 
     @property
     def battery_share(self) -> float | None:
@@ -215,7 +214,7 @@ def uncounted_watts(estimate: Estimate, given: float | None) -> float:
 def iterations_in(battery: Battery, estimate: Estimate) -> tuple[int, int]:
     """How many iterations a full battery lasts for, and how many at least with a probability of 95 %."""
     needed = estimate.joules + uncounted_watts(estimate, battery.watts_idle) * estimate.seconds
-    most_needed = needed * (1 + Z90 * estimate.stddev / estimate.joules)
+    _, most_needed = interval90(needed, needed * estimate.stddev / estimate.joules)
     return int(battery.joules / needed), int(battery.joules / most_needed)
 
 

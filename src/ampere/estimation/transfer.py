@@ -37,6 +37,7 @@ from .design_matrix import scale
 from .features import Array, layer_position, network_features
 from .gaussian_process import kernel
 from .hyperparameters import Hyperparameters
+from .interval import Z90
 from .learning import learn
 from .prices import SPEED_GROUPS
 
@@ -61,7 +62,6 @@ LEAST_TELLING = 1e-6
 TAKEN = {0.0: 0.25, 0.5: 0.25, 1.0: 0.5}
 ALL = {1.0: 1.0}
 AVERAGED_UP_TO = 8  # measurements, from which on the smaller error counts for more than its inverse square
-Z90 = 1.6449  # standard deviations on each side that hold 90 % of a normal distribution
 HALVINGS = 30  # of the search for the width of an interval
 LEAST_ERROR, LARGEST_ERROR = 0.02, 1.5  # of a held-out measurement, as a log
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ampere.baselines.answers import measured_for
 from ampere.baselines.counts import flops
-from ampere.estimation.estimate import Z90
+from ampere.estimation.interval import Z90
 from ampere.reporting.words import joules_origin
 
 from .jobs import ProfileJob, TrialsJob, baselines_of, in_loops, trials_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -13,8 +14,9 @@ from ampere.baselines import METHODS
 from ampere.baselines.answers import answers, measured_for, unavailable
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.devices import VariantDied, VariantFailed
-from ampere.estimation.estimate import Z90, Estimator
+from ampere.estimation.estimate import Estimator
 from ampere.estimation.fitting import busy_power, drift_share_in, with_joules
+from ampere.estimation.interval import interval90
 from ampere.estimation.normalization import NormalizedCost, costs_of, normalized, reference_of, to_reference
 from ampere.profiling.experiment import Experiment
 from ampere.profiling.observing import SETTLED, one_round
@@ -81,7 +83,10 @@ class Validation:
     def coverage(self) -> dict[str, float]:
         """How many networks lie in the 90 % interval of each method that has one."""
         known = self.rows[0].stddevs if self.rows else {}
-        inside = {n: [abs(r.estimates[n] - r.actual_for(n)) <= Z90 * r.stddevs[n] for r in self.rows] for n in known}
+        inside: dict[str, list[bool]] = {n: [] for n in known}
+        for row, n in product(self.rows, known):
+            low, high = interval90(row.estimates[n], row.stddevs[n])
+            inside[n].append(low <= row.actual_for(n) <= high)
         return {name: float(np.mean(within)) for name, within in inside.items()}
 
     @property

@@ -33,6 +33,7 @@ class LoadedModel:
     space: Space | None = None
     optimizer: str | None = None  # that its own configure_optimizers names
     own_inputs: bool = False  # whether the factory makes the inputs as well
+    rebatched: int | None = None  # the batch that its inputs were repeated or cut to
     step: Any = None  # the WholeStep of code that trains by itself, whose models are `model`; None of a plain model
 
 
@@ -104,13 +105,13 @@ def _built(
         if example is not None or (batch is not None and not passes_batch):
             refused = "--input" if example is not None else "--batch"
             raise UsageError(f"{name} does a whole training step with inputs of its own: leave out {refused}")
-        return LoadedModel(step.model, (), name, factory, arguments, None, _agreed(step.optimizers), True, step)
+        return LoadedModel(step.model, (), name, factory, arguments, None, _agreed(step.optimizers), True, step=step)
     model, inputs = _model_and_inputs(made, source, example)
-    rebatched = batch is not None and not passes_batch
-    if batch is not None and rebatched:
-        inputs = with_batch(inputs, batch)
-    own_inputs = example is None and not rebatched
-    return LoadedModel(model, inputs, name, factory, arguments, None, own_optimizer(model), own_inputs)
+    rebatched = None if passes_batch else batch
+    if rebatched is not None:
+        inputs = with_batch(inputs, rebatched)
+    own_inputs = example is None and isinstance(made, tuple) and rebatched is None
+    return LoadedModel(model, inputs, name, factory, arguments, None, own_optimizer(model), own_inputs, rebatched)
 
 
 def _run(function: Callable[..., Any], arguments: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -171,7 +172,7 @@ def _live(model: Any, example: Any, batch: int | None, given: Mapping[str, Any])
     model, inputs = _model_and_inputs((model, None), name, example)
     if batch is not None:
         inputs = with_batch(inputs, batch)
-    return LoadedModel(model, inputs, name, None, optimizer=own_optimizer(model))
+    return LoadedModel(model, inputs, name, None, optimizer=own_optimizer(model), rebatched=batch)
 
 
 def _reference_to(function: Callable[..., Any]) -> str | None:
@@ -288,6 +289,7 @@ def _model_and_inputs(built: Any, source: str, example: Any) -> tuple[Any, Input
     if isinstance(example, str):
         example = from_text(example, flax)
     example = returned if example is None else example
+    example = getattr(model, "example_input_array", None) if example is None else example  # of a LightningModule
     if example is None:
         shape = "10x28x28x1" if flax else "10x1x28x28"
         raise ModelError(f"{source} does not tell its input: give --input {shape}, or return (module, example inputs)")

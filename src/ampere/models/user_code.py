@@ -4,14 +4,16 @@ import ast
 import importlib.util
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
-from ampere.runtimes.user_code import allow_neighbours, import_by_name, is_library
+from ampere.runtimes.user_code import allow_neighbours, import_by_name, is_library, package_of
 
 LONGEST_MESSAGE = 300
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
@@ -21,11 +23,12 @@ EXTRAS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax", "optax
 @contextmanager
 def guarded(what: str) -> Iterator[None]:
     """Run code of the user's, as if it was started without arguments: what it raises becomes one line, and what it
-    prints a log."""
+    prints a log. Libraries warn when it is trained, and need not when it is looked at."""
     arguments = sys.argv[1:]
     del sys.argv[1:]  # a script that reads its own must not find Ampere's
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+            warnings.showwarning = partial(_unless_of_a_library, warnings.showwarning)
             yield
     except AmpereError:
         raise
@@ -42,6 +45,11 @@ def guarded(what: str) -> Iterator[None]:
         raise ModelError(f"{what} raised {explain(error)}: try it in Python by itself first") from error
     finally:
         sys.argv[1:] = arguments
+
+
+def _unless_of_a_library(show: Callable[..., None], message: Any, category: Any, filename: str, *more: Any) -> None:
+    if not is_library(filename):
+        show(message, category, filename, *more)
 
 
 def explain(error: BaseException) -> str:
@@ -131,6 +139,11 @@ def _module_of_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise ModelError(f"{path} is not there: check the path, seen from {Path.cwd()}")
     path = path.resolve()
+    if package := package_of(path):
+        allow_neighbours(path.parent)
+        sys.modules.pop(package.module, None)  # it may have changed
+        with guarded(f"importing {path.name}"):
+            return import_by_name(package.module, package.folder)
     name = f"ampere_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -5,7 +5,12 @@ import { profileTitle } from "./controls.js";
 import { Figure, axisX, el, line, linear, picture, svg, text, ticks, tipped } from "./draw.js";
 import { joules, joulesUnit, seconds, signed, whole } from "./format.js";
 
-const Z90 = 1.6449;
+// What 90 % of a cost lie between, as ampere.estimation.interval has it.
+function interval90(mean, stddev) {
+  const variance = Math.log1p((stddev / mean) ** 2);
+  const apart = 1.6449 * Math.sqrt(variance);
+  return [mean * Math.exp(-variance / 2 - apart), mean * Math.exp(-variance / 2 + apart)];
+}
 
 export function runs(app, place) {
   const list = el("section", { "aria-label": "Runs" }, el("p", {}, "Loading …"));
@@ -72,7 +77,7 @@ function drawRun(run, figure) {
   }));
   const total = each.reduce((sum, window) => sum + window.joules, 0);
   const iterations = each.reduce((sum, window) => sum + window.iterations, 0);
-  const [low, high] = [Math.max(0, run.estimated_joules - Z90 * run.estimated_stddev), run.estimated_joules + Z90 * run.estimated_stddev];
+  const [low, high] = interval90(run.estimated_joules, run.estimated_stddev);
   const most = Math.max(high, ...each.map((window) => window.joules_per_iteration));
   const { factor, unit } = joulesUnit(most);
   const [left, right, tall] = [90, 16, 24];

@@ -32,6 +32,7 @@ from ampere.core.setup import CPU
 from ampere.devices import Device, VariantFailed, Yardstick
 from ampere.devices.environment import worker_environment
 from ampere.meters import CpuTimeMeter, watts_in
+from ampere.runtimes.user_code import package_of
 from ampere.storage.profile import Observation
 
 from .experiment import Experiment, Workload
@@ -237,6 +238,9 @@ def bare_task(workload: Workload, setup: TrainingSetup) -> dict[str, Any] | None
         return None
     usual: Workload = {"arguments": {}, "inputs": None, "step": False, "calls": 1}
     asked = {**usual, **{k: v for k, v in workload.items() if v is not None}}
+    place, _, name = str(asked["factory"]).rpartition(":")
+    if place.endswith(".py") and (package := package_of(Path(place).resolve())):
+        asked |= {"factory": f"{package.module}:{name}", "folder": str(package.folder)}
     return {**asked, "optimizer": OPTIMIZERS[setup.optimizer].made_by["torch"], "threads": setup.threads}
 
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Protocol
 
 from ampere.core import KINDS, Layer, Network
-from ampere.core.errors import ModelError, ProfileError
+from ampere.core.errors import ModelError, ProfileError, UsageError
 from ampere.core.kinds import FIXED
 from ampere.core.kinds import resized as resized_layer
 from ampere.core.network import InputSpec, with_loss
@@ -313,7 +313,13 @@ def trace_loaded(loaded: LoadedModel) -> Network:
         return trace_step(loaded.step, loaded.name)
     from ampere.tracing.trace import trace
 
-    return trace(loaded.model, loaded.inputs, name=loaded.name)
+    network = trace(loaded.model, loaded.inputs, name=loaded.name)
+    if loaded.rebatched not in (None, network.batch):
+        raise UsageError(
+            f"the first dimension of the first input of {loaded.name} is not its batch, which --batch would change: "
+            "give inputs of another batch, or a function with an argument batch that makes them"
+        )
+    return network
 
 
 class RecordedSource:

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ampere.core import Layer, Network, units
-from ampere.estimation.estimate import Z90, Estimate, LayerShare
+from ampere.estimation.estimate import Estimate, LayerShare
 from ampere.estimation.grouping import Block
+from ampere.estimation.interval import Z90
 
 from .charts import Bar, Bars, Share, Shares
 from .colours import SERIES

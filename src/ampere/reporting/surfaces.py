@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ampere.core import Layer, Network, units
 from ampere.core.kinds import group, kind_of_group
-from ampere.estimation.estimate import Z90, Estimator, LayerShare
+from ampere.estimation.estimate import Estimator, LayerShare
+from ampere.estimation.interval import interval90
 from ampere.estimation.normalization import NormalizedCost
 
 from .charts import Curve, Heatmap, Seen
@@ -128,11 +129,12 @@ def _curve(name: str, title: str, known: Known, estimator: Estimator) -> Chart:
         Seen(p[0] if over_in else p[1], _height(p, known, estimator), tip, p in known.alone) for p, tip, _ in measured
     ]
     label = "channels" if both else f"channels in; {min(outs):,} out" if over_in else f"channels out; {min(ins):,} in"
+    intervals = [interval90(s.joules, s.stddev) for s in shares]
     curve = Curve(
         xs,
         [s.joules for s in shares],
-        [s.joules - Z90 * s.stddev for s in shares],
-        [s.joules + Z90 * s.stddev for s in shares],
+        [low for low, _ in intervals],
+        [high for _, high in intervals],
         seen,
         label,
     )

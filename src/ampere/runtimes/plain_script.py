@@ -56,7 +56,7 @@ def main() -> None:
     torch.manual_seed(0)
     factory, build = None, whole_step if task["step"] else plain_step
     with suppress(Exception):  # what is wrong with it, Ampere says
-        factory = loaded(task["factory"])
+        factory = loaded(task["factory"], task.get("folder"))
     answer_when_asked(task, lambda: build(task, factory))
 
 
@@ -78,11 +78,14 @@ def wait_for_turn() -> None:
         sys.exit()  # nobody waits for an answer any more
 
 
-def loaded(reference: str) -> Any:
-    """The function of that place and name, with its neighbours in reach, as a script in the same folder has them."""
+def loaded(reference: str, folder: Optional[str] = None) -> Any:
+    """The function of that place and name, with its neighbours in reach, as a script in the same folder has them.
+
+    With a `folder` it is one of a package there.
+    """
     place, _, name = reference.rpartition(":")
     path = Path(place).resolve()
-    sys.path.insert(0, str(path.parent if path.suffix == ".py" else Path.cwd()))
+    sys.path.insert(0, folder or str(path.parent if path.suffix == ".py" else Path.cwd()))
     return getattr(importlib.import_module(path.stem if path.suffix == ".py" else place), name)
 
 

@@ -4,6 +4,7 @@ A model's file imports its neighbours, at its top or later inside its functions.
 the code in it only: a `queue.py` there, or in the current folder, is never imported by a library or by Ampere.
 """
 
+import ast
 import importlib
 import importlib.util
 import os
@@ -12,7 +13,7 @@ import sysconfig
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, Callable, Dict, Optional, Sequence, Set
+from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Set
 
 from ampere.core.errors import WorkerError
 
@@ -37,6 +38,8 @@ def _from_file(place: str) -> ModuleType:
     path = Path(place).resolve()
     name = f"ampere_workload_{path}"
     allow_neighbours(path.parent)
+    if package := package_of(path):
+        return import_by_name(package.module, package.folder)
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -52,11 +55,34 @@ def _from_file(place: str) -> ModuleType:
     return module
 
 
-def import_by_name(name: str) -> ModuleType:
-    """A module that is installed or in the current folder; the folder is on the path while it is imported."""
-    top, folder = name.partition(".")[0], Path.cwd()
+class Package(NamedTuple):
+    """What a file is called in its package, and the folder that the package is in."""
+
+    folder: Path
+    module: str
+
+
+def package_of(path: Path) -> Optional[Package]:
+    """Of a file that imports relatively, as with `from ..config import WIDTH`; None of any other."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):  # importing says what is wrong
+        return None
+    levels = max((node.level for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)), default=0)
+    if not levels:
+        return None
+    folder, names = path.parent, [path.stem] if path.stem != "__init__" else []
+    while folder.name and (levels > 0 or (folder / "__init__.py").exists()):
+        folder, names, levels = folder.parent, [folder.name, *names], levels - 1
+    return Package(folder, ".".join(names))
+
+
+def import_by_name(name: str, folder: Optional[Path] = None) -> ModuleType:
+    """A module of the folder, or one that is installed or in the current folder; that is on the path meanwhile."""
+    top, given = name.partition(".")[0], folder is not None
+    folder = folder or Path.cwd()
     here = PathFinder.find_spec(top, [str(folder)])
-    if here is None or here.origin is None:
+    if here is None or (here.origin is None and not given):
         return importlib.import_module(name)
     neighbours = allow_neighbours(folder)
     if top not in sys.modules:

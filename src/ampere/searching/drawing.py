@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core import units
-from ampere.estimation.estimate import Z90
+from ampere.estimation.interval import Z90
 from ampere.reporting.plotting import INK, MUTED, need_matplotlib, save_figure
 
 from .result import Found, Trial

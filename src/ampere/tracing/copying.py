@@ -35,11 +35,12 @@ def on_cpu(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
 
 
 def real_copy(model: nn.Module) -> nn.Module:
-    return copied(model, _on_cpu)
+    return copied(model, with_values)
 
 
-def _on_cpu(tensor: Tensor) -> Tensor:
-    return filled(tensor) if tensor.is_meta else tensor.data.cpu().clone()
+def with_values(tensor: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    made = filled(tensor) if tensor.is_meta else tensor.data.cpu().clone()
+    return made.to(dtype) if dtype is not None and made.is_floating_point() else made
 
 
 def filled(tensor: Tensor) -> Tensor:

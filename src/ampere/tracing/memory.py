@@ -44,7 +44,7 @@ from ampere.runtimes.torch_network import build_chain
 from ampere.runtimes.torch_runtime import AUTOCAST, DTYPES, autocast, trainable
 from ampere.runtimes.torch_step import WholeStep, of_all_samples, uncompiled
 
-from .copying import fake_copy, on_cpu
+from .copying import copied, fake_copy, on_cpu, with_values
 from .recorder import tensors_in
 from .steps import before_backward
 from .trace import each_tensor, refuse_untrainable, undisturbed
@@ -128,23 +128,40 @@ def allocations_of(
 ) -> list[Allocation]:
     """Each block of memory that training `model` takes, from building it to its last step.
 
-    `batch` replaces the batch of the inputs. Raises ModelError where the model's code looks at values, which are not
-    there.
+    A model whose code looks at values is really trained for a few steps. `batch` replaces the batch of the inputs, and
+    has no values: such a model then raises ModelError.
     """
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
     try:
         with undisturbed(), without_compiler(), FakeTensorMode(allow_non_fake_inputs=True):
-            copied = fake_copy(model, DTYPES[dtype])
+            made = fake_copy(model, DTYPES[dtype])
             given = rebatched(each_tensor(inputs, on_cpu, "cpu"), batch, DTYPES[dtype])
-            ready = called(copied, given)
-            positional, named = ((), given) if isinstance(given, dict) else (given, {})
-            loss_of = _in_precision(lambda: training_loss(ready(*positional, **named)), dtype)
-            return _follow(copied, loss_of, tensors_in(given), optimizer)
+            return _follow(made, _loss_of(made, given, dtype), tensors_in(given), optimizer)
+    except ModelError:
+        raise
+    except Exception as problem:
+        if batch is None:
+            return _allocations_with_values(model, inputs, optimizer, dtype)
+        raise _unfollowed(type(model).__name__, problem) from problem
+
+
+def _allocations_with_values(model: nn.Module, inputs: Any, optimizer: str, dtype: str) -> list[Allocation]:
+    try:
+        with undisturbed(), without_compiler():
+            convert = partial(with_values, dtype=DTYPES[dtype])
+            made, given = copied(model, convert), each_tensor(inputs, convert, "cpu")
+            return _follow(made, _loss_of(made, given, dtype), tensors_in(given), optimizer)
     except ModelError:
         raise
     except Exception as problem:
         raise _unfollowed(type(model).__name__, problem) from problem
+
+
+def _loss_of(model: nn.Module, inputs: Any, dtype: str) -> Callable[[], torch.Tensor]:
+    positional, named = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
+    ready = called(model, inputs)
+    return _in_precision(lambda: training_loss(ready(*positional, **named)), dtype)
 
 
 def _in_precision(loss_of: Callable[[], torch.Tensor], dtype: str) -> Callable[[], torch.Tensor]:

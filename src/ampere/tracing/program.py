@@ -25,7 +25,7 @@ from .copying import copied, on_cpu, real_copy
 from .describing import CONSTANTS, below
 from .operations import reached_nodes
 from .recorder import tensors_in
-from .trace import each_tensor, undisturbed
+from .trace import each_tensor, typical_seed, undisturbed
 from .uncompiled import without_compiler
 
 Record = dict[str, Any]
@@ -48,7 +48,7 @@ def program_of(model: nn.Module, inputs: Any) -> Record | None:
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     for record in (_on_shapes, _on_values):
         try:
-            with undisturbed():
+            with undisturbed(typical_seed(model)):
                 return record(model, inputs).program()
         except NoProgram:
             return None

@@ -25,7 +25,7 @@ from .layers import Layers, settle
 from .operations import reached_nodes
 from .recorder import CallTracker, Recorder, tensors_in
 from .scopes import Scopes
-from .trace import Failure, notes_of, undisturbed
+from .trace import Failure, idle_of, notes_of, undisturbed, untrained
 
 NO_BACKWARD = (
     "no backward pass of autograd reaches its weights, as with torch.func: each of its operations is counted by "
@@ -69,8 +69,9 @@ def _traced(step: WholeStep, name: str, every: bool) -> Network:
     built = tuple(layers.build(recorder.operations))
     fixed = set(recorder.owned.names) - set(() if every else step.updated)  # as a teacher's are
     compiled = (COMPILED,) * any(hasattr(module, "_orig_mod") for module in step.models.values())
-    notes = (_taken_for(step, name), *compiled, *_precision(recorder), *notes_of(recorder, layers.counted | fixed))
-    return Network(built, step.batch * step.calls, name, notes)
+    notes = (_taken_for(step, name), *compiled, *_precision(recorder), *notes_of(recorder))
+    idle = untrained(idle_of(recorder, layers.counted | fixed))
+    return Network(built, step.batch * step.calls, name, (*notes, *idle))
 
 
 def _taken_for(step: WholeStep, name: str) -> str:

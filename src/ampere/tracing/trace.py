@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 import random
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import dataclass, replace
 from textwrap import shorten
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
 
-from ampere.core import Network
+from ampere.core import Network, units, work
 from ampere.core.errors import ModelError
 from ampere.core.network import InputSpec
 from ampere.runtimes.plain_script import DATA_ENDED, differentiable, own_loss, targets, training_loss
@@ -28,11 +31,15 @@ from .uncompiled import without_compiler
 
 _SHAPES = ("shape", "size", "channels", "expected", "dimension", "must match", "cannot be multiplied", "argument")
 
+DRAWS = 8  # steps of a model that skips layers at random
+
 Loss = Callable[[Any], Tensor]
 
+_typical_seed = WeakKeyDictionary[nn.Module, int]()
 
-def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
-    """What people should know of a trace: unknown operations, other precisions, and what is not trained."""
+
+def notes_of(recorder: Recorder) -> tuple[str, ...]:
+    """What people should know of a trace: unknown operations, and other precisions."""
     unknown: dict[tuple[str, bool], list[str]] = {}
     for o in recorder.operations:
         if o.op_class == UNKNOWN:
@@ -45,11 +52,19 @@ def notes_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
     if others:
         precision = f"its weights are {' and '.join(sorted(others))}, but its layers are estimated as --dtype says"
         found[f"{precision}, float32 unless that is given; a touch trains them as they are"] = None
-    idle = [name for p, name in recorder.owned.names.items() if p.requires_grad and p not in counted]
+    return tuple(found)
+
+
+def idle_of(recorder: Recorder, counted: set[nn.Parameter]) -> tuple[str, ...]:
+    """The names of parameters that are to be trained, and that no gradient reached."""
+    return tuple(name for p, name in recorder.owned.names.items() if p.requires_grad and p not in counted)
+
+
+def untrained(idle: Sequence[str]) -> tuple[str, ...]:
     if not idle:
-        return tuple(found)
+        return ()
     several = f" and {len(idle) - 1} more" if len(idle) > 1 else ""
-    return (*found, f"no gradient reaches {idle[0]}{several}: not counted as trained")
+    return (f"no gradient reaches {idle[0]}{several}: not counted as trained",)
 
 
 def _unknown(name: str, alone: bool, paths: list[str]) -> str:
@@ -103,6 +118,8 @@ def explained(failure: Failure, inputs: Any) -> ModelError:
 
 def _remedy(failure: Failure) -> str:
     text = failure.line.lower()
+    if "more than 1 value per channel" in text:  # of batch normalization
+        return "train with batches of 2 or more, as in --batch 2"
     if "not attached to a `trainer`" in text:  # of Lightning
         return "it needs a Trainer: write a function that does a whole training step, and name that"
     if isinstance(failure.cause, (TypeError, IndexError)) or any(word in text for word in _SHAPES):
@@ -123,63 +140,117 @@ def _shown(value: Any) -> str:
     return type(value).__name__
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """The layers of one step, with the random numbers of one seed."""
+
+    network: Network
+    idle: tuple[str, ...]  # parameters that no gradient reached
+    random: bool  # whether it drew random numbers
+
+    @property
+    def flops(self) -> float:
+        return sum(work(layer).flops for layer in self.network.layers)
+
+    def noted(self, idle: Sequence[str], *notes: str) -> Network:
+        return replace(self.network, notes=(*self.network.notes, *untrained(idle), *notes))
+
+
 def trace(model: nn.Module, inputs: Any, *, loss: Loss | None = None, name: str = "") -> Network:
     """The layers of one training step of `model` on `inputs`, in the order in which they run."""
     model = getattr(model, "_orig_mod", model)  # what torch.compile wraps
     refuse_untrainable(model)
-    with undisturbed(), without_compiler():
+    draws = [_drawn(model, inputs, loss, name, seed=0)]
+    for most in (3, DRAWS) if draws[0].idle and draws[0].random else ():
+        draws += [_drawn(model, inputs, loss, name, seed) for seed in range(len(draws), most)]
+        if len({draw.idle for draw in draws}) == 1:
+            break
+    else:
+        if len(draws) > 1:
+            return _typical(model, draws)
+    return draws[0].noted(draws[0].idle)
+
+
+def _typical(model: nn.Module, draws: Sequence[Drawn]) -> Network:
+    """Of a model that skips layers at random, the step whose work is nearest to the average."""
+    flops = [draw.flops for draw in draws]
+    nearest = min(range(len(draws)), key=lambda seed: abs(flops[seed] - sum(flops) / len(flops)))
+    _typical_seed[model] = nearest
+    never = [name for name in draws[nearest].idle if all(name in draw.idle for draw in draws)]
+    return draws[nearest].noted(
+        never,
+        f"it skips layers at random: of {len(draws)} steps with {units.flops(min(flops))} to "
+        f"{units.flops(max(flops))}, these layers are those of the step nearest to the average",
+    )
+
+
+def _drawn(model: nn.Module, inputs: Any, loss: Loss | None, name: str, seed: int) -> Drawn:
+    with undisturbed(seed), without_compiler():
+        before = _random_state()
         try:
-            return _trace(meta_copy(model), _on_meta(inputs), loss, name)
+            network, idle = _trace(meta_copy(model), _on_meta(inputs), loss, name)
         except Failure as on_shapes:
-            return _trace_real(model, inputs, loss, name, on_shapes)
+            before = _random_state()
+            network, idle = _trace_real(model, inputs, loss, name, on_shapes)
+        return Drawn(network, idle, _random_state() != before)
 
 
 def trace_own(model: nn.Module, inputs: Any) -> Network:
     """The network of a model on meta tensors that nobody else holds: it need not be copied first."""
     with undisturbed():
-        return _trace(model, _on_meta(inputs), None, "")
+        network, idle = _trace(model, _on_meta(inputs), None, "")
+        return replace(network, notes=(*network.notes, *untrained(idle)))
 
 
-def _trace_real(model: nn.Module, inputs: Any, loss: Loss | None, name: str, on_shapes: Failure) -> Network:
+def _trace_real(
+    model: nn.Module, inputs: Any, loss: Loss | None, name: str, on_shapes: Failure
+) -> tuple[Network, tuple[str, ...]]:
     """Python that looks at values needs values: one small real step."""
     try:
-        network = _trace(real_copy(model), _on_cpu(inputs), loss, name)
+        network, idle = _trace(real_copy(model), _on_cpu(inputs), loss, name)
     except Failure as failure:
         raise explained(failure, inputs) from failure.cause
-    note = f"traced with one real step on the CPU: it cannot run on shapes alone ({on_shapes.line})"
-    return Network(network.layers, network.batch, network.name, (*network.notes, note))
+    why = on_shapes.line.partition(". ")[0]
+    note = f"traced with one real step on the CPU: it cannot run on shapes alone ({why})"
+    return replace(network, notes=(*network.notes, note)), idle
 
 
-def _trace(model: nn.Module, inputs: Any, loss: Loss | None, name: str) -> Network:
+def _trace(model: nn.Module, inputs: Any, loss: Loss | None, name: str) -> tuple[Network, tuple[str, ...]]:
+    """The network, and the parameters that no gradient reached."""
     calls = CallTracker(model)
     recorder = Recorder(model, calls)
     try:
-        with recorder:
-            reached = _step(model, inputs, loss, recorder)
+        with recorder, _second_is_batch(model) as second:
+            reached, made = _step(model, inputs, loss, recorder)
     except ModelError:
         raise
     except Exception as problem:
         raise Failure(problem, calls.current) from problem
     settle(recorder.operations, reached, recorder.cost_of_node)
-    layers = Layers(_batch(inputs), recorder.owned.names)
+    batch, notes = _batch(inputs, made, second)
+    layers = Layers(batch, recorder.owned.names)
     built = tuple(layers.build(recorder.operations))
-    return Network(built, _batch(inputs), name, notes_of(recorder, layers.counted))
+    return Network(built, batch, name, (*notes_of(recorder), *notes)), idle_of(recorder, layers.counted)
 
 
-def _step(model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder) -> dict[int, bool]:
+def _step(
+    model: nn.Module, inputs: Any, loss: Loss | None, recorder: Recorder
+) -> tuple[dict[int, bool], list[torch.Size]]:
+    """The nodes that backward reached, and the shapes of the outputs."""
     positional, named = ((), inputs) if isinstance(inputs, dict) else (inputs, {})
     with Scopes(recorder):
         output = called(model, inputs)(*positional, **named)
         with recorder.pause():
             refuse_constant(output, model)
             targets(output)
+            made = [tensor.shape for tensor in differentiable(output) if tensor.dim()]
         value = (loss or training_loss)(output)
     refuse_no_loss(value)
     reached = reached_nodes(value)
     with recorder.pause():
         first = value.new_empty(value.shape) if value.is_meta else torch.ones_like(value)
     value.backward(first)
-    return reached
+    return reached, made
 
 
 def _on_meta(inputs: Any) -> Any:
@@ -209,27 +280,80 @@ def each_tensor(inputs: Any, convert: Callable[[Tensor], Tensor], device: str) -
     return [one(value) for value in (inputs if isinstance(inputs, (list, tuple)) else (inputs,))]
 
 
-def _batch(inputs: Any) -> int:
-    return next((int(t.shape[0]) for t in tensors_in(inputs) if t.dim()), 1)
+@contextmanager
+def _second_is_batch(model: nn.Module) -> Iterator[dict[tuple[int, ...], str]]:
+    """The lengths and batches that modules without `batch_first` are called with, and which module it was."""
+    seen: dict[tuple[int, ...], str] = {}
+    with ExitStack() as ending:
+        for path, module in model.named_modules():
+
+            def see(module: nn.Module, args: Any, kwargs: Any, path: str = path) -> None:
+                given = next((t for t in (*args, *kwargs.values()) if isinstance(t, Tensor)), None)
+                if given is not None and given.dim() == 3:
+                    seen.setdefault(tuple(given.shape[:2]), path or type(module).__name__)
+
+            if getattr(module, "batch_first", True) is False:
+                ending.callback(module.register_forward_pre_hook(see, with_kwargs=True).remove)
+        yield seen
+
+
+def _batch(
+    inputs: Any, made: Sequence[torch.Size], second: Mapping[tuple[int, ...], str]
+) -> tuple[int, tuple[str, ...]]:
+    """The batch, and what to know of it.
+
+    It is the first dimension of the first input; of another input where the output has that one's, as with a list of
+    all tokens and the place where each text begins; or the second where a module takes the length first, unless the
+    output has a row for each of the first.
+    """
+    given = [t.shape for t in tensors_in(inputs) if t.dim()]
+    if not given:
+        return 1, ()
+    first, rows = given[0], made[0][0] if made else None
+    by = second.get(tuple(first[:2]))
+    row_each = bool(made) and len(made[0]) <= 2 and rows == first[0]
+    if by is not None and first[0] != first[1] and not row_each:
+        note = f"its batch is the second dimension of its input, as {by} takes it"
+        return int(first[1]), (f"{note}; --largest-batch changes the first, which is the length",)
+    return int(next((shape[0] for shape in given if shape[0] == rows), first[0])), ()
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def undisturbed(seed: int = 0) -> Iterator[None]:
     """The same trace each time, and the user's random numbers as they were; what the model prints is a log.
 
-    What does not run on shapes is tried with values: PyTorch does not log it.
+    What does not run on shapes is tried with values: PyTorch does not log it. What it warns of, it does in training.
     """
     numpy: Any = sys.modules.get("numpy")
     state, of_numpy = random.getstate(), numpy and numpy.random.get_state()
     log = logging.getLogger("torch._subclasses.fake_tensor")
     logs, log.disabled = log.disabled, True
     try:
-        with torch.random.fork_rng(devices=[]), torch.enable_grad(), redirect_stdout(sys.stderr):
-            torch.default_generator.manual_seed(0)  # torch.manual_seed also seeks devices, which takes longer
-            random.seed(0)
+        with (
+            torch.random.fork_rng(devices=[]),
+            torch.enable_grad(),
+            redirect_stdout(sys.stderr),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            torch.default_generator.manual_seed(seed)  # torch.manual_seed also seeks devices, which takes longer
+            random.seed(seed)
+            if numpy:
+                numpy.random.seed(seed)
             yield
     finally:
         log.disabled = logs
         random.setstate(state)
         if numpy:
             numpy.random.set_state(of_numpy)
+
+
+def _random_state() -> tuple[Any, ...]:
+    """Of every generator that a model may draw from, to see whether it did."""
+    numpy: Any = sys.modules.get("numpy")
+    return random.getstate(), repr(numpy and numpy.random.get_state()), bytes(torch.get_rng_state().tolist())
+
+
+def typical_seed(model: nn.Module) -> int:
+    """The random numbers with which a model's layers were traced."""
+    return _typical_seed.get(model, 0)

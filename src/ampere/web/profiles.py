@@ -13,7 +13,8 @@ from ampere.core import Network
 from ampere.core.errors import UsageError
 from ampere.core.kinds import group, resized, words
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Z90, Estimator
+from ampere.estimation.estimate import Estimator
+from ampere.estimation.interval import Z90
 from ampere.estimation.normalization import NormalizedCost
 from ampere.estimation.variance import kept_by_measuring, variance_shares
 from ampere.storage import files

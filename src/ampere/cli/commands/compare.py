@@ -188,7 +188,12 @@ def _places(ranking: Ranking, scale: float) -> Iterator[tuple[str, ...]]:
         low, high = entry.interval
         compared = f"{entry.ratio:.2f}", f"{low:.2f}-{high:.2f}", units.probability(entry.probability)
         first = entry is ranking.cheapest
-        yield entry.name, units.significant(joules), f"{stddev:.2g}", *(("1.00", "", "") if first else compared)
+        yield (
+            entry.name,
+            units.significant(joules),
+            units.significant(stddev, 2),
+            *(("1.00", "", "") if first else compared),
+        )
 
 
 def _ranking_facts(ranking: Ranking) -> Iterator[tuple[str, str]]:

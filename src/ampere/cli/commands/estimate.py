@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OTHER_LINES = 18  # above and below the layers
 BAR = 12  # characters
+SEVERAL = 3.0  # from here on a figure is so many times another, not so many percent more
 UNCERTAIN = 0.5  # an interval that is wider than this share of the figure is said in the headline
 
 
@@ -197,6 +198,8 @@ def _touch(estimate: Estimate) -> Iterator[tuple[str, str]]:
         return
     yield "layers", f"{_with_stddev(touch.layers_joules, touch.layers_stddev)}, added up from the profile"
     apart = f"{units.percent(abs(touch.factor - 1))} {'more' if touch.factor > 1 else 'less'}"
+    if touch.factor >= SEVERAL:
+        apart = f"{units.three(touch.factor)} times as much"
     processes = f"{touch.processes} process{'es' if touch.processes > 1 else ''}"
     yield "own code", f"{_with_stddev(touch.code_joules, touch.code_stddev)}, {apart}: trained in {processes}"
 
@@ -230,7 +233,7 @@ def _rows(estimate: Estimate, by_block: bool, top: int | None, scale: float) -> 
     shown = _folded(_all_rows(estimate, by_block), rows_that_fit(OTHER_LINES, 8, 20) if top is None else top)
     largest = max(row.joules for row in shown)
     for row in shown:
-        stddev = f"{row.stddev / scale:.2g}" if row.stddev else ""
+        stddev = units.significant(row.stddev / scale, 2) if row.stddev else ""
         count = [f"{row.count:,}" if row.count > 1 else ""] if by_block else []
         cost, share = units.significant(row.joules / scale), units.percent(row.joules / estimate.joules)
         yield row.name, row.kind, *count, cost, stddev, share, bar(row.joules / largest, BAR)
@@ -243,8 +246,18 @@ def _all_rows(estimate: Estimate, by_block: bool) -> list[Row]:
 
         rows = [Row(b.name or "-", b.kind, b.count, b.joules, b.stddev) for b in blocks(estimate)]
     else:
-        rows = [Row(layer.name or "-", layer.kind, 1, layer.joules, layer.stddev) for layer in estimate.layers]
+        rows = _once(estimate)
     return [replace(row, name="(rest of step)", kind="") if row.kind == "step" else row for row in rows]
+
+
+def _once(estimate: Estimate) -> list[Row]:
+    """One row for each layer: one that runs several times in a step, as in a loop, says so behind its name."""
+    rows: dict[tuple[str, str], Row] = {}
+    for layer in estimate.layers:
+        which = layer.name or "-", layer.kind
+        before = rows.get(which, Row(*which, 0, 0.0, 0.0))
+        rows[which] = Row(*which, before.count + 1, before.joules + layer.joules, before.stddev + layer.stddev)
+    return [replace(row, name=f"{row.name} ({row.count} times)") if row.count > 1 else row for row in rows.values()]
 
 
 def _folded(rows: list[Row], top: int) -> list[Row]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,8 +99,14 @@ def _rows(network: Network) -> Iterator[tuple[str, ...]]:
             f"{layer.channels_in:,} - {layer.channels_out:,}",
             units.number(of_layer.flops),
             units.number(of_layer.parameters),
-            ", ".join(t.op for t in layer.trailing),
+            _trailing(layer),
         )
+
+
+def _trailing(layer: Layer) -> str:
+    """Each class of operation once, with how many there are: loops in a model make hundreds."""
+    each = Counter(trailing.op for trailing in layer.trailing)
+    return ", ".join(f"{count} {op}" if count > 1 else op for op, count in each.items())
 
 
 def _kind(layer: Layer) -> str:
