@@ -501,7 +501,7 @@ def test_lazy_layers_get_their_sizes_from_the_inputs(tmp_path):
     assert [(layer.kind, layer.channels_in) for layer in layers] == [("conv", 3), ("norm_batch", 4), ("linear", 144)]
     parameters = 3 * 4 * 9 + 4 + 8 + 144 * 2 + 2
     assert find_runtime("torch").build({"factory": loaded.factory}, TrainingSetup()).parameters == parameters
-    task = {"arguments": {}, "inputs": None, "optimizer": ["SGD", {"lr": 0.01}]}
+    task = {"arguments": {}, "inputs": None, "optimizer": ["torch.optim:SGD", {"lr": 0.01}]}
     assert plain_step(task, find_function(f"{tmp_path}/lazy.py", "build")).parameters == parameters
     with pytest.raises(ModelError, match=r"the first call of .*lazy\.py:build, which sizes its lazy layers, raised"):
         load_model(f"{tmp_path}/lazy.py:build", "2x3")

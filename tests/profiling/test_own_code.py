@@ -175,7 +175,7 @@ def test_the_last_output_lives_until_there_is_another_as_in_a_loop(tmp_path, mon
     monkeypatch.setattr("sys.path", list(sys.path))
     seen: list[Any] = []
     monkeypatch.setattr(plain_script, "training_loss", lambda output: seen.append(ref(output)) or output.sum())
-    task = {"arguments": {}, "inputs": None, "optimizer": ["SGD", {"lr": 0.1}]}
+    task = {"arguments": {}, "inputs": None, "optimizer": ["torch.optim:SGD", {"lr": 0.1}]}
     training = plain_script.plain_step(task, plain_script.loaded(f"{tmp_path / 'alone.py'}:build"))
     training.step()
     assert seen[-1]() is not None
