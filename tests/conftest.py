@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -51,8 +52,8 @@ def pytest_runtest_setup(item):
     """Workers and plain loops on this machine start without importing PyTorch each time, those of fixtures too."""
     place = item.path.relative_to(Path(__file__).parent).as_posix()
     warm = os.name == "posix" and not place.startswith(REAL_WORKERS)
-    for name in sys.modules.keys() & set(STARTERS):
-        sys.modules[name].subprocess = warm_subprocess() if warm else subprocess
+    for name in STARTERS:  # imported here: one that a test imports later would start that test's programs cold
+        import_module(name).subprocess = warm_subprocess() if warm else subprocess
 
 
 @pytest.fixture(autouse=True)

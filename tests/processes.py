@@ -107,7 +107,11 @@ def start_script(code: str, *words: str) -> Any:
     if os.name != "posix":
         return subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE)
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": None}
-    return WarmProcess("script", f"import sys; sys.argv[1:] = {words!r}\n{code}", Path.cwd(), os.environ, **streams)
+    return WarmProcess("script", _with_words(code, words), Path.cwd(), os.environ, **streams)
+
+
+def _with_words(code: str, words: Sequence[str]) -> str:
+    return f"import sys; sys.argv[1:] = {list(words)!r}\n{code}"
 
 
 def start_cold_command(words: "list[str]", folder: Path, environment: "dict[str, str]") -> Any:
@@ -209,12 +213,12 @@ class WarmProcess:
 
 def warm_popen(command: Sequence[str], env: "dict[str, str] | None" = None, **options: Any) -> Any:
     """In place of `subprocess.Popen` where Ampere starts a program of its own: a worker, a plain loop."""
-    module = _module_of(list(command))
-    if module is None or os.name != "posix":  # another one, such as a liar
+    module, bare = _module_of(list(command)), _is_bare_script(list(command))
+    if not (module or bare) or os.name != "posix":  # another one, such as a liar
         return subprocess.Popen(command, env=env, **options)
     streams = {name: options.get(name) for name in STREAMS}
-    job, text = [module, *command[3:]], options.get("text", False)
-    process = WarmProcess("module", job, Path.cwd(), env or os.environ, text, **streams)
+    what, job = ("script", _with_words(command[2], command[3:])) if bare else ("module", [module, *command[3:]])
+    process = WarmProcess(what, job, Path.cwd(), env or os.environ, options.get("text", False), **streams)
     if STARTED in os.environ:
         with open(os.environ[STARTED], "a") as file:
             file.write(f"{process.pid}\n")
@@ -239,6 +243,13 @@ def _module_of(command: "list[str]") -> "str | None":
         return command[2]
     found = OUR_PROGRAM.fullmatch(command[2]) if command[1:2] == ["-c"] else None
     return found[1] if found and command[:3] == python_program(found[1]) else None
+
+
+def _is_bare_script(command: "list[str]") -> bool:
+    """Whether it trains a user's model without Ampere."""
+    from ampere.profiling.plain_processes import BARE, bare_script
+
+    return command[:3] == [sys.executable, "-c", BARE + bare_script()]
 
 
 def start_warm_process() -> None:
@@ -338,8 +349,8 @@ def _done(what: str, job: Any) -> int:
         from ampere.cli import main
 
         return main(job)
+    _allocate_as_asked()
     if what == "module":
-        _allocate_as_asked()
         sys.argv = ["-c", *job[1:]]
         import_module(job[0]).main()
         return 0

@@ -43,17 +43,6 @@ def test_one_host_after_another():
                 assert there.restarts == 0
 
 
-@pytest.mark.measured
-def test_a_second_host_gets_the_error_busy_at_once():
-    with listening(WARM_OURS) as address, device(address) as first, device(address) as second:
-        first.hello()
-        began = time.monotonic()
-        with pytest.raises(DeviceError, match="the worker is busy"):
-            second.hello()
-        assert time.monotonic() - began < 2
-        assert first.hello()["factories"] is False
-
-
 def test_a_lost_connection_is_made_again():
     with listening(WARM_OURS) as address, device(address) as there:
         identity = there.identity()

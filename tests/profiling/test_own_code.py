@@ -3,6 +3,7 @@
 import importlib.util
 import io
 import json
+import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -184,7 +185,8 @@ def test_the_last_output_lives_until_there_is_another_as_in_a_loop(tmp_path, mon
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-def test_a_plain_process_has_nothing_of_ampere_unless_the_model_needs_it(tmp_path, refuses):
+def test_a_plain_process_has_nothing_of_ampere_unless_the_model_needs_it(tmp_path, refuses, monkeypatch):
+    monkeypatch.setattr(plain_processes, "subprocess", subprocess)  # one that starts warm has imported all of it
     (tmp_path / "alone.py").write_text(ALONE.format(refuses=refuses))
     experiment: Any = SimpleNamespace(workload={"factory": f"{tmp_path / 'alone.py'}:build"}, allocator="system")
     with ExitStack() as ending:

@@ -97,6 +97,46 @@ def test_pooling_to_one_place_needs_no_compiler() -> None:
     assert found.shape == images.mean((-1, -2), keepdim=True).shape
 
 
+aten, IMAGES = torch.ops.aten, (2, 3, 4, 5)
+CONTIGUOUS, PRESERVED = ({"memory_format": order} for order in (torch.contiguous_format, torch.preserve_format))
+WITH_STAND_INS = [
+    (aten.sum.dim_IntList, [IMAGES, [0, -1], True], {}),
+    (aten.sum.dim_IntList, [IMAGES, [1]], {}),
+    (aten.add.Tensor, [IMAGES, IMAGES], {}),
+    (aten.add.Tensor, [IMAGES, (5,)], {}),
+    (aten.mul.Tensor, [IMAGES, (3, 1, 1)], {}),
+    (aten.div.Scalar, [IMAGES, 2], {}),
+    (aten.empty_like.default, [IMAGES], {"pin_memory": False}),
+    (aten.clone.default, [IMAGES], CONTIGUOUS),
+    (aten.clone.default, [IMAGES], PRESERVED),
+    (aten.select_backward.default, [(3, 4), [2, 3, 4], 0, 1], {}),
+]
+OTHERS = [
+    (aten.sum.dim_IntList, [IMAGES, [1]], {"dtype": torch.float64}),
+    (aten.sub.Tensor, [(4, 1, 6), (4, 6, 1)], {}),  # the result is larger than both
+    (aten.div.Tensor, [(5,), IMAGES], {}),
+    (aten.empty_like.default, [IMAGES], CONTIGUOUS),
+    (aten.empty_like.default, [IMAGES], {"dtype": torch.float16}),
+]
+
+
+@pytest.mark.parametrize("order", ["usual", "turned", "repeated"])
+@pytest.mark.parametrize(("operation", "operands", "options"), [*WITH_STAND_INS, *OTHERS], ids=str)
+def test_stand_ins_lie_in_memory_as_the_result_would(operation, operands, options, order):  # type: ignore[no-untyped-def]
+    """Also where the first operand's dimensions are in another order, or it is one value, repeated."""
+    given = [torch.empty(o, device="meta") if isinstance(o, tuple) else o for o in operands]
+    if order == "turned":
+        given[0] = torch.empty(operands[0][::-1], device="meta").permute(*reversed(range(given[0].dim())))
+    if order == "repeated":
+        given[0] = torch.empty((), device="meta").expand(given[0].shape)
+    found, real = stand_in(operation, given, options), operation(*given, **options)
+    assert found is not None or order != "usual" or (operation, operands, options) in OTHERS
+    if found is not None:
+        assert (found.shape, found.dtype, found.device) == (real.shape, real.dtype, real.device)
+        steps = [[s for s, n in zip(t.stride(), t.shape, strict=True) if n > 1] for t in (found, real)]
+        assert steps[0] == steps[1]
+
+
 def test_packed_sequences_are_counted_operation_by_operation() -> None:
     class Packed(nn.Module):
         def __init__(self) -> None:

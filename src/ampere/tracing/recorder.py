@@ -129,7 +129,7 @@ class Operation:
 
 def run(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The result of an operation, made at once where a stand-in will do."""
-    out = stand_in(func, args) if args else None
+    out = stand_in(func, args, kwargs) if args else None
     if out is not None:
         return out
     try:

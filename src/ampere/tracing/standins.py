@@ -7,7 +7,8 @@ which also says what is wrong with the operands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -88,6 +89,23 @@ def _like_both(args: Sequence[Any]) -> Any:
     return like(a) if isinstance(b, (int, float)) else None
 
 
+def _arithmetic(args: Sequence[Any]) -> Any:
+    """The first operand's order of dimensions decides; where the second is repeated, both must have the usual one."""
+    a, b = args[0], args[1]
+    if not isinstance(b, Tensor) or not b.is_meta or a.dtype != b.dtype or not a.is_contiguous():
+        return _like_both(args)
+    return a.new_empty(a.shape) if a.shape == b.shape or (b.is_contiguous() and _is_repeated(b, a)) else None
+
+
+def _with_number(args: Sequence[Any]) -> Any:
+    return like(args[0]) if isinstance(args[1], (int, float)) and _is_dense(args[0]) else None
+
+
+def _is_repeated(small: Tensor, large: Tensor) -> bool:
+    sizes = zip(reversed(small.shape), reversed(large.shape), strict=False)
+    return small.dim() <= large.dim() and all(n in (1, wanted) for n, wanted in sizes)
+
+
 def _batch_norm(args: Sequence[Any]) -> Any:
     x, weight, training = args[0], args[1], args[5]
     if weight is not None and weight.shape != x.shape[1:2]:
@@ -133,6 +151,30 @@ def _mean(args: Sequence[Any]) -> Any:
     return x.new_empty(shape) if over else None
 
 
+def _sum(args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    return _mean(args) if args[0].is_contiguous() and not options else None
+
+
+def _empty_like(args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    return like(args[0]) if _is_dense(args[0]) and options in ({}, {"memory_format": torch.preserve_format}) else None
+
+
+def _clone(args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    if options == {"memory_format": torch.contiguous_format}:
+        return args[0].new_empty(args[0].shape)
+    return _empty_like(args, options)
+
+
+def _is_dense(tensor: Tensor) -> bool:
+    """Whether its values lie one after another, in whichever order of the dimensions."""
+    expected = 1
+    for stride, size in sorted((stride, n) for stride, n in zip(tensor.stride(), tensor.shape, strict=True) if n != 1):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
 _POINTWISE = (aten.relu, aten.gelu, aten.silu, aten.sigmoid, aten.tanh, aten._log_softmax, aten._softmax)
 _OF_REAL_NUMBERS = (aten.sin, aten.cos, aten.exp, aten.log, aten.sqrt, aten.rsqrt, aten.neg, aten.erf, aten.log1p)
 _BACKWARD = (
@@ -143,7 +185,10 @@ _STAND_INS: dict[Any, StandIn] = {
     **{op.default: _like_first for op in _POINTWISE},
     **{op.default: _like_real for op in _OF_REAL_NUMBERS},
     **{op.default: _like_both for op in _BACKWARD},
-    **{op.Tensor: _like_both for op in (aten.add, aten.mul, aten.sub, aten.div)},
+    **{op.Tensor: _arithmetic for op in (aten.add, aten.mul, aten.sub, aten.div)},
+    **{op.Scalar: _with_number for op in (aten.add, aten.mul, aten.sub, aten.div)},
+    aten.select_backward.default: lambda args: args[0].new_empty(args[1]),
+    aten.max_pool2d_with_indices_backward.default: lambda args: like(args[1]) if _contiguous(args[1]) else None,
     aten.native_batch_norm.default: _batch_norm,
     aten.native_batch_norm_backward.default: _batch_norm_backward,
     aten.native_layer_norm.default: _layer_norm,
@@ -153,9 +198,18 @@ _STAND_INS: dict[Any, StandIn] = {
     aten.nll_loss_backward.default: lambda args: like(args[1]),
     **PRODUCTS,
 }
+_WITH_OPTIONS: dict[Any, Callable[[Sequence[Any], Mapping[str, Any]], Any]] = {
+    aten.sum.dim_IntList: _sum,
+    aten.empty_like.default: _empty_like,
+    aten.clone.default: _clone,
+}
 
 
-def stand_in(func: Any, args: Sequence[Any]) -> Any:
+def stand_in(func: Any, args: Sequence[Any], options: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """The result where a stand-in will do, and else None; `options` are the operation's named arguments."""
+    if func in _WITH_OPTIONS:
+        given = {name: value for name, value in options.items() if value not in (None, False)}
+        return _WITH_OPTIONS[func](args, given) if _floating_meta(args[0]) else None
     maker = _STAND_INS.get(func)
     changes_type = (
         args[-1] is True and func is not aten.mean.dim
