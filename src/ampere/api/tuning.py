@@ -60,8 +60,8 @@ def tune(
         watts = options.watts_on(opened) or watts_in(opened.meter.scope) or DEFAULT_WATTS_PER_CORE
     changes = changes_for(experiment.network, setup, _cores(), allow)
 
-    def report(elapsed: float, text: str) -> None:
-        options.report(f"tuning {subject.name}", min(elapsed, seconds), seconds, text)
+    def report(elapsed: float, expected: float, text: str) -> None:
+        options.report(f"tuning {subject.name}", elapsed, expected, text)
 
     tried, joules = try_changes(changes, pairs_of(experiment, setup, watts), seconds, report)
     meter = Meter(**CpuTimeMeter(watts).describe())  # of processes that no counter is read in

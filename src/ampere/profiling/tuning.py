@@ -177,22 +177,29 @@ def try_changes(
     changes: Sequence[Change],
     measure: Pair,
     seconds: float,
-    on_progress: Callable[[float, str], None] = lambda elapsed, text: None,
+    on_progress: Callable[[float, float, str], None] = lambda elapsed, expected, text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[list[Advice], float]:
-    """What each change saves, most first, and the joules of an iteration without any."""
+    """What each change saves, most first, and the joules of an iteration without any.
+
+    `on_progress` is told the seconds that it has taken, those that it is expected to take, and what is tried.
+    """
     began, without = clock(), list[float]()
     failed: dict[str, str] = {}
 
     def run(chosen: Sequence[Change], until: float, what: str) -> dict[str, Ratios]:
-        found = {change.name: Ratios() for change in chosen}
+        found, run_began, done = {change.name: Ratios() for change in chosen}, clock(), 0
         for number in range(MOST_PAIRS):
             if number >= FEWEST_PAIRS and clock() - began > until:
                 break
             for change in chosen:
                 if change.name in failed:
                     continue
-                on_progress(clock() - began, f"{what} {change.name}")
+                now = clock()
+                least = (now - run_began) * FEWEST_PAIRS * len(chosen) / max(done, 1)
+                expected = max(seconds, run_began - began + least)
+                on_progress(now - began, max(expected, now - began), f"{what} {change.name}")
+                done += 1
                 try:
                     plain, changed = measure(change, bool(number % 2))
                 except VariantFailed as problem:
