@@ -159,7 +159,7 @@ def measure(models: list[str], records: Records, folder: Path, options: argparse
         worker = local.worker("tuned")
 
         def yardstick() -> float:
-            return worker.yardstick(YARDSTICK_SECONDS, options.threads, "torch", count=False).busy_seconds
+            return worker.yardstick(YARDSTICK_SECONDS, options.threads, "torch", count=False).seconds(options.threads)
 
         for process in range(options.processes):
             order = models[:]
@@ -196,7 +196,7 @@ def trained(model: str, yardstick: Callable[[], float], options: argparse.Namesp
         found = _answer(script.returncode, out.decode(), errors.read().decode())
     if "failed" in found:
         return found
-    return {**found, "yardstick_seconds": median(readings), "mean_yardstick_seconds": mean(readings)}
+    return {**found, "yardstick_seconds": mean(readings)}
 
 
 def _process(script: str, model: str, *more: object) -> Row:

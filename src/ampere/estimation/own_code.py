@@ -29,7 +29,7 @@ from .normalization import NormalizedCost, conditions_of, normalized, reference_
 
 CODE_STDDEV, PRIOR_MODELS = 0.1, 4.0  # F before any code was trained, and the number of models that this counts for
 # Relative, at another time: the yardstick does not follow everything, and less where the machine's speed wanders more.
-LATER_STDDEV, LATER_SHARE = 0.03, 0.7  # at least, and of how much it wandered while the device was profiled
+LATER_STDDEV, LATER_SHARE = 0.03, 0.35  # at least, and of how much it wandered while the device was profiled
 # Relative: what else a script has imported decides how often the system's allocator gives memory back (decision 40).
 SCRIPT_STDDEV = 0.04
 CHECKING_PROCESSES = 3  # that a measurement of the truth trains: their differences stay in the interval
