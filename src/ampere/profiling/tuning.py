@@ -182,7 +182,7 @@ def try_changes(
 ) -> tuple[list[Advice], float]:
     """What each change saves, most first, and the joules of an iteration without any.
 
-    `on_progress` is told the seconds that it has taken, those that it is expected to take, and what is tried.
+    `on_progress` gets the seconds that it has taken, those that it is expected to take, and what is tried.
     """
     began, without = clock(), list[float]()
     failed: dict[str, str] = {}

@@ -14,7 +14,7 @@ from ampere.core.errors import UsageError
 from ampere.core.kinds import group, resized, words
 from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
-from ampere.estimation.interval import Z90
+from ampere.estimation.interval import interval90
 from ampere.estimation.normalization import NormalizedCost
 from ampere.estimation.variance import kept_by_measuring, variance_shares
 from ampere.storage import files
@@ -181,7 +181,8 @@ def _uncertainty(opened: OpenNetwork, estimator: Estimator) -> Record | None:
 
     def interval(kept: float) -> float:
         """Half of the relative 90 % interval, if only this share of the model's own variance is left."""
-        return Z90 * max(estimate.stddev**2 - (1 - kept) * own**2, 0.0) ** 0.5 / estimate.joules
+        low, high = interval90(estimate.joules, max(estimate.stddev**2 - (1 - kept) * own**2, 0.0) ** 0.5)
+        return (high - low) / (high + low)
 
     candidates = _in_a_minute(opened, estimator)
     counts = {seconds: round(len(candidates) * seconds / 60) for seconds in MORE_SECONDS}
