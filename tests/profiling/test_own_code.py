@@ -16,12 +16,12 @@ from weakref import ref
 import pytest
 import torch
 
-from ampere.core import TrainingSetup
-from ampere.devices import VariantFailed
+from ampere.core import Network, TrainingSetup
+from ampere.devices import VariantFailed, Yardstick
 from ampere.models.loading import load_model
 from ampere.profiling import plain_processes
 from ampere.profiling.experiment import Experiment
-from ampere.profiling.plain_processes import TRAINING_SHARE, Effort, PlainProcess, bare_task
+from ampere.profiling.plain_processes import TRAINING_SHARE, Effort, PlainProcess, bare_task, plain_rounds
 from ampere.profiling.sources import by_own_code, source_of
 from ampere.runtimes import plain_script
 from ampere.runtimes.plain_loop import build, main, train
@@ -195,6 +195,25 @@ def test_a_plain_process_has_nothing_of_ampere_unless_the_model_needs_it(tmp_pat
         turns = sum(1 for _ in process.turns())
         assert process.answer["parameters"] == (2 if refuses else 1)
         assert turns == len(process.answer["windows"]) + 1  # others may have one before each, and one after the last
+
+
+def test_the_yardstick_is_ready_before_the_first_process_trains(tmp_path, monkeypatch):
+    (tmp_path / "alone.py").write_text(ALONE.format(refuses=False))
+    order: list[str] = []
+    turns = PlainProcess.turns
+    monkeypatch.setattr(PlainProcess, "turns", lambda self: order.append("train") or turns(self))
+
+    def yardstick(*how: Any, **more: Any) -> Yardstick:
+        order.append("yardstick")
+        return Yardstick(0.002, 0.002, 20)
+
+    device: Any = SimpleNamespace(worker=lambda *how: SimpleNamespace(yardstick=yardstick))
+    workload = {"factory": f"{tmp_path / 'alone.py'}:build"}
+    experiment = Experiment(Network((), 1), workload, "network", "system")
+    effort = Effort(0.5, 1, 1, ends_sharply=True)
+    (seen,) = plain_rounds(experiment, TrainingSetup(threads=1), effort, device, 5.0, lambda spent, number: None)
+    assert order[:3] == ["yardstick", "train", "yardstick"]
+    assert len(seen.measurement.yardstick) == len(seen.measurement.target) + 1 == len(order) - 2
 
 
 def test_a_plain_process_ends_when_nobody_waits_for_it(tmp_path):

@@ -38,7 +38,7 @@ from ampere.storage.profile import Observation
 from .experiment import Experiment, Workload
 
 YARDSTICK_SHARE, YARDSTICK_SECONDS = 0.5, (0.08, 0.5)  # of a window's seconds, and between which limits
-TRAINING_SHARE = 0.6  # of the seconds of a process; the rest is the yardstick's
+TRAINING_SHARE = 0.45  # of the seconds of a process; the rest is the yardstick's, and some to spare
 ROUND_SECONDS = 0.8
 BARE = "import sys; sys.path[:] = [p for p in sys.path if p]\n"  # without the current folder
 READY = b"ready"  # as a plain loop says it that waits; its module imports PyTorch, so it is not imported here
@@ -91,6 +91,7 @@ def plain_rounds(
             seconds = min(max(YARDSTICK_SHARE * window_seconds, least), most)
             readings.append(worker.yardstick(seconds, setup.threads, setup.runtime, count=False))
 
+        read(0.0)  # the worker's own start is no time of a process
         for answer in in_turn(waiting, later, effort, on_round, read):
             found.append(experiment.observed(_measurement(answer, readings, experiment, setup, watts_per_core)))
     return found
@@ -115,7 +116,7 @@ def in_turn(
 ) -> Iterator[dict[str, Any]]:
     """The answer of each process that there is time for: of those that wait, and then of others that start `later`.
 
-    While it trains, `between` is called before each window and after the last, with the seconds since it was called.
+    While it trains, `between` is called before each window and after the last, with the seconds of the one before.
     """
     began, trained, done = time.monotonic(), 0.0, 0
     while done < effort.most:
@@ -124,10 +125,10 @@ def in_turn(
         if spent + next_one > effort.seconds and done >= effort.fewest:
             return
         on_round(spent, done + 1)
-        process, turn_began = waiting.pop(0) if waiting else later(), time.monotonic()
+        process, window_began = waiting.pop(0) if waiting else later(), math.inf  # before the first it builds the model
         for _ in process.turns():
-            between(time.monotonic() - turn_began)
-            turn_began = time.monotonic()
+            between(max(0.0, time.monotonic() - window_began))
+            window_began = time.monotonic()
         trained, done = trained + float(process.answer["elapsed_seconds"]), done + 1
         yield process.answer
 
