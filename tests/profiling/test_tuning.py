@@ -56,15 +56,15 @@ def test_a_saving_of_ten_percent_is_found_and_its_size_is_right():
 
 
 def test_progress_expects_what_the_fewest_pairs_take_where_that_is_more_than_the_seconds():
-    now, told = [0.0], list[tuple[float, float]]()
+    now, reported = [0.0], list[tuple[float, float]]()
 
     def measure(change: Change, with_it_first: bool) -> "tuple[float, float]":
         now[0] += 3.0
         return 1.0, 1.0
 
     changes = [Change(str(n), str(n), ()) for n in range(5)]
-    try_changes(changes, measure, 10.0, lambda *seen: told.append(seen[:2]), clock=lambda: now[0])
-    assert told[1:] == [(3.0 * n, 45.0) for n in range(1, 15)]  # three pairs of each
+    try_changes(changes, measure, 10.0, lambda *seen: reported.append(seen[:2]), clock=lambda: now[0])
+    assert reported[1:] == [(3.0 * n, 45.0) for n in range(1, 15)]  # three pairs of each
 
 
 def test_what_saves_nothing_is_hardly_ever_advised():

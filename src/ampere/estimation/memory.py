@@ -36,6 +36,8 @@ from ampere.core.measurement import (
 from ampere.core.network import Network
 from ampere.storage.profile import Observation, Profile
 
+from .interval import Z90
+
 RUNTIME, ALLOCATOR = "runtime", "allocator"
 USUAL_RUNTIME, RUNTIME_STDDEV = 316e6, 40e6  # PyTorch for the CPU with an optimizer, where no worker measured it
 MEASURED_STDDEV = 12e6  # a worker imports Ampere too, and a script other kernels
@@ -44,7 +46,6 @@ SEEN_STDDEV = 0.045  # of a peak that was seen, relative: other processes, and s
 # What the peak still grows after so few steps, over what it has grown since the first, and at most: holes add up.
 ENOUGH_STEPS, LATER_GROWTH, MOST_GROWTH, LATER_STDDEV = 4, {2: 0.3, 3: 0.1}, 0.06, 0.7
 LARGEST_OF_THREE = {1: 0.025, 2: 0.009}  # relative, over the largest of so many processes
-Z90 = 1.6449
 FITS, UNCERTAIN, DOES_NOT_FIT = "fits", "may not fit", "does not fit"
 MOST_BATCH = 1 << 20
 

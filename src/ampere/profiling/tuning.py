@@ -26,6 +26,7 @@ from ampere.core.protocol import THREAD_VARIABLES
 from ampere.core.units import joules, percent
 from ampere.devices import VariantFailed
 from ampere.devices.environment import TUNED
+from ampere.estimation.interval import Z90
 
 from .experiment import Experiment, Workload
 from .plain_processes import TRAINING_SHARE, Effort, PlainProcess
@@ -33,7 +34,6 @@ from .plain_processes import TRAINING_SHARE, Effort, PlainProcess
 FEWEST_PAIRS, MOST_PAIRS = 3, 6  # of a change, in each of the two runs
 SCREENING_SHARE = 0.6  # of the seconds
 PAIR_SPREAD, PRIOR_PAIRS = 0.07, 3.0  # relative spread of a pair's ratio before any was seen, and how much it counts
-Z90 = 1.6449
 PROMISING = 1.0  # standard errors of saving, from which on a change is tried again
 TRAINED_SECONDS = 1.3  # of each process, at most
 FUSED = ("sgd", "momentum", "adam", "adamw")  # optimizers whose update PyTorch has in one operation on a CPU
