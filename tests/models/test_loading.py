@@ -1,8 +1,10 @@
 """A user's own model, and every way in which loading one can fail: one line, with a remedy."""
 
+import random
 import re
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -514,3 +516,29 @@ def test_lazy_layers_get_their_sizes_from_the_inputs(tmp_path):
 )
 def test_the_optimizer_of_a_lightning_module_is_read(lightning, made, name):
     assert load_model(lightning, optimizer=made).optimizer == name
+
+
+def test_threads_load_and_trace_one_model_at_a_time(tmp_path, monkeypatch):
+    """As the devices of a fleet do: a model in a package is imported anew each time, and traced with hooks."""
+    package = tmp_path / "threaded_nets"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "sizes.py").write_text("import time\ntime.sleep(0.02)\nWIDTH = 4\n")
+    lines = [
+        "import time",
+        "import torch",
+        "from .sizes import WIDTH",
+        "time.sleep(0.02)",
+        "def build(): time.sleep(0.02); print('hello'); return torch.nn.Linear(WIDTH, 2), torch.randn(3, WIDTH)",
+    ]
+    (package / "net.py").write_text("\n".join(lines))
+    monkeypatch.setattr(sys, "argv", ["ampere", "fleet"])
+    before = sys.stdout, random.getstate()
+
+    def traced(_):
+        return trace_loaded(load_model(f"{package / 'net.py'}:build"))
+
+    with ThreadPoolExecutor(8) as pool:
+        networks = list(pool.map(traced, range(16)))
+    assert all(network == networks[0] for network in networks)
+    assert (sys.stdout, random.getstate(), sys.argv) == (*before, ["ampere", "fleet"])

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ampere.core.errors import AmpereError, ModelError, RuntimeMissingError, UsageError
-from ampere.runtimes.user_code import allow_neighbours, import_by_name, is_library, package_of
+from ampere.runtimes.user_code import ONE_AT_A_TIME, allow_neighbours, import_by_name, is_library, package_of
 
 LONGEST_MESSAGE = 300
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
@@ -24,10 +24,8 @@ EXTRAS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "flax": "jax", "optax
 def guarded(what: str) -> Iterator[None]:
     """Run code of the user's, as if it was started without arguments: what it raises becomes one line, and what it
     prints a log. Libraries warn when it is trained, and need not when it is looked at."""
-    arguments = sys.argv[1:]
-    del sys.argv[1:]  # a script that reads its own must not find Ampere's
     try:
-        with redirect_stdout(sys.stderr), warnings.catch_warnings():
+        with ONE_AT_A_TIME, _without_arguments(), redirect_stdout(sys.stderr), warnings.catch_warnings():
             warnings.showwarning = partial(_unless_of_a_library, warnings.showwarning)
             yield
     except AmpereError:
@@ -43,6 +41,15 @@ def guarded(what: str) -> Iterator[None]:
                 f"{what} needs {missing}, which is not installed: pip install 'ampere-energy[{EXTRAS[missing]}]'"
             ) from error
         raise ModelError(f"{what} raised {explain(error)}: try it in Python by itself first") from error
+
+
+@contextmanager
+def _without_arguments() -> Iterator[None]:
+    """A script that reads its own arguments must not find Ampere's."""
+    arguments = sys.argv[1:]
+    del sys.argv[1:]
+    try:
+        yield
     finally:
         sys.argv[1:] = arguments
 
@@ -61,12 +68,13 @@ def explain(error: BaseException) -> str:
 
 
 def find_function(source: str, name: str) -> Callable[..., Any]:
-    if is_file(source):
-        path = path_of(source)
-        _refuse_without(path, source, name)
-        module = _module_of_file(path)
-    else:
-        module = _module_by_name(source)
+    with ONE_AT_A_TIME:
+        if is_file(source):
+            path = path_of(source)
+            _refuse_without(path, source, name)
+            module = _module_of_file(path)
+        else:
+            module = _module_by_name(source)
     function = getattr(module, name, None) if name else None
     if not callable(function):
         own = [n for n, v in vars(module).items() if callable(v) and getattr(v, "__module__", None) == module.__name__]

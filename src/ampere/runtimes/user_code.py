@@ -10,6 +10,7 @@ import importlib.util
 import os
 import sys
 import sysconfig
+import threading
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -17,6 +18,9 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Set
 
 from ampere.core.errors import WorkerError
 
+# Held while user code is imported, built or traced: modules, hooks, output and random numbers are the process's own,
+# and a fleet does so in several threads.
+ONE_AT_A_TIME = threading.RLock()
 INSTALLED = ("site-packages", "dist-packages")
 LIBRARIES = (*map(sysconfig.get_path, ("stdlib", "platstdlib")), str(Path(__file__).parents[1]))
 

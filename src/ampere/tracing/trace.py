@@ -21,6 +21,7 @@ from ampere.core.errors import ModelError
 from ampere.core.network import InputSpec
 from ampere.runtimes.plain_script import DATA_ENDED, differentiable, own_loss, targets, training_loss
 from ampere.runtimes.torch_model import called, tensors_of
+from ampere.runtimes.user_code import ONE_AT_A_TIME
 
 from .copying import filled, meta_copy, on_meta, real_copy
 from .layers import Layers, settle
@@ -324,25 +325,35 @@ def undisturbed(seed: int = 0) -> Iterator[None]:
 
     What does not run on shapes is tried with values: PyTorch does not log it. What it warns of, it does in training.
     """
+    log = logging.getLogger("torch._subclasses.fake_tensor")
+    with (
+        ONE_AT_A_TIME,
+        _random_numbers_from(seed),
+        torch.enable_grad(),
+        redirect_stdout(sys.stderr),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        logs, log.disabled = log.disabled, True
+        try:
+            yield
+        finally:
+            log.disabled = logs
+
+
+@contextmanager
+def _random_numbers_from(seed: int) -> Iterator[None]:
+    """Every generator that a model may draw from starts with the seed, and is put back."""
     numpy: Any = sys.modules.get("numpy")
     state, of_numpy = random.getstate(), numpy and numpy.random.get_state()
-    log = logging.getLogger("torch._subclasses.fake_tensor")
-    logs, log.disabled = log.disabled, True
     try:
-        with (
-            torch.random.fork_rng(devices=[]),
-            torch.enable_grad(),
-            redirect_stdout(sys.stderr),
-            warnings.catch_warnings(),
-        ):
-            warnings.simplefilter("ignore")
+        with torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(seed)  # torch.manual_seed also seeks devices, which takes longer
             random.seed(seed)
             if numpy:
                 numpy.random.seed(seed)
             yield
     finally:
-        log.disabled = logs
         random.setstate(state)
         if numpy:
             numpy.random.set_state(of_numpy)
