@@ -241,6 +241,35 @@ def test_a_fleet_is_profiled_estimated_and_goes_on_after_a_stop(there, tmp_path)
     assert "b: simulated Jetson TX2" in page
 
 
+@pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
+def test_a_fleet_takes_models_that_need_arguments_and_an_input(there, home, refused, tmp_path):
+    lines = ["import torch", "def net(width): return torch.nn.Sequential(torch.nn.Linear(8, width), torch.nn.ReLU())"]
+    (tmp_path / "net.py").write_text("\n".join(lines))
+    (tmp_path / "own.toml").write_text(
+        "".join(
+            f'[[device]]\nname = "{name}"\naddress = "simulated:tx2"\nlike = {like}\n'
+            for name, like in (("c", '["b"]'), ("b", '["a"]'), ("a", "[]"))
+        )
+    )
+    words = ["fleet", "own.toml", "profile", "net.py:net", "--seconds", "3", "--json", "--quiet"]
+    refused(there(*words), 3, "net needs width: give --arg width=VALUE")
+    refused(there(*words, "--arg", "width=8"), 3, "give --input")
+    ran = there(*words, "--arg", "width=8", "--input", "4x8")  # each after the one that it starts from
+    assert ran.code == 0, ran.err
+    ran = there("fleet", "own.toml", "estimate", "net.py:net", "--arg", "width=4", "--batch", "2", "--input", "4x8")
+    assert ran.code == 0, ran.err
+    assert ran.out.count("simulated") == 3
+    other = (tmp_path / "own.toml").read_text().replace("tx2", "xavier")  # a device was replaced
+    (tmp_path / "own.toml").write_text(other + '[[device]]\nname = "d"\n')
+    ran = there(*words, "--arg", "width=8", "--input", "4x8", "--label", "a")
+    [outcome] = ran.record["outcomes"]
+    assert f"{home / 'fleet' / 'own' / 'a.json'}: the profile is of another device" in outcome["problem"]
+    assert "remove that file, or rename the device" in outcome["problem"]
+    assert "--allow-other-device" not in outcome["problem"]
+    ran = there("fleet", "own.toml", "check", "--label", "a", "--quiet")
+    assert "'d': it has no address" in ran.out
+
+
 @pytest.mark.fault(1, 2)
 @pytest.mark.skipif(find_spec("distributed") is None, reason="dask.distributed is not installed")
 @pytest.mark.skipif(os.name != "posix", reason="stops and kills by signals")

@@ -17,7 +17,9 @@ from ampere.devices.process_worker import ProcessWorker
     [
         ("simulated:xaver", "did you mean simulated:xavier"),
         ("simulated:phone_ios", "did you mean simulated:phone-ios"),
-        ("simulated:", "did you mean simulated:tx2"),
+        ("simulated:phone", "did you mean simulated:phone-ios or simulated:phone-android"),
+        ("simulated:", "the devices are simulated:xavier, simulated:tx2, simulated:phone-android"),
+        ("simulated:pixel9000", "the devices are simulated:xavier, simulated:tx2, simulated:phone-android"),
         ("lokal", "did you mean local"),
         ("local:", "did you mean local"),
         ("local:5", "did you mean local"),

@@ -37,6 +37,11 @@ def test_a_device_is_read_with_its_units(tmp_path):
     assert device.windows(START)[1] == (24 * HOUR, 33 * HOUR)
 
 
+def test_hours_that_overlap_are_there_once_and_a_day_may_end_at_24(tmp_path):
+    [device] = fleet(tmp_path, GOOD + 'available = ["20:00-24:00", "23:00-02:00", "01:00-03:00"]\n').entries
+    assert device.windows(START)[:2] == ((0.0, 5 * HOUR), (22 * HOUR, 29 * HOUR))
+
+
 def test_prices_follow_the_hours_of_the_day(tmp_path):
     prices = [1.0] * 23 + [9.0]
     [device] = fleet(tmp_path, GOOD + f"price = {prices}\n").entries
@@ -51,10 +56,16 @@ def test_prices_follow_the_hours_of_the_day(tmp_path):
         ('address = "local"', "device number 2: it has no name"),
         ('name = "b"', "no address"),
         ('name = "b"\naddress = "local"\nbattery = "15"', "battery"),
-        ('name = "b"\naddress = "local"\nbattery = 15', "put it in quotes"),
+        ('name = "b"\naddress = "local"\nbattery = 15', 'put it in quotes, with its unit, as in "15Wh"'),
+        ('name = "b"\naddress = "local"\nbattery = "1 cell"', "'b': battery '1 cell' is not"),
+        ('name = "b"\naddress = "local"\nprice = "0.30EUR/kWh"', "is neither a number"),
+        ('name = "b"\naddress = "local"\ncarbon = nan', "is neither a number"),
+        ('name = "b"\naddress = "local"\nlabels = 5', 'write ["one", "another"]'),
+        ('name = "b"\naddress = "local"\ncondition = "hot"', "a number such as 1.1"),
         ('name = "b"\naddress = "local"\navailable = ["night"]', "22:00-07:00"),
         ('name = "b"\naddress = "local"\nprice = [1, 2]', "24"),
         ('name = "b"\naddress = "local"\nlike = ["z"]', "no device here"),
+        ('name = "b"\naddress = "local"\nlike = ["b"]', "`like` leads in a circle"),
     ],
 )
 def test_a_device_that_makes_no_sense_is_named_and_the_others_stay(tmp_path, entry, words):
@@ -106,6 +117,7 @@ def test_deadlines_are_written_in_several_ways(tmp_path, written, seconds):
         ('deadline = "1h"\nnot_before = "2h"', "before it may begin"),
         ("epochs = 3", "its length once"),
         ('deadline = "soon"', "deadline"),
+        ('deadline = "25:00"', 'write "8h", "07:30" or'),
         ('dedline = "1h"', "did you mean deadline"),
         ('after = ["z"]', "no job here"),
     ],

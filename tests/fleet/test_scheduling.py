@@ -189,6 +189,9 @@ def test_the_earliest_end_is_found():
         (DeviceLimits("phone", battery_joules=500.0), {}, "charge 500 J"),
         (DeviceLimits("phone", memory_bytes=1e9), {"memory_bytes": [4e9]}, "needs 4.00 GB of memory"),
         (DeviceLimits("phone"), {"deadline": [600.0]}, "allow 6.67 min more"),
+        (DeviceLimits("phone", available=((9000.0, 9e9),)), {"deadline": [1800.0]}, "free for 0 s of the 16.7 min"),
+        (DeviceLimits("phone", available=((9000.0, 9e9),)), {"deadline": [1800.0]}, "allow 2.28 h more"),
+        (DeviceLimits("phone", available=((0.0, 10.0),)), {"deadline": [1800.0]}, "available for longer"),
         (DeviceLimits("phone"), {"only_on": [frozenset({"laptop"})]}, "its data is only on laptop"),
     ],
 )

@@ -32,3 +32,8 @@ def test_a_table_without_pyarrow_is_refused_before_anything_is_estimated(tmp_pat
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(UsageError, match=r"needs pyarrow: pip install pyarrow, or name a \.csv file"):
         check_table(tmp_path / "all.parquet")
+
+
+def test_a_table_of_another_format_is_refused_before_anything_is_estimated(tmp_path):
+    with pytest.raises(UsageError, match=r"name it all\.csv or all\.parquet"):
+        check_table(tmp_path / "all.xls")

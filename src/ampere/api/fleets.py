@@ -10,7 +10,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from hashlib import sha256
@@ -22,14 +22,16 @@ from ampere.devices import Device
 from ampere.estimation.estimate import Estimator
 from ampere.fleet.files import FleetDevice, read_fleet
 from ampere.fleet.running import Outcome, Task, run_all, skipping
+from ampere.models.loading import load_model
+from ampere.reporting.words import joules_origin
 from ampere.storage.files import append
 from ampere.storage.places import home
-from ampere.storage.profile import Profile, check_device
+from ampere.storage.profile import OtherDeviceError, Profile, check_device
 from ampere.storage.tables import check_table, write_table
 
 from .estimating import profile
 from .judging import report, validate
-from .models import resolve
+from .models import ResolvedModel, resolve
 from .options import Options
 from .profiles import load_profile, profile_path, stored_profile
 
@@ -103,6 +105,9 @@ def fleet(
     file: Path | str,
     action: str,
     *models: str,
+    input: str | None = None,
+    batch: int | None = None,
+    arguments: Mapping[str, Any] | None = None,
     seconds: float | None = None,
     time_limit: float = 3600.0,
     attempts: int = 2,
@@ -114,10 +119,11 @@ def fleet(
 ) -> FleetResult:
     """Does the same with every device of a fleet, at the same time where that disturbs nobody.
 
-    `action` is "check", "profile", "estimate", "validate" or "report"; profile, estimate and validate need `models`. A
-    device that cannot be reached, hangs or fails is named in its outcome, and the others go on. What an earlier run has
-    done is not done again unless `again`. `labels` choose devices. `scheduler` is the address of a running dask
-    scheduler whose workers front the devices. `on_outcome` is called as each ends.
+    `action` is "check", "profile", "estimate", "validate" or "report"; profile, estimate and validate need `models`,
+    which are built with `input`, `batch` and `arguments` as by `load_model`. A device that cannot be reached, hangs or
+    fails is named in its outcome, and the others go on. What an earlier run has done is not done again unless `again`.
+    `labels` choose devices. `scheduler` is the address of a running dask scheduler whose workers front the devices.
+    `on_outcome` is called as each ends.
     """
     if action not in ACTIONS:
         raise UsageError(f"a fleet cannot {action!r:.40}: choose from {', '.join(ACTIONS)}")
@@ -131,10 +137,14 @@ def fleet(
     store = FleetStore.of(file)
     if out and action in ("estimate", "validate"):
         check_table(Path(out))
+    given = {"input": input, "batch": batch, "arguments": dict(arguments or {})}
+    building = {name: value for name, value in given.items() if value}
+    # A wrong model is one line, before any device is asked. Of a cluster only the workers need to have it.
+    resolved = [_model(model, building) for model in models] if scheduler is None or action == "report" else []
     if action == "report":
-        return _report(devices, store, models, found.problems, Path(out or "fleet.html"))
-    arguments = {"models": list(models), "seconds": seconds, "folder": str(store.folder)}
-    tasks = {device.name: Task(device, action, arguments, attempts, time_limit) for device in devices}
+        return _report(devices, store, resolved, found.problems, Path(out or "fleet.html"))
+    asked = {"models": list(models), "building": building, "seconds": seconds, "folder": str(store.folder)}
+    tasks = {device.name: Task(device, action, asked, attempts, time_limit) for device in devices}
     ended = store.ended() if action == "profile" and not again else {}
     left, outcomes = skipping([*tasks.values()], ended)
     earlier = tuple(outcome.device for outcome in outcomes)
@@ -151,16 +161,25 @@ def fleet(
     return FleetResult(action, tuple(outcomes), found.problems, tuple(written), earlier)
 
 
+def _model(spec: str, building: Mapping[str, Any]) -> ResolvedModel:
+    if building and spec.endswith(".json"):
+        raise UsageError(f"{spec} has its input already: trace the model again with another one")
+    return resolve(load_model(spec, **building) if building else spec)
+
+
 def _few(words: Iterable[str]) -> str:
     shown = [*words]
     return ", ".join([*shown[:SHOWN], *(["..."] if len(shown) > SHOWN else [])])
 
 
 def _waves(tasks: Sequence[Task]) -> Iterator[list[Task]]:
-    """Devices that start from others wait for these."""
-    for like in (False, True):
-        if wave := [task for task in tasks if (task.action == "profile" and bool(task.device.like)) == like]:
-            yield wave
+    """Devices that are profiled from others' profiles wait for these."""
+    waiting = list(tasks)
+    while waiting:
+        names = {task.device.name for task in waiting if task.action == "profile"}
+        wave = [task for task in waiting if not names & {*task.device.like}] or waiting
+        waiting = [task for task in waiting if task not in wave]
+        yield wave
 
 
 def _run(tasks: Sequence[Task], store: FleetStore, scheduler: str | None) -> Iterator[Outcome]:
@@ -186,7 +205,20 @@ def _run(tasks: Sequence[Task], store: FleetStore, scheduler: str | None) -> Ite
 def perform_action(action: str, device: FleetDevice, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
     """Does one thing with one device; what it returns is plain JSON."""
     store = FleetStore(Path(arguments["folder"]))
-    return DOES[action](device, store, arguments)
+    with _in_words_of_a_fleet(device, store):
+        return DOES[action](device, store, arguments)
+
+
+@contextmanager
+def _in_words_of_a_fleet(device: FleetDevice, store: FleetStore | None) -> Iterator[None]:
+    """A profile of another device is named with what its fleet can do about it."""
+    try:
+        yield
+    except OtherDeviceError as problem:
+        path = device.profile or (store.path(device) if store else None)
+        where = f"{path}: {problem.what}" if path else problem.what
+        remedy = "name another file as its profile" if device.profile else "remove that file, or rename the device"
+        raise ProfileError(f"{where}: {remedy}, and profile it") from None
 
 
 def _check(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,8 +241,9 @@ def _profile(device: FleetDevice, store: FleetStore, arguments: Mapping[str, Any
     path, sources = store.path(device), [Profile.from_json(record) for record in arguments["sources"]]
     with _opened(device) as opened:
         for model in arguments["models"]:
+            subject = _model(model, arguments["building"])
             made = profile(
-                model, seconds=arguments["seconds"], out=path, like=sources, device=opened, seed=device.seed,
+                subject, seconds=arguments["seconds"], out=path, like=sources, device=opened, seed=device.seed,
                 runtime=device.runtime, optimizer=device.optimizer, dtype=device.dtype, threads=device.threads,
             )  # fmt: skip
     return {
@@ -229,9 +262,8 @@ def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, An
     estimator = Estimator(Profile.from_json(sent) if sent else fleet_profile(device, store)[0])
     rows = []
     for model in arguments["models"]:
-        found = estimator.estimate(
-            resolve(model).network, condition=None if device.condition == 1.0 else device.condition
-        )
+        network = _model(model, arguments["building"]).network
+        found = estimator.estimate(network, condition=None if device.condition == 1.0 else device.condition)
         rows.append(
             {
                 "device": device.name,
@@ -240,6 +272,7 @@ def _estimate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, An
                 "stddev": found.stddev,
                 "seconds": found.seconds,
                 "meter": found.meter.name,
+                "joules_are": joules_origin(found.meter),
                 "unprofiled": len(found.unprofiled),
                 "extrapolated": len(found.extrapolated),
             }
@@ -253,7 +286,8 @@ def _validate(device: FleetDevice, store: FleetStore, arguments: Mapping[str, An
     rows = []
     with _opened(device) as opened:
         for model in arguments["models"]:
-            found = validate(model, profile=known, device=opened, networks=NETWORKS, seed=device.seed)
+            subject = _model(model, arguments["building"])
+            found = validate(subject, profile=known, device=opened, networks=NETWORKS, seed=device.seed)
             figures = {
                 "mape": found.mape[found.method],
                 "repeatability_mape": found.repeatability_mape,
@@ -275,7 +309,7 @@ def fleet_profile(device: FleetDevice, store: FleetStore | None) -> tuple[Profil
     """The profile of a fleet's device, and its file."""
     if not device.address:
         return load_profile(str(device.profile)), Path(str(device.profile))
-    with _opened(device) as opened:
+    with _opened(device) as opened, _in_words_of_a_fleet(device, store):
         known = _known(device, store, opened)
     if known is None:
         raise ProfileError(
@@ -336,7 +370,11 @@ def _named(profile: Profile, name: str) -> Profile:
 
 
 def _report(
-    devices: Sequence[FleetDevice], store: FleetStore, models: Sequence[str], problems: Sequence[str], out: Path
+    devices: Sequence[FleetDevice],
+    store: FleetStore,
+    models: Sequence[ResolvedModel],
+    problems: Sequence[str],
+    out: Path,
 ) -> FleetResult:
     """One page about all devices that have a profile."""
     known, outcomes = [], []

@@ -45,6 +45,8 @@ def seconds(value: float) -> str:
         return f"{three(value / HOUR)} h"
     if value >= 3 * MINUTE:
         return f"{three(value / MINUTE)} min"
+    if value == 0:
+        return "0 s"
     scale, unit = (1.0, "s") if value >= 1 else (1e-3, "ms") if value >= 1e-3 else (1e-6, "µs")
     return f"{three(value / scale)} {unit}"
 

@@ -363,9 +363,14 @@ def _find(spec: str) -> tuple[str, str]:
 def _hint(spec: str) -> str:
     from ampere.devices.simulated import PARTS
 
-    known = [LOCAL, *(f"simulated:{name}" for name in PARTS), "replayed:FILE", "ssh://user@host", "tcp://host:port"]
-    near = get_close_matches(spec, known, n=1, cutoff=0.6)
-    return f"did you mean {near[0]}?" if near else f"the devices are {', '.join(known)}"
+    type_, _, name = spec.partition(":")
+    if type_ == "simulated":  # names are compared without what all have in common
+        near = [f"simulated:{part}" for part in get_close_matches(name, PARTS, n=2, cutoff=0.5)]
+        known = [f"simulated:{part}" for part in PARTS]
+    else:
+        known = [LOCAL, *(f"simulated:{part}" for part in PARTS), "replayed:FILE", "ssh://user@host", "tcp://host:port"]
+        near = get_close_matches(spec, known, n=1, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}?" if near else f"the devices are {', '.join(known)}"
 
 
 def _local(_: str, options: WorkerOptions, seed: int) -> Workers:

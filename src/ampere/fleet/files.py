@@ -28,6 +28,19 @@ else:
 LARGEST_FILE = 20_000_000  # bytes
 DAYS = 14  # that daily windows and prices are repeated for
 T = TypeVar("T")
+_NAMES, _MOMENT = '["one", "another"]', '"8h", "07:30" or 2026-12-01T22:00:00'
+EXAMPLES = {  # of keys whose values are not read as text or a whole number
+    "labels": _NAMES,
+    "like": _NAMES,
+    "data": _NAMES,
+    "after": _NAMES,
+    "available": '["22:00-07:00"]',
+    "seed": "a whole number",
+    "condition": "a number such as 1.1",
+    "arguments": "[job.arguments], and width = 32 below it",
+    "deadline": _MOMENT,
+    "not_before": _MOMENT,
+}
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,13 @@ class FleetDevice:
             for day in range(-1, DAYS)
             for begin, end in self.available
         ]
-        return tuple((max(0.0, begin), end) for begin, end in sorted(spans) if end > 0)
+        found = list[tuple[float, float]]()
+        for begin, end in sorted((max(0.0, begin), end) for begin, end in spans if end > 0):
+            if found and begin <= found[-1][1]:  # time that is in two of them is there once
+                found[-1] = (found[-1][0], max(end, found[-1][1]))
+            else:
+                found.append((begin, end))
+        return tuple(found)
 
     def rates(self, by_hour: Sequence[float], start: datetime) -> tuple[tuple[float, float], ...]:
         """From each time on, what a kilowatt-hour costs; equal hours are joined."""
@@ -107,14 +126,19 @@ class Read(Generic[T]):
 def read_fleet(path: Path) -> Read[FleetDevice]:
     """The devices of a fleet file."""
     found = _entries(path, "device", _device, {"device"})
-    known = {device.name for device in found.entries}
-    lost = [
+    kept, problems = list(found.entries), list(found.problems)
+    known = {device.name for device in kept}
+    problems += [
         f"{path}: device {d.name!r} is like {', '.join(sorted({*d.like} - known))}, which is no device here"
-        for d in found.entries
+        for d in kept
         if not {*d.like} <= known
     ]
-    kept = tuple(d for d in found.entries if {*d.like} <= known)
-    return Read(_need(kept, path, "device", [*found.problems, *lost]), (*found.problems, *lost))
+    kept = [d for d in kept if {*d.like} <= known]
+    left = {d.name for d in kept}
+    if circle := in_cycles({d.name: [name for name in d.like if name in left] for d in kept}):
+        problems.append(f"{path}: {', '.join(sorted(circle))}: `like` leads in a circle: remove one of them")
+        kept = [d for d in kept if d.name not in circle]
+    return Read(_need(tuple(kept), path, "device", problems), tuple(problems))
 
 
 def read_jobs(path: Path, start: datetime) -> Read[Job]:
@@ -217,9 +241,10 @@ class _Record:
         try:
             return read(self._record[key])
         except UsageError as problem:
-            raise UsageError(f"{key}: {problem}") from None
+            named = str(problem).startswith(f"{key} ")
+            raise UsageError(str(problem) if named else f"{key}: {problem}") from None
         except (TypeError, ValueError, AttributeError):
-            raise UsageError(f"{key} = {self._record[key]!r:.60} is not what {key} can be") from None
+            raise UsageError(f"{key} = {self._record[key]!r:.60} cannot be read: write {EXAMPLES[key]}") from None
 
     def done(self) -> None:
         for key in self._record:
@@ -227,9 +252,10 @@ class _Record:
                 raise UsageError(f"there is no key {key!r:.60}{_near(key, self._taken) or ': leave it out'}")
 
 
-def _text(value: Any) -> str:
+def _text(value: Any, example: str = "") -> str:
     if not isinstance(value, str):
-        raise UsageError(f"{value!r:.60} is not text: put it in quotes")
+        unit = f', with its unit, as in "{example}"' if example else ""
+        raise UsageError(f"{value!r:.60} is not text: put it in quotes{unit}")
     return value
 
 
@@ -251,24 +277,28 @@ def _positive(value: Any) -> float:
 
 def _by_hour(value: Any) -> tuple[float, ...]:
     """One number, or 24 of them."""
-    numbers = tuple(map(float, value if isinstance(value, list) else [value]))
-    if len(numbers) not in (1, 24) or not all(0 <= n < FOREVER for n in numbers):
-        raise UsageError("give one number for a kilowatt-hour, or 24, one for each hour of the day")
-    return numbers
+    numbers = value if isinstance(value, list) else [value]
+    plain = all(type(n) in (int, float) and 0 <= n < FOREVER for n in numbers)
+    if len(numbers) not in (1, 24) or not plain:
+        raise UsageError(
+            f"{value!r:.60} is neither a number for a kilowatt-hour, such as 0.3, nor 24, one for each hour of the day"
+        )
+    return tuple(map(float, numbers))
 
 
 def _hours(value: Any) -> tuple[tuple[float, float], ...]:
     """`["22:00-07:00"]`"""
     spans = []
     for text in _texts(value):
-        begin, _, end = text.partition("-")
+        begin, end = (part.strip() for part in text.partition("-")[::2])
         try:
-            span = tuple(_of_day(time.fromisoformat(part.strip())) for part in (begin, end))
+            until = DAY if end == "24:00" else _of_day(time.fromisoformat(end))
+            span = (_of_day(time.fromisoformat(begin)), until)
         except ValueError:
             raise UsageError(f"{text!r:.40} is no part of a day: write it as in 22:00-07:00") from None
         if span[0] == span[1]:
             raise UsageError(f"{text!r:.40} begins when it ends: leave `available` out for always")
-        spans.append((span[0], span[1]))
+        spans.append(span)
     return tuple(spans)
 
 
@@ -289,8 +319,8 @@ def _device(record: Mapping[str, Any]) -> FleetDevice:
         threads=given.take("threads", _count, None),
         meter=given.take("meter", _text, None),
         seed=given.take("seed", int, 0),
-        battery_joules=given.take("battery", lambda v: parse_energy(_text(v)), FOREVER),
-        memory_bytes=given.take("memory", lambda v: parse_memory(_text(v)), FOREVER),
+        battery_joules=given.take("battery", lambda v: parse_energy(_text(v, "15Wh")), FOREVER),
+        memory_bytes=given.take("memory", lambda v: parse_memory(_text(v, "4GB")), FOREVER),
         available=given.take("available", _hours, ()),
         price=given.take("price", _by_hour, ()),
         carbon=given.take("carbon", _by_hour, ()),
@@ -317,7 +347,7 @@ def _job(record: Mapping[str, Any], start: datetime) -> Job:
         samples=given.take("samples", _count, None),
         deadline=given.take("deadline", lambda v: _moment(v, start), FOREVER),
         release=given.take("not_before", lambda v: _moment(v, start), 0.0),
-        memory_bytes=given.take("memory", lambda v: parse_memory(_text(v)), None),
+        memory_bytes=given.take("memory", lambda v: parse_memory(_text(v, "4GB")), None),
         only_on=given.take("data", _texts, ()),
         after=given.take("after", _texts, ()),
     )

@@ -47,6 +47,15 @@ class DeviceLimits:
     def seconds_free(self, begin: float, end: float) -> float:
         return sum(max(0.0, min(end, to) - max(begin, since)) for since, to in self.available)
 
+    def done_by(self, begin: float, seconds: float) -> float:
+        """When it has been free for so long since `begin`; infinite where it never is."""
+        for since, to in self.available:
+            free = max(0.0, to - max(begin, since))
+            if free >= seconds:
+                return max(begin, since) + seconds
+            seconds -= free
+        return FOREVER
+
     def rate_at(self, time: float) -> float:
         return [rate for since, rate in self.rates if since <= time + 1e-6][-1]
 

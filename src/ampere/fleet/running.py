@@ -49,8 +49,8 @@ class Task:
     @property
     def key(self) -> str:
         """What tells it from other tasks, also of an earlier run."""
-        words = [str(self.arguments.get("models", "")), str(self.arguments.get("seconds", ""))]
-        return " ".join([self.action, self.device.name, *words]).strip()
+        words = [str(self.arguments[name]) for name in ("models", "building", "seconds") if self.arguments.get(name)]
+        return " ".join([self.action, self.device.name, self.device.address, *words])
 
 
 @dataclass(frozen=True)

@@ -288,12 +288,13 @@ def _alone(problem: Problem, job: int, devices: NDArray[np.int64]) -> str:
             f"{units.joules(problem.drawn[job, d])} that it may need: charge {units.joules(float(np.min(lacking)))}, "
             f"or train {units.percent(problem.batteries[d] / problem.drawn[job, d])} of it"
         )
-    missing = problem.reserved[job, enough] - problem.free_alone[job, enough]
-    d = int(enough[np.argmin(missing)])
+    limits = problem.jobs[job]
+    ends = [problem.devices[d].done_by(limits.release, float(problem.reserved[job, d])) for d in enough]
+    d, late = int(enough[np.argmin(ends)]), min(ends) - limits.deadline
+    longer = f"allow {units.seconds(late)} more" if late < FOREVER else "let devices be available for longer"
     return (
         f"{problem.devices[d].name} comes nearest, free for {units.seconds(problem.free_alone[job, d])} of the "
-        f"{units.seconds(problem.reserved[job, d])} that it may take before its deadline: allow "
-        f"{units.seconds(float(np.min(missing)))} more"
+        f"{units.seconds(problem.reserved[job, d])} that it may take before its deadline: {longer}"
     )
 
 

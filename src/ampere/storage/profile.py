@@ -397,6 +397,14 @@ class HasDevice(Protocol):
     def device(self) -> Mapping[str, Any]: ...
 
 
+class OtherDeviceError(ProfileError):
+    """A profile of another device than the one that it is used for."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}: {remedy}")
+        self.what = what
+
+
 def check_device(profile: HasDevice, fingerprint: Mapping[str, Any], insist: bool = False) -> None:
     """Raise for a profile of another device, unless the user insists."""
     there, here = profile.device, fingerprint
@@ -412,8 +420,8 @@ def check_device(profile: HasDevice, fingerprint: Mapping[str, Any], insist: boo
     else:
         shown = "; ".join(f"{key} {there.get(key)!s:.60}, here {here.get(key)!s:.60}" for key in (telling or keys)[:4])
         what = f"of another device ({shown})"
-    raise ProfileError(
-        f"the profile is {what}: create one here with `ampere profile`, or use this one with --allow-other-device"
+    raise OtherDeviceError(
+        f"the profile is {what}", "create one here with `ampere profile`, or use this one with --allow-other-device"
     )
 
 

@@ -15,6 +15,8 @@ from .files import write_whole
 
 def check_table(path: Path) -> None:
     """Refuses a table that could not be written, before it is made."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"{path} is no table: name it {path.stem}.csv or {path.stem}.parquet")
     if path.suffix == ".parquet":
         try:
             import pyarrow.parquet  # noqa: F401

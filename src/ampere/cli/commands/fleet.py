@@ -35,6 +35,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("fleet", metavar="FLEET.toml", help="devices: name, address, labels, battery, memory ...")
     parser.add_argument("action", choices=ACTIONS, help="what to do with each device")
     parser.add_argument("models", metavar="MODEL", nargs="*", help=arguments.MODEL)
+    arguments.add_input(parser)
     parser.add_argument("--seconds", metavar="S", type=option_values.seconds, help="time to profile each (default 15)")
     words = "seconds that one device may take (default 1h)"
     parser.add_argument("--time-limit", metavar="S", type=option_values.seconds, default=3600.0, help=words)
@@ -64,6 +65,9 @@ def run(options: Namespace) -> None:
             options.fleet,
             options.action,
             *options.models,
+            input=options.input,
+            batch=options.batch,
+            arguments=dict(options.arg),
             seconds=options.seconds,
             time_limit=options.time_limit,
             attempts=options.attempts,
@@ -73,7 +77,7 @@ def run(options: Namespace) -> None:
             out=options.out,
             on_outcome=ended,
         )
-        for problem in found.problems:
+        for problem in found.problems if options.json else ():  # else with the results
             display.notice(problem)
     if options.json:
         print_json(found.to_json())
@@ -95,7 +99,8 @@ def show(found: FleetResult) -> None:
         print()
     failed = [(outcome.device, outcome.problem) for outcome in found.outcomes if outcome.result is None]
     earlier = [("earlier", f"{', '.join(found.earlier)}: done before; --again does it again")] if found.earlier else []
-    print_facts([*failed, *earlier, *(("written", str(path)) for path in found.written)])
+    unusable = [("left out", problem) for problem in found.problems]
+    print_facts([*failed, *unusable, *earlier, *(("written", str(path)) for path in found.written)])
 
 
 def _checked(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -118,6 +123,7 @@ def _estimated(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
             units.joules(row["joules"]),
             units.percent(1.645 * row["stddev"] / row["joules"]) if row["joules"] else "",
             units.seconds(row["seconds"]),
+            row["joules_are"],
             "not profiled" if row["unprofiled"] else "extrapolated" if row["extrapolated"] else "",
         )
         for row in result["rows"]
@@ -135,7 +141,7 @@ def _validated(name: str, result: Mapping[str, Any]) -> list[tuple[str, ...]]:
 TABLES: dict[str, tuple[list[str], Cells]] = {
     "check": (["device", "processor", "meter", "runtimes", ""], _checked),
     "profile": (["device", ">measurements", ">time", ">expected error", "file"], _profiled),
-    "estimate": (["device", "model", ">an iteration", ">± 90 %", ">time", ""], _estimated),
+    "estimate": (["device", "model", ">an iteration", ">± 90 %", ">time", "joules are", ""], _estimated),
     "validate": (["device", "model", ">networks", ">error", ">measuring twice", ">covers"], _validated),
     "report": (["device", "profile"], lambda name, result: [(name, str(result["profile"]))]),
 }
