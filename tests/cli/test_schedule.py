@@ -18,7 +18,7 @@ from ampere.api.profiles import profile_like
 from ampere.core import TrainingSetup
 from ampere.storage import Profile, observations_from
 
-USAGE, PROFILE, DEVICE, RUNTIME_MISSING = 2, 4, 5, 6
+USAGE, PROFILE, DEVICE, RUNTIME_MISSING, STORAGE = 2, 4, 5, 6, 7
 FLEET = """
 [[device]]
 name = "board"
@@ -100,6 +100,32 @@ def test_a_plan_is_shown_beside_simpler_rules(there):
     assert "1 of 2 jobs" in ran.said
     assert "FLOPs-guided" in ran.out
     assert "left out" in ran.said
+
+
+def test_each_job_is_named_with_what_its_file_can_say(there, tmp_path):
+    (tmp_path / "net.py").write_text("import torch\ndef net(width): return torch.nn.Linear(8, width)\n")
+    job = '[[job]]\nname = "{}"\nmodel = "net.py:net"\niterations = {}\n'
+    texts = (
+        '[[job]]\nname = "small"\nmodel = "lenet5"\nepochs = 1\nsamples = 6400\nbatch = 64\n',
+        '[[job]]\nname = "ages"\nmodel = "lenet5"\niterations = 99999999999999999\n',
+        job.format("no width", 5),
+        job.format("no input", 5) + "arguments = {width = 4}\n",
+        job.format("nowhere", 5) + 'arguments = {width = 4}\ninput = "2x8"\ndata = ["lap"]\n',
+    )
+    (tmp_path / "jobs.toml").write_text("".join(texts))
+    (tmp_path / "fleet.toml").write_text('[[device]]\nname = "mains"\naddress = "simulated:tx2"\n')
+    words = ["schedule", "jobs.toml", "--devices", "fleet.toml", "--quiet"]
+    record = there(*words, "--json").record
+    assert [job["job"] for job in record["jobs"]] == ["small", "ages"]
+    said = " ".join(record["problems"])
+    assert "width = VALUE under [job.arguments]" in said
+    assert 'give input = "10x1x28x28"' in said
+    assert "no device has the name or label lap of its data" in said
+    assert "--" not in said
+    ran = there(*words, "--plot", "/dev/null/plan.svg")  # what was planned is shown all the same
+    assert ran.code == STORAGE
+    assert "small" in ran.out
+    assert "after" in ran.out
 
 
 def test_prices_are_needed_where_money_counts(there, refused):

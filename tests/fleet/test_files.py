@@ -1,6 +1,6 @@
 """fleet.toml and jobs.toml: what is written is understood, and each mistake is one line that keeps the rest."""
 
-from datetime import datetime
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -103,11 +103,23 @@ def test_a_missing_file_is_refused(tmp_path):
         ("07:30:00", 9.5 * HOUR),
         ('"2026-12-02T00:00"', 2 * HOUR),
         ("2026-12-02T00:00:00", 2 * HOUR),
+        ("2026-12-02", 2 * HOUR),
+        ('"7:30"', 9.5 * HOUR),
     ],
 )
 def test_deadlines_are_written_in_several_ways(tmp_path, written, seconds):
     [job] = jobs(tmp_path, JOB.format("a") + f"deadline = {written}\n").entries
     assert job.deadline == seconds
+
+
+def test_a_time_with_a_zone_is_converted_to_the_clock_of_the_machine(tmp_path):
+    noon = datetime(2026, 12, 2, 12, 0, tzinfo=timezone(timedelta(hours=9)))
+    path = tmp_path / "jobs.toml"
+    path.write_text(f"start = {noon.isoformat()}\n{JOB.format('a')}deadline = {noon.isoformat()}\n")
+    here = noon.astimezone().replace(tzinfo=None)
+    assert start_of(path, START) == here
+    [job] = read_jobs(path, here - timedelta(hours=1)).entries
+    assert job.deadline == HOUR
 
 
 @pytest.mark.parametrize(
@@ -118,6 +130,9 @@ def test_deadlines_are_written_in_several_ways(tmp_path, written, seconds):
         ("epochs = 3", "its length once"),
         ('deadline = "soon"', "deadline"),
         ('deadline = "25:00"', 'write "8h", "07:30" or'),
+        ('deadline = "tomorrow"', 'write "8h", "07:30" or'),
+        ('after = ["b"]', "b waits for itself"),
+        ('optimizer = "adam"', "give it to devices, in the fleet file"),
         ('dedline = "1h"', "did you mean deadline"),
         ('after = ["z"]', "no job here"),
     ],

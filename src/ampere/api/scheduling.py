@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -62,7 +63,7 @@ def schedule(
     job_list, problems = _read(jobs, lambda path: read_jobs(path, begin))
     fleet, more = _read(devices, read_fleet)
     problems += more
-    networks, left = _networks(job_list, problems)
+    networks, left = _networks(_with_data(job_list, fleet, problems), problems)
     store = FleetStore.of(devices) if isinstance(devices, (str, Path)) else None
     estimators, fleet = _estimators(fleet, store, problems)
     usable = bool(left and fleet)
@@ -84,22 +85,33 @@ def _read(given: Path | str | Sequence[T], read: Callable[[Path], Read[T]]) -> t
     return list(found.entries), list(found.problems)
 
 
+def _with_data(jobs: Sequence[Job], fleet: Sequence[FleetDevice], problems: list[str]) -> list[Job]:
+    """The jobs whose data a device of the fleet has, or may have."""
+    known = {word for device in fleet for word in (device.name, *device.labels)}
+    for job in jobs:
+        if unknown := sorted({*job.only_on} - known):
+            problems.append(f"job {job.name!r}: no device has the name or label {', '.join(unknown)} of its data")
+    return [job for job in jobs if not job.only_on or {*job.only_on} & known]
+
+
 def _networks(jobs: Sequence[Job], problems: list[str]) -> tuple[dict[str, ResolvedModel], list[Job]]:
     """The model of each job; jobs with equal models share one. A model that cannot be built is named."""
     known: dict[str, ResolvedModel | AmpereError] = {}
     found, left = {}, []
     for job in jobs:
-        key = repr((job.model, job.input, sorted(job.arguments.items())))
+        key = repr((job.model, job.input, job.batch, sorted(job.arguments.items())))
         if key not in known:
             try:
-                plain = not job.input and not job.arguments
-                built = resolve(job.model if plain else load_model(job.model, job.input, **dict(job.arguments)))
+                plain = not job.input and not job.batch and not job.arguments
+                built = resolve(
+                    job.model if plain else load_model(job.model, job.input, batch=job.batch, arguments=job.arguments)
+                )
                 known[key] = built if built.network.layers else UsageError("the model has no layers")
             except AmpereError as problem:
                 known[key] = problem
         model = known[key]
         if isinstance(model, AmpereError):
-            problems.append(f"job {job.name!r}: {model}")
+            problems.append(f"job {job.name!r}: {_in_words_of_a_job(str(model))}")
         else:
             found[job.name] = model
             left.append(job)
@@ -108,6 +120,12 @@ def _networks(jobs: Sequence[Job], problems: list[str]) -> tuple[dict[str, Resol
         left = [job for job in left if job not in lost]
         found = {job.name: found[job.name] for job in left}
     return found, left
+
+
+def _in_words_of_a_job(problem: str) -> str:
+    """What the command line has flags for, a job has keys for."""
+    problem = re.sub(r"--arg (\w+)=VALUE", r"\1 = VALUE under [job.arguments]", problem)
+    return re.sub(r"--input (\d\S*\d)", r'input = "\1"', problem).replace("--input", "input")
 
 
 def _estimators(

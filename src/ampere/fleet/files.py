@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
+from datetime import date, datetime, time, timedelta
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -29,6 +29,7 @@ LARGEST_FILE = 20_000_000  # bytes
 DAYS = 14  # that daily windows and prices are repeated for
 T = TypeVar("T")
 _NAMES, _MOMENT = '["one", "another"]', '"8h", "07:30" or 2026-12-01T22:00:00'
+OF_DEVICES = ("runtime", "optimizer", "dtype", "threads", "on", "meter", "battery", "price", "carbon", "available")
 EXAMPLES = {  # of keys whose values are not read as text or a whole number
     "labels": _NAMES,
     "like": _NAMES,
@@ -104,6 +105,7 @@ class Job:
     name: str
     model: str
     input: str | None = None
+    batch: int | None = None  # None: as its input is
     arguments: Mapping[str, Any] = field(default_factory=dict)
     iterations: int | None = None
     epochs: int | None = None
@@ -153,9 +155,8 @@ def read_jobs(path: Path, start: datetime) -> Read[Job]:
             )
     kept = [job for job in kept if {*job.after} <= names]
     while waiting := in_cycles({job.name: job.after for job in kept}):
-        problems.append(
-            f"{path}: {', '.join(sorted(waiting))} wait for each other in a circle: remove one `after` of them"
-        )
+        words = "wait for each other in a circle" if len(waiting) > 1 else "waits for itself"
+        problems.append(f"{path}: {', '.join(sorted(waiting))} {words}: remove one `after` of them")
         kept = [job for job in kept if job.name not in waiting]
         left = {job.name for job in kept}
         problems += [f"{path}: job {job.name!r} waits for one of them" for job in kept if not {*job.after} <= left]
@@ -173,7 +174,7 @@ def start_of(path: Path, now: datetime) -> datetime:
             given = None
     if not isinstance(given, datetime):
         raise UsageError(f"{path}: start is no time: write start = 2026-12-01T22:00:00")
-    return given.replace(tzinfo=None)
+    return _local(given)
 
 
 # Reading.
@@ -249,7 +250,8 @@ class _Record:
     def done(self) -> None:
         for key in self._record:
             if key not in self._taken:
-                raise UsageError(f"there is no key {key!r:.60}{_near(key, self._taken) or ': leave it out'}")
+                elsewhere = ": give it to devices, in the fleet file" if key in OF_DEVICES else ": leave it out"
+                raise UsageError(f"there is no key {key!r:.60}{_near(key, self._taken) or elsewhere}")
 
 
 def _text(value: Any, example: str = "") -> str:
@@ -341,6 +343,7 @@ def _job(record: Mapping[str, Any], start: datetime) -> Job:
         name=given.take("name", _text, ""),
         model=given.take("model", _text, ""),
         input=given.take("input", _text, None),
+        batch=given.take("batch", _count, None),
         arguments=given.take("arguments", dict, {}),
         iterations=given.take("iterations", _count, None),
         epochs=given.take("epochs", _count, None),
@@ -365,13 +368,23 @@ def _job(record: Mapping[str, Any], start: datetime) -> Job:
 
 def _moment(value: Any, start: datetime) -> float:
     """Seconds from the start: `"8h"`, `"07:30"` (the next one), or a date and time."""
-    if isinstance(value, datetime):
-        return (value.replace(tzinfo=None) - start).total_seconds()
     if isinstance(value, str) and value[:1].isdigit() and ":" in value and "-" not in value:
-        value = time.fromisoformat(value)
+        value = time.fromisoformat(value.zfill(5))
+    elif isinstance(value, str) and "-" in value[1:]:
+        value = datetime.fromisoformat(value)
+    if isinstance(value, datetime):
+        return (_local(value) - start).total_seconds()
+    if isinstance(value, date):
+        return (datetime.combine(value, time()) - start).total_seconds()
     if isinstance(value, time):
         later = datetime.combine(start.date(), value)
         return ((later if later > start else later + timedelta(days=1)) - start).total_seconds()
-    if isinstance(value, str) and "-" in value[1:]:
-        return (datetime.fromisoformat(value).replace(tzinfo=None) - start).total_seconds()
-    return parse_seconds(str(value))
+    try:
+        return parse_seconds(str(value))
+    except UsageError:
+        raise ValueError(f"{value!r:.60} is no time") from None
+
+
+def _local(moment: datetime) -> datetime:
+    """The time on this machine's clock; one without a zone is that already."""
+    return (moment.astimezone() if moment.tzinfo else moment).replace(tzinfo=None)

@@ -57,9 +57,14 @@ def reported(path: Path) -> Reports:
         raise UsageError(
             f"{path} holds no reports of jobs ({error!s:.100}): each has job, device, done, joules and seconds"
         ) from None
+    if not 0 <= found.seconds_since_start < FOREVER:
+        raise UsageError(f"{path}: seconds_since_start is {found.seconds_since_start:g}, but must be a number from 0")
     for report in found.jobs:
         if not (0 <= report.done <= 1 and 0 <= report.joules < FOREVER and 0 <= report.seconds < FOREVER):
-            raise UsageError(f"{path}: the report of {report.job!r:.60} is impossible: done is a share from 0 to 1")
+            raise UsageError(
+                f"{path}: the report of {report.job!r:.60} is impossible: done is a share from 0 to 1, "
+                "joules and seconds are numbers from 0"
+            )
     return found
 
 

@@ -62,14 +62,14 @@ def run(options: Namespace) -> None:
             seed=options.seed,
             notice=display.notice,
         )
-    if options.plot:
-        from ampere.fleet.drawing import draw
-
-        draw(found.plan, Path(options.plot), _clock(found.start))
     if options.json:
         print_json({**found.plan.to_json(), "start": found.start.isoformat(), "problems": list(found.problems)})
     else:
         show(found, options.plot)
+    if options.plot:
+        from ampere.fleet.drawing import draw
+
+        draw(found.plan, Path(options.plot), _clock(found.start))
 
 
 def show(found: FleetPlan, plot: str | None) -> None:
@@ -134,7 +134,10 @@ def _clock(start: datetime) -> Callable[[float], str]:
     """What time it is so many seconds after the start."""
 
     def at(seconds: float) -> str:
-        moment = start + timedelta(seconds=seconds)
+        try:
+            moment = start + timedelta(seconds=seconds)
+        except OverflowError:  # no date is that late
+            return f"after {units.seconds(seconds)}"
         days = (moment.date() - start.date()).days
         return f"{moment:%H:%M}" + (f" +{days}d" if days else "")
 
