@@ -152,6 +152,13 @@ def test_row_7_an_uncertain_figure_says_so_first(here):
     )
 
 
+def test_row_7_the_profile_that_is_named_is_the_one_that_is_made_tighter(here):
+    words = ("--device", "simulated:tx2")
+    assert here("profile", "lenet5", *words, "--seconds", 3, "--out", "own.json", "--quiet").code == 0
+    said = here("estimate", "lstm", *words, "--profile", "own.json").said
+    assert "`ampere profile lstm --device simulated:tx2 --out own.json --seconds 60` makes it tighter" in said
+
+
 def test_row_7_a_certain_figure_does_not(known):
     assert "uncertain" not in known("estimate", "lenet5").out
 

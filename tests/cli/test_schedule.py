@@ -207,6 +207,9 @@ def test_a_profile_is_shared_and_used(there, home, refused, tmp_path, monkeypatc
         assert "another model than this device" in origin
         assert origin in ran.err
         assert "A. Volta (MIT)" in there(*words, "--quiet").said
+        lstm = there(*[word.replace("lenet5", "lstm") for word in words], "--quiet").said  # it does not know that
+        advice = "`ampere profile lstm --device simulated:xavier --like my-board --seconds 60` learns your own device"
+        assert advice in lstm
         assert profile_like("catalogue:my-board", TrainingSetup()) == profile_like("my-board", TrainingSetup())
         file = tmp_path / "catalogue" / "my-board.json"
         file.write_bytes(file.read_bytes().replace(b"Volta", b"Watts"))

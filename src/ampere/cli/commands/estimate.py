@@ -275,7 +275,9 @@ def _folded(rows: list[Row], top: int) -> list[Row]:
 def _uncertain(known: ProfiledEstimate, asked: Options, options: Namespace) -> Iterator[tuple[str, str]]:
     """Directly below the figure, where its interval is too wide to rely on."""
     if is_uncertain(known.estimate) and not known.unsupported:
-        advice = f"`{_profile_command(known, asked, options)}` makes it tighter"
+        ours = not known.profile.device.get("origin")
+        does = "makes it tighter" if ours else "learns your own device, starting from this profile"
+        advice = f"`{_profile_command(known, asked, options)}` {does}"
         yield "uncertain", f"the 90 % interval is wider than half the figure: {advice}"
 
 
@@ -302,12 +304,18 @@ def _notes(known: ProfiledEstimate, asked: Options, options: Namespace) -> Itera
 
 
 def _profile_command(known: ProfiledEstimate, asked: Options, options: Namespace) -> str:
-    """The command that measures more of this model, in the same setup and on the same device."""
+    """The command that measures more of this model, in the same setup, on the same device, for the same profile."""
     from ampere.api import profile_options
 
     setup = known.profile.setup
     model = ["MODEL"] if options.model.endswith(".json") else arguments.model_words(options.model, options)
-    return f"ampere profile {shlex.join(model)}{profile_options(setup, asked)} --seconds {_longer(setup)}"
+    named = str(options.profile or "")
+    if known.profile.device.get("origin"):  # of somebody else, in the catalogue
+        more = ["--like", named.removeprefix("catalogue:")]
+    else:
+        more = ["--out", named] if named and not options.allow_other_device else []
+    words = shlex.join([*more, "--seconds", str(_longer(setup))])
+    return f"ampere profile {shlex.join(model)}{profile_options(setup, asked)} {words}"
 
 
 def _longer(setup: TrainingSetup) -> int:
