@@ -8,7 +8,7 @@ import pytest
 from ampere.core import Meter
 from ampere.estimation.estimate import Estimate, LayerShare
 from ampere.estimation.running_costs import Tariff, parse_grids, parse_price
-from ampere.estimation.training_run import training_run
+from ampere.estimation.training_run import Battery, training_run
 from ampere.reporting.documents import FORMATS
 
 LAYERS = (LayerShare("conv|1<b>", "conv", 0.015, 0.001), LayerShare("(step)", "step", 0.005, 0.0))
@@ -50,6 +50,26 @@ def test_names_of_layers_break_neither_tables_nor_pages(record):
     Reader().feed(FORMATS["html"](record))
     assert "b" not in tags
     assert tags.count("table") == 3
+
+
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_a_document_has_what_the_command_line_prints_of_a_run(record, format):
+    battery = Battery(180_000.0, "50Wh")
+    total = training_run(ESTIMATE, 1000, battery=battery, watts_idle=6.0, tariff=Tariff(facility_factor=1.2)).to_json()
+    memory = {"peak_bytes": 3e8, "interval90_bytes": [2e8, 4e8], "limit_bytes": 1e9, "verdict": "fits"}
+    written = FORMATS[format]({**record, "total": total, "memory": {**memory, "largest_batch": 640}})
+    for words in (
+        "300 MB at its peak (90 %: 200 MB to 400 MB), fits into 1.00 GB",
+        "640 fits",
+        "24.0 J at 6 W, 44.0 J in all",
+        "(x 1.2)",
+        "fits: it fits with a probability of over 99.9 %",
+        "of 50.0 Wh",
+        "other programs on the device",
+        "(rest of step)",
+    ):
+        assert words in written, words
+    assert "0.00 J" not in written
 
 
 def test_an_iteration_alone_has_no_run(record):

@@ -97,7 +97,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "device", record["device"]
     yield "joules", joules_sentence(Meter(**record["meter"]))
     if memory := record.get("memory"):
-        yield "memory", f"{units.bytes(memory['peak_bytes'])} at its peak"
+        yield from _memory_facts(memory)
     if total := record.get("total"):
         yield from _run_facts(total)
     for name in ("unprofiled", "extrapolated"):
@@ -106,12 +106,26 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "covers", record["covers"]
 
 
+def _memory_facts(memory: Record) -> Iterator[tuple[str, str]]:
+    low, high = map(units.bytes, memory["interval90_bytes"])
+    limit = memory.get("limit_bytes")
+    judged = f", {memory['verdict']} into {units.bytes(limit)}" if limit is not None else ""
+    yield "memory", f"{units.bytes(memory['peak_bytes'])} at its peak (90 %: {low} to {high}){judged}"
+    if (largest := memory.get("largest_batch")) is not None:
+        yield "largest batch", f"{largest:,} fits with the whole interval"
+
+
 def _run_facts(total: Record) -> Iterator[tuple[str, str]]:
     low, high = map(units.joules, total["joules_interval90"])
     energy = f"{units.joules(total['joules'])} (90 %: {low} to {high}), {units.seconds(total['seconds'])}"
     yield "run", f"{units.counted(total['iterations'], 'iteration')}: {energy}"
+    if total["idle_joules"]:
+        gross = units.joules(total["joules_gross"])
+        yield "idle", f"{units.joules(total['idle_joules'])} at {total['watts_idle']:.3g} W, {gross} in all"
     least, most = total["kwh_interval90"]
-    yield "kWh", f"{total['kwh']:.3g} (90 %: {least:.3g} to {most:.3g})"
+    factor = total["facility_factor"]
+    facility = f" at the facility's meter (x {factor:g})" if factor != 1 else ""
+    yield "kWh", f"{total['kwh']:.3g} (90 %: {least:.3g} to {most:.3g}){facility}"
     if cost := total.get("cost"):
         least, most = cost["money_interval90"]
         yield "price", f"{cost['money']:.3g} (90 %: {least:.3g} to {most:.3g}) {cost['currency']}".rstrip()
@@ -120,7 +134,11 @@ def _run_facts(total: Record) -> Iterator[tuple[str, str]]:
         grams = f"{carbon['grams']:.3g} g (90 %: {least:.3g} to {most:.3g} g)"
         yield "CO2e", f"{carbon['region']}: {grams}; {carbon['grams_per_kwh']:g} g/kWh, {carbon['source']}"
     if total["verdict"]:
-        yield "battery", f"{total['verdict']}: {units.percent(total['battery_share'])} of it"
+        low, high = map(units.percent, total["battery_share_interval90"])
+        share, fits = units.percent(total["battery_share"]), units.probability(total["fits_probability"])
+        needs = f"the run needs {share} (90 %: {low} to {high}) of {units.watt_hours(total['battery_joules'])}"
+        yield "battery", f"{total['verdict']}: it fits with a probability of {fits}; {needs}"
+    yield "without", total["not_covered"]
 
 
 def _part_rows(total: Record) -> Iterator[tuple[str, ...]]:
@@ -132,8 +150,11 @@ def _part_rows(total: Record) -> Iterator[tuple[str, ...]]:
 def _layer_rows(record: Record) -> Iterator[tuple[str, ...]]:
     whole = record["joules_per_iteration"]
     for layer in record["layers"]:
-        share = units.percent(layer["joules"] / whole)
-        yield layer["name"] or "-", layer["kind"], units.joules(layer["joules"]), units.joules(layer["stddev"]), share
+        joules, share = units.joules(layer["joules"]), units.percent(layer["joules"] / whole)
+        if layer["kind"] == "step":
+            yield "(rest of step)", "", joules, "", share
+        else:
+            yield layer["name"] or "-", layer["kind"], joules, units.joules(layer["stddev"]), share
 
 
 def _threads(count: int) -> str:

@@ -105,6 +105,8 @@ def run(options: Namespace) -> None:
         elif options.format:
             from ampere.reporting.documents import FORMATS
 
+            if options.format == "csv" and total is not None:
+                display.notice("CSV has a row for each layer of an iteration; the run is in json, markdown and html")
             print(FORMATS[options.format]({**to_json(known, total), **spent}), end="")
         else:
             show(known, total, plan, memory, asked, options)
