@@ -72,6 +72,8 @@ def test_each_figure_says_that_its_joules_are_not_measured_and_where_its_grid_co
         (("--price", "0.30/kWh"), "whole run"),
         (("--evaluate-every", "1"), "whole run"),
         (("--evaluate-every", "often", *RUN), "does not say how often"),
+        (("--evaluate-every", "500", "--iterations", "100"), "every 500 would never be"),
+        (("--checkpoint-every", "1epoch", "--iterations", "100"), "has no epochs"),
         (("--evaluation-samples", "10", *RUN), "--evaluate-every"),
         (("--idle", "5W"), "--battery or a whole run"),
         (("--epochs", "3"), "--samples"),
@@ -88,6 +90,8 @@ def test_how_often_is_in_the_unit_of_the_run_or_in_its_own():
     assert parse_every("60 iterations", by_epochs=True).times(300, 100) == 5
     with pytest.raises(UsageError, match="no epochs"):
         parse_every("epoch", by_epochs=False).times(300, None)
+    with pytest.raises(UsageError, match="would never be"):
+        parse_every("4 epochs", by_epochs=False).times(300, 100)
 
 
 # What is timed, in this process.

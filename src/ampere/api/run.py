@@ -46,7 +46,13 @@ class Every:
             raise UsageError(
                 "a run of --iterations has no epochs: give --epochs and --samples, or a number of iterations"
             )
-        return iterations // (self.number * (epoch or 1) if self.epochs else self.number)
+        every = self.number * (epoch or 1) if self.epochs else self.number
+        if every > iterations:
+            raise UsageError(
+                f"the run has {counted(iterations, 'iteration')}, and what is done every {every:,} would never "
+                "be: write a smaller number, or leave it out"
+            )
+        return iterations // every
 
 
 def parse_every(text: str | int, by_epochs: bool) -> Every:
@@ -99,7 +105,9 @@ class RunPlan:
             raise UsageError("--idle is used with --battery or a whole run: give --battery 15Wh, or --iterations")
         for every in (self.evaluate_every, self.checkpoint_every):
             if every is not None:
-                parse_every(every, bool(self.epochs))
+                asked = parse_every(every, bool(self.epochs))
+                if self.iterations:
+                    asked.times(self.iterations, None)
         self.tariff, self.full_battery  # noqa: B018  refused before anything is measured
 
     @property

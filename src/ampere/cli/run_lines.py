@@ -46,8 +46,9 @@ def _whole(total: TrainingRun, epochs: int | None) -> str:
 
 
 def _parts(total: TrainingRun) -> Iterator[Line]:
-    """Nothing where training is all there is."""
-    for part in total.parts if len(total.parts) > 1 else ():
+    """Nothing where training is all there is, and costs what was estimated."""
+    alone = len(total.parts) == 1 and total.parts[0].source == "estimated"
+    for part in () if alone else total.parts:
         share = units.percent(part.joules / total.joules)
         count = f"{part.count:,} {'batches' if part.name != 'checkpoints' else 'of them'}"
         cost = f"{units.joules(part.joules)} ({share}), {units.seconds(part.seconds)}"
