@@ -4,13 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from tests.synthetic import block, chain, random_chains, true_seconds
+from torch import nn
 
+import ampere
 from ampere.core import Meter, Network, TrainingSetup
+from ampere.core.allocations import page_faults
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.normalization import costs_of, normalized, reference_of
-from ampere.estimation.page_faults import FEWEST_PAIRS, PageFaults, page_faults_in
+from ampere.estimation.page_faults import PRICE as USUAL_PRICE
+from ampere.estimation.page_faults import PageFaults, page_faults_in
 from ampere.storage import Observation, Profile
+from ampere.tracing.memory import allocations_of
 
 METER = Meter("cpu-time", False, "5 W per busy core")
 YARDSTICK, WATTS, PRICE = 0.002, 5.0, 3e-6
@@ -44,8 +50,13 @@ def test_the_price_is_learnt_from_networks_trained_with_both_allocators(seed):
     assert page_faults_in(raw(profile(seed=seed))).seconds == pytest.approx(PRICE, rel=0.15)
 
 
-def test_few_pairs_or_no_page_faults_say_nothing():
-    assert page_faults_in(raw(profile(FEWEST_PAIRS - 1))) == PageFaults()
+def test_few_pairs_leave_the_price_near_the_usual_one():
+    one = page_faults_in(raw(profile(1, price=40e-6, seed=2)))
+    assert one.per_value == 0 or USUAL_PRICE <= one.seconds < 10e-6
+    assert page_faults_in(raw(profile(60, price=40e-6, seed=2))).seconds > 20e-6
+
+
+def test_no_page_faults_say_nothing():
     unaffected = profile(price=0.0)
     quiet = replace(unaffected, observations=tuple(o for o in unaffected.observations if not o.measurement.page_faults))
     assert page_faults_in(raw(quiet)) == PageFaults()
@@ -81,3 +92,13 @@ def test_a_step_without_page_faults_never_costs_less_than_nothing():
     estimator = Estimator(profile())
     estimator.page_faults = PageFaults(1.0, 1.0)
     assert estimator.estimate(OWN, page_faults=0.0).joules > 0
+
+
+def test_the_memory_of_a_models_own_code_is_followed_for_them():
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)))
+    inputs = (torch.randn(4096, 512),)  # 8 MB an activation, all of them freed from the last to the first
+    estimator, network = Estimator(profile()), ampere.trace(model, inputs)
+    found, followed = ampere.estimate(model, inputs, profile=estimator), page_faults(allocations_of(model, inputs))
+    assert followed > 5000
+    assert found.joules == pytest.approx(estimator.estimate(network, page_faults=followed).joules)
+    assert found.joules != pytest.approx(estimator.estimate(network).joules, rel=0.01)

@@ -26,8 +26,7 @@ from ampere.storage.profile import STEP
 if TYPE_CHECKING:
     from .normalization import NormalizedCost
 
-FEWEST_PAIRS = 8  # networks trained with both allocators
-PRICE_STDDEV = 4e-6  # seconds, of the price before anything was measured
+PRICE, PRICE_STDDEV = 2e-6, 2e-6  # seconds, before anything was measured
 PAIR_STDDEV = 0.12  # relative, of such a pair around the line; one that is further away counts less
 ROUNDS = 10  # of weighing
 LEAST_LEFT = 0.3  # of a cost, whatever its page faults
@@ -56,19 +55,19 @@ class PageFaults(NamedTuple):
 
 
 def page_faults_in(costs: Sequence[NormalizedCost]) -> PageFaults:
-    """What networks tell that were trained with both allocators: a line, without its outliers."""
+    """What networks tell that were trained with both allocators: a line near which a is 1."""
     tuned = {c.network: c.guiding_seconds for c in costs if c.allocator == "tuned" and c.stage == STEP}
     pairs = [(c, tuned[c.network]) for c in costs if c.allocator == "system" and c.network in tuned]
-    if len(pairs) < FEWEST_PAIRS or not any(c.page_faults for c, _ in pairs):
+    if not any(c.page_faults for c, _ in pairs):
         return PageFaults()
     rows = [(c.guiding_seconds / t, c.page_faults / t, _values(c.network) / t) for c, t in pairs]
     ratios, faults, values = np.array(rows).T
     columns = np.column_stack([np.ones(len(pairs)), faults])
-    before = np.diag([0.0, (PAIR_STDDEV / PRICE_STDDEV) ** 2])
+    before = np.array([1.0, PRICE]), np.diag([1.0, (PAIR_STDDEV / PRICE_STDDEV) ** 2])
     weights = np.ones(len(pairs))
     for _ in range(ROUNDS):
         weighted = columns * weights[:, None]
-        line = np.linalg.solve(columns.T @ weighted + before, weighted.T @ ratios)
+        line = np.linalg.solve(columns.T @ weighted + before[1], weighted.T @ ratios + before[1] @ before[0])
         weights = 1 / np.maximum(1.0, np.abs(ratios - columns @ line) / PAIR_STDDEV)
     return PageFaults(max(0.0, float(line[1])), float(values @ faults / (values @ values)))
 
