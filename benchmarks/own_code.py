@@ -240,12 +240,12 @@ class Methods:
         return Estimator(Profile.load(self._place))
 
     def _device(self, model: str) -> Row:
-        return _row(self._known.estimate(resolve(model).network), self._known.profile)
+        return _row(ampere.estimate(model, profile=self._known, touch=0), self._known.profile)
 
     def _model(self, model: str) -> Row:
         path = self._folder / f"{label(model).replace(':', '-')}.json"
         made = ampere.profile(model, seconds=self._options.model_seconds, out=path, threads=self._options.threads)
-        return _row(Estimator(made.profile).estimate(resolve(model).network), made.profile)
+        return _row(ampere.estimate(model, profile=made.profile, touch=0), made.profile)
 
     def _touch(self, model: str) -> Row:
         touched = ampere.estimate(model, profile=self._known, touch=self._options.touch_seconds)

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from ampere.core.allocations import MIB, TEMPORARY, Allocation, alive_at, peak, resident_peak
+from ampere.core.allocations import MIB, PAGE, TEMPORARY, Allocation, alive_at, page_faults, peak, resident_peak
 
 
 def block(size: int, begins: int, ends: int | None) -> Allocation:
@@ -38,3 +38,25 @@ def test_resident_memory_is_never_less_than_what_is_in_use(keeps_all):
     blocks = [block(random.randint(1, 3 * MIB), *sorted(times[i : i + 2])) for i in range(0, 600, 2)]
     live, resident = peak(blocks)[0], resident_peak(blocks, keeps_all)
     assert live <= resident < 3 * live
+
+
+def loop(*blocks: tuple[int, int, int]) -> list[Allocation]:
+    """Three steps of ten ticks that take the same blocks: size, when it is taken, when it is given back."""
+    return [
+        Allocation(size, TEMPORARY, "", 10 * step + begins, 10 * step + ends, step)
+        for step in (1, 2, 3)
+        for size, begins, ends in blocks
+    ]
+
+
+def test_a_loop_faults_where_more_memory_is_given_back_at_once_than_the_allocator_keeps():
+    # Freed from the top down, all of it is given back; freed one by one while the next lives, holes are filled again.
+    together = loop(*((12 * MIB, i, 9 - i) for i in range(4)))
+    assert page_faults(together) * PAGE == pytest.approx(48 * MIB, rel=0.3)
+    assert page_faults(together, keeps_all=True) == 0
+    assert page_faults(loop((16 * 1024, 1, 3), (16 * 1024, 2, 4))) == 0
+    assert page_faults([block(48 * MIB, 1, 2)]) == 0  # no steps, nothing that is repeated
+
+
+def test_blocks_beyond_all_thresholds_fault_in_every_step():
+    assert page_faults(loop((64 * MIB, 1, 5), (40 * MIB, 2, 4))) * PAGE == pytest.approx(104 * MIB, rel=0.01)

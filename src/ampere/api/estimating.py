@@ -20,6 +20,7 @@ from ampere.profiling.overheads import Timed, time_evaluating, time_loading
 from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
+from .memory import StepMemory
 from .models import Model, ResolvedModel, VariedModel, WholeDevice, resolve
 from .options import AnyProfile, Options, Progress
 from .profiles import (
@@ -320,7 +321,7 @@ def _measured(
     beside = None
     if profile:
         estimator = estimator_for(profile, named if modelled else None)
-        beside = estimator.estimate(subject.network, options.allocator)
+        beside = StepMemory(subject, setup, options.allocator, profile).estimate_with(estimator, options.allocator)
     own_code = subject.own_code and runs_own_code(device, setup.runtime, subject.is_flax)
     name, batch = subject.network.name or subject.name, subject.network.batch
     cpu = str(device.identity.get("cpu", device.identity["id"]))

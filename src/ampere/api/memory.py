@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 
 from ampere.core import TrainingSetup
-from ampere.core.allocations import Allocation, resident_peak
+from ampere.core.allocations import Allocation, page_faults, resident_peak
 from ampere.core.errors import ModelError, UsageError
 from ampere.core.setup import CPU
 from ampere.core.units import parse_memory
+from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.memory import MemoryEstimate, largest_batch, memory_of, peak_seen, runtime_bytes_in
 from ampere.storage.profile import Observation, Profile
 
@@ -50,17 +52,40 @@ class StepMemory:
         except ModelError:
             return None
 
+    @property
+    def page_faults(self) -> float | None:
+        """Pages that a step takes anew from the system; None where the model's own code cannot be followed."""
+        if self._tuned or not self.has_code or not self._can_follow:
+            return None
+        try:
+            return page_faults(self._own)
+        except ModelError:
+            return None
+
+    @property
+    def _can_follow(self) -> bool:
+        return self._setup.runtime == FOLLOWED and not self._subject.is_flax and find_spec("torch") is not None
+
     def at(self, batch: int | None) -> MemoryEstimate:
-        if self._setup.runtime != FOLLOWED or self._subject.is_flax or find_spec("torch") is None:
+        if not self._can_follow:
             raise ModelError(f"memory is followed with {FOLLOWED} only, which must be installed: leave out memory")
         found = self._own if batch is None else self._allocations(batch)
         seen_step = resident_peak(self._own, self._tuned) if self._seen else 0.0
         batch = batch or self._subject.network.batch
         return memory_of(found, batch, self._runtime_bytes, self._tuned, self._seen, seen_step)
 
-    @cached_property
+    @property
     def _own(self) -> list[Allocation]:
-        return self._allocations(None)
+        known, setup = self._subject.followed, (self._setup.optimizer, self._setup.dtype)
+        if setup not in known:
+            known[setup] = self._allocations(None)
+        return known[setup]
+
+    def estimate_with(self, estimator: Estimator, allocator: str) -> Estimate:
+        """What its layers say, with the page faults of its own step where the profile has their price."""
+        faults = self.page_faults if estimator.page_faults.seconds else None
+        found = estimator.estimate(self._subject.network, allocator, page_faults=faults)
+        return replace(found, follow_memory=lambda: self.usual)
 
     def largest_batch(self, limit_bytes: float) -> int:
         """The largest batch that stays below the limit with its whole interval."""

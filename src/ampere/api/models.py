@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ampere.core import Network
+from ampere.core.allocations import Allocation
 from ampere.core.errors import UsageError
 from ampere.models.loading import LoadedModel, find_space, is_flax, load_model, need_torch, refuse_step
 from ampere.models.spaces import Space
@@ -45,6 +46,7 @@ class ResolvedModel:
         space: Space | None = None,
     ) -> None:
         self.name, self._network, self._loaded, self._space = name, network, loaded, space
+        self.followed: dict[tuple[str, str], list[Allocation]] = {}  # memory of its step, by optimizer and precision
 
     @cached_property
     def network(self) -> Network:

@@ -60,8 +60,8 @@ class ProfiledEstimate:
     network: Network
     estimator: Estimator
     estimate: Estimate
+    step_memory: StepMemory
     unsupported: tuple[str, ...] = ()  # layers that the profile's runtime cannot train, each with the reason
-    step_memory: StepMemory | None = None
     touches: tuple[Observation, ...] = ()  # the profile's, and those that are not stored in it
 
 
@@ -171,9 +171,9 @@ def _estimated(
     unsupported = unsupported_layers(network, made.setup.runtime)
     touches = tuple(touches) or made.touches
     followed = StepMemory(subject, made.setup, allocator, made, touches)
-    estimate = replace(estimator.estimate(network, allocator), follow_memory=lambda: followed.usual)
+    estimate = followed.estimate_with(estimator, allocator)
     estimate = with_own_code(estimator, estimate, network, touches)
-    return ProfiledEstimate(made, path, network, estimator, estimate, unsupported, followed, touches)
+    return ProfiledEstimate(made, path, network, estimator, estimate, followed, unsupported, touches)
 
 
 def unsupported_layers(network: Network, runtime: str) -> tuple[str, ...]:
@@ -506,7 +506,5 @@ def at_current_speed(known: ProfiledEstimate, options: Options) -> ProfiledEstim
     reference = reference_of(profile)
     share = drift_share_in(costs_of(profile), reference).part
     condition = (now.seconds(profile.setup.threads) / reference.loop_seconds) ** share
-    allocator = options.allocator
-    estimate = known.estimator.estimate(known.network, allocator, condition)
-    estimate = with_own_code(known.estimator, estimate, known.network, known.touches)
-    return replace(known, estimate=replace(estimate, follow_memory=known.estimate.follow_memory))
+    now_costs = known.estimate.scaled(condition / known.estimate.condition)
+    return replace(known, estimate=replace(now_costs, condition=condition))

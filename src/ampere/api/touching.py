@@ -61,10 +61,9 @@ def touched(
             profile = keep_apart(known.path, seen, threads=known.profile.setup.threads)
         except BusyError as busy:
             options.say(f"what its own code showed is not stored: {busy}")
-    layers = known.estimator.estimate(known.network, options.allocator)
-    estimate = with_own_code(known.estimator, layers, known.network, touches)
     memory = StepMemory(subject, profile.setup, options.allocator, profile, touches)
-    estimate = replace(estimate, follow_memory=lambda: memory.usual)
+    layers = memory.estimate_with(known.estimator, options.allocator)
+    estimate = with_own_code(known.estimator, layers, known.network, touches)
     return replace(known, profile=profile, estimate=estimate, step_memory=memory, touches=touches)
 
 

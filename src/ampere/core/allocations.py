@@ -31,6 +31,9 @@ PAGE = 4 * KIB
 HEADER, SLIVER, SEARCHED = 16, 48, 96  # before each chunk; before an aligned one; what is asked for in addition
 FIRST_THRESHOLD, LARGEST_THRESHOLD = 128 * KIB, 32 * MIB
 TOP_PAD = 128 * KIB
+# Of processes when training begins: as glibc has it, after importing PyTorch, and after freeing something larger.
+THRESHOLDS = (FIRST_THRESHOLD, MIB, 4 * MIB)
+SETTLING, COUNTED = 5, 4  # steps until a loop is what it stays, and steps that page faults are averaged over
 
 
 @dataclass
@@ -42,6 +45,7 @@ class Allocation:
     layer: str  # the module that asked for it; "" for none
     begins: int
     ends: Optional[int] = None  # None where it lives on
+    step: int = 0  # that asked for it, from 1 on; 0 for none
 
 
 Event = Tuple[int, int, int]  # time, number of the allocation, bytes: 0 where it ends
@@ -75,10 +79,10 @@ def alive_at(allocations: Sequence[Allocation], time: int) -> Iterator[Allocatio
 class Heap:
     """glibc's allocator of one thread: how much memory is resident while blocks come and go."""
 
-    def __init__(self, keeps_all: bool = False) -> None:
+    def __init__(self, keeps_all: bool = False, threshold: int = FIRST_THRESHOLD) -> None:
         """`keeps_all`: with the settings of the tuned allocator nothing is given back, and no pages are separate."""
         self._keeps_all = keeps_all
-        self._threshold = FIRST_THRESHOLD
+        self._threshold = threshold
         self._slivers = 0
         self._end = 0  # of the part in use: what follows is the top
         self._size = 0
@@ -165,3 +169,36 @@ def resident_peak(allocations: Sequence[Allocation], keeps_all: bool = False) ->
         else:
             heap.give_back(number)
     return most
+
+
+def page_faults(allocations: Sequence[Allocation], keeps_all: bool = False) -> float:
+    """Pages that a step of a long loop takes anew from the system, on the average of processes that begin differently.
+
+    The second step is repeated: its successor shows what of it lives on, and the optimizer's state is there.
+    """
+    first = [min((each.begins for each in allocations if each.step == step), default=0) for step in (2, 3)]
+    period = first[1] - first[0]
+    if keeps_all or period <= 0:
+        return 0.0
+    repeated = [each for each in allocations if each.begins < first[1]]
+    for number in range(1, SETTLING + COUNTED):
+        late = number * period
+        repeated += [
+            Allocation(each.bytes, each.part, each.layer, each.begins + late, each.ends + late)
+            for each in allocations
+            if each.step == 2 and each.ends is not None
+        ]
+    found = events(repeated)
+    from_when, until = first[1] + (SETTLING - 1) * period, first[1] + (SETTLING + COUNTED - 1) * period
+    taken = 0
+    for threshold in THRESHOLDS:
+        heap = Heap(threshold=threshold)
+        for time, number, size in found:
+            before = heap.resident
+            if size:
+                heap.take(number, size)
+            else:
+                heap.give_back(number)
+            if from_when <= time < until:
+                taken += max(0, heap.resident - before)
+    return taken / PAGE / COUNTED / len(THRESHOLDS)

@@ -4,7 +4,7 @@
     g_l       its relative residual      g ~ GP(0, residual^2 Matern52), one process a layer kind
     net       a network, layers c_l times each
     h_net     relative deviation of the whole from its parts; a GP over size and depth
-    a_net     relative cost of the system's allocator; 0 where the tuned one was used
+    a_net     relative cost of the system's allocator at usual page faults; 0 where the tuned one was used
 
     cost(net) = step + sum_l c_l m_l (1 + g_l)  +  m_net (h_net + a_net)  +  noise
     beta ~ N(fitted prices, (a quarter of them)^2), because the prices of physics are uncertain too

@@ -25,10 +25,10 @@ from .prices import SPEED_GROUPS
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-ALLOCATOR_MEAN_STDDEV = 0.1  # relative, of what the system's allocator adds to all networks alike
-# Relative, of what a user's loop adds to overheads, to arithmetic and to memory each. Steps that follow each other find
-# their data in the caches; new memory costs page faults.
-LOOP_STDDEV = 0.15
+ALLOCATOR_MEAN_STDDEV = 0.05  # relative, of what the system's allocator adds to all networks alike
+# Relative, of what a user's loop adds to overheads, to arithmetic and to memory each, page faults apart: steps that
+# follow each other find their data in the caches.
+LOOP_STDDEV = 0.05
 NETWORK_OCTAVES = 3.0  # length scale of a whole network's deviation
 ALLOCATOR_OCTAVES = 2.0  # length scale of what the system's allocator adds
 

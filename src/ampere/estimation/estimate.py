@@ -48,7 +48,8 @@ from .hyperparameters import Hyperparameters
 from .interval import interval90
 from .learning import one_blas_thread
 from .memory import MemoryEstimate
-from .normalization import DriftShare, NormalizedCost, costs_of, reference_of, runs_of, speed_spread
+from .normalization import DriftShare, NormalizedCost, costs_of, normalized, reference_of, runs_of, speed_spread
+from .page_faults import LEAST_LEFT, at_usual_page_faults, page_faults_in
 from .power import Power
 from .sequential import Sequential
 from .thread_counts import borrowed, only_elsewhere
@@ -86,6 +87,10 @@ class Touch:
     def factor(self) -> float:
         """What the code costs, relative to its description."""
         return self.code_joules / self.layers_joules
+
+    def scaled(self, factor: float) -> Touch:
+        layers, code = (self.layers_joules, self.layers_stddev), (self.code_joules, self.code_stddev)
+        return Touch(layers[0] * factor, layers[1] * factor, code[0] * factor, code[1] * factor, self.processes)
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "factor": self.factor}
@@ -149,6 +154,17 @@ class Estimate:
             "machine": self.machine_spread,
         }
 
+    def scaled(self, factor: float) -> Estimate:
+        """The same step where everything costs `factor` times as much."""
+        return replace(
+            self,
+            joules=self.joules * factor,
+            stddev=self.stddev * factor,
+            seconds=self.seconds * factor,
+            layers=tuple(replace(x, joules=x.joules * factor, stddev=x.stddev * factor) for x in self.layers),
+            touch=self.touch and self.touch.scaled(factor),
+        )
+
     def total_joules(self, iterations: float) -> float:
         """The joules of this many iterations."""
         return self.joules * iterations
@@ -200,7 +216,8 @@ class Estimator:
         watts = watts_per_core.watts if isinstance(watts_per_core, CoreWatts) else watts_per_core
         self.profile, self.meter = profile, profile.meter
         with usable_fit(profile):
-            self.costs = costs_of(few_enough(profile))
+            raw = normalized(few_enough(profile).observations, reference_of(profile))
+            self.page_faults, self.costs = page_faults_in(raw), at_usual_page_faults(raw)
             if watts is not None:
                 self.meter = cores.meter(profile.meter) if cores else _modelled(profile, watts)
                 self.costs = tuple(replace(c, joules=watts * c.busy_seconds) for c in self.costs)
@@ -342,21 +359,33 @@ class Estimator:
         """The allocator that estimates are for. Only the additive method profiles any but the tuned one."""
         return allocator_on(self.profile.device, requested if self.profile.method == "additive" else "tuned")
 
-    def estimate(self, network: Network, allocator: str = "system", condition: float | None = None) -> Estimate:
+    def estimate(
+        self,
+        network: Network,
+        allocator: str = "system",
+        condition: float | None = None,
+        page_faults: float | None = None,
+    ) -> Estimate:
         """The estimate for one network.
 
         `condition` is a step's cost relative to when the device was profiled; None takes it from recorded runs.
+        `page_faults` are those that the model of the allocator counts in a step; None takes the usual ones.
         """
+        present = self.condition if condition is None else Condition(condition)
         with usable_fit(self.profile):
-            found = self._estimate(network, allocator, self.condition if condition is None else Condition(condition))
+            found = self._estimate(network, allocator, present, page_faults)
             if not all(map(isfinite, (found.joules, found.stddev, found.seconds, found.net_joules or 0.0))):
                 raise ValueError(f"{network.name or 'a network'} would cost {found.joules:g} J")
         return found
 
-    def _estimate(self, network: Network, allocator: str, present: Condition) -> Estimate:
+    def _estimate(self, network: Network, allocator: str, present: Condition, page_faults: float | None) -> Estimate:
         condition = present.factor
         allocator = self.allocator(allocator)
         step = answer = self.model.answer(network, allocator == "system")
+        by_lot = 0.0
+        if allocator == "system":
+            by_lot = self.page_faults.stddev(network, page_faults) / step.seconds
+            condition *= max(LEAST_LEFT, 1 + self.page_faults.beyond_usual(network, page_faults) / step.seconds)
         joules = self._watts * condition
         if self._joules_model:
             answer, joules = self._joules_model.answer(network, allocator == "system"), condition
@@ -368,17 +397,18 @@ class Estimator:
             shares.append(LayerShare(layer.name, layer.kind, cost, stddev))
         shares.append(LayerShare("(step)", "step", answer.step_seconds * joules, 0.0))
         unprofiled, extrapolated = self._unprofiled_and_extrapolated(network)
+        shared = self._shared_stddev(network, step, present)
         return Estimate(
             network=network.name,
             joules=answer.seconds * joules,
-            stddev=hypot(answer.stddev, answer.seconds * self._shared_stddev(network, step, present)) * joules,
+            stddev=hypot(answer.stddev, answer.seconds * shared, answer.seconds * by_lot) * joules,
             seconds=step.seconds * self._wall * condition,
             layers=tuple(shares),
             unprofiled=unprofiled,
             extrapolated=extrapolated,
             meter=self.meter,
             allocator=allocator,
-            condition=condition,
+            condition=present.factor,
             watts_idle=self.profile.watts_idle,
             setup=self.profile.setup,
             batch=network.batch,

@@ -40,6 +40,7 @@ from ampere.core.measurement import (
 from ampere.storage.profile import Observation, Profile, YardstickReading
 
 from .features import Array
+from .page_faults import at_usual_page_faults
 
 YARDSTICK_JOULES = (
     "yardstick_joules"  # key of a condition: joules of a yardstick step, read by a gauge right afterwards
@@ -166,6 +167,7 @@ class NormalizedCost:
     compile_seconds: float = 0.0  # of all rounds
     watts_uncertainty: float = 0.0  # relative, of the power that joules were computed with
     clock: str = BUSY  # that the rounds were compared by
+    page_faults: float = 0.0  # of a step
 
     @property
     def guiding_seconds(self) -> float:
@@ -200,8 +202,8 @@ class NormalizedCost:
 
 
 def costs_of(profile: Profile) -> tuple[NormalizedCost, ...]:
-    """Everything that was measured for a profile, without users' own runs."""
-    return normalized(profile.observations, reference_of(profile))
+    """Everything that was measured for a profile, without users' own runs, with usual page faults."""
+    return at_usual_page_faults(normalized(profile.observations, reference_of(profile)))
 
 
 def runs_of(profile: Profile) -> list[NormalizedCost]:
@@ -301,6 +303,7 @@ def _cost(what: tuple[Network, str, str, str], measurements: list[Measurement], 
         flags=tuple(sorted({flag for flag in flagged if 2 * flagged.count(flag) > len(measurements)})),
         compile_seconds=sum(m.compile_seconds for m in measurements),
         clock=reference.clock,
+        page_faults=median(m.page_faults for m in measurements),
     )
 
 

@@ -106,12 +106,8 @@ def _combined(estimate: Estimate, shown: CodeCost, deviation: float) -> Estimate
     weight = variance / (variance + shown.variance)
     factor = exp(weight * apart)
     stddev = hypot(sqrt(weight * shown.variance), shown.spread / sqrt(CHECKING_PROCESSES))
-    joules = estimate.joules * factor
     return replace(
-        estimate,
-        joules=joules,
-        stddev=joules * stddev,
-        seconds=estimate.seconds * factor,
-        layers=tuple(replace(x, joules=x.joules * factor, stddev=x.stddev * factor) for x in estimate.layers),
+        estimate.scaled(factor),
+        stddev=estimate.joules * factor * stddev,
         touch=Touch(estimate.joules, estimate.stddev, code, code * sqrt(shown.variance), shown.processes),
     )

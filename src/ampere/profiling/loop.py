@@ -22,6 +22,7 @@ from ampere.estimation.fitting import TYPICAL_SPREAD, VARIANT_STDDEV, counted, d
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import CALIBRATED_FROM, calibrated, few_factor, learn
 from ampere.estimation.normalization import NormalizedCost, Reference, normalized, with_slowdowns
+from ampere.estimation.page_faults import at_usual_page_faults
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress
 from ampere.storage.profile import Observation, yardstick_readings
 
@@ -113,7 +114,7 @@ class Profiling:
         return Collected(tuple(self._seen), error, self._thinking, tuple(self._refused), self._model, joules)
 
     def _costs(self) -> tuple[NormalizedCost, ...]:
-        return normalized(self._seen, self._reference)
+        return at_usual_page_faults(normalized(self._seen, self._reference))
 
     @property
     def _reference(self) -> Reference:

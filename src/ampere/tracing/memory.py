@@ -61,7 +61,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
         super().__init__()  # type: ignore[no-untyped-call]
         self.allocations: list[Allocation] = []
         self.part = TEMPORARY
-        self._clock = self._packed = 0
+        self.step = self._clock = self._packed = 0
         self._layer = layer
         self._of: dict[int, Allocation] = {}
         self._watched: dict[int, Any] = {}
@@ -110,7 +110,7 @@ class Follower(TorchDispatchMode):  # type: ignore[no-untyped-call]
             self._packed = size
 
     def _add(self, size: int, part: str) -> Allocation:
-        made = Allocation(size, part, self._layer(), self._tick())
+        made = Allocation(size, part, self._layer(), self._tick(), step=self.step)
         self.allocations.append(made)
         return made
 
@@ -215,7 +215,7 @@ def _follow_step(step: WholeStep, ending: ExitStack) -> list[Allocation]:
         ending.callback(model.register_forward_pre_hook(see_inputs, with_kwargs=True).remove)
     ending.enter_context(before_backward(lambda starts: follower.keep_for_backward()))
     with follower:
-        for _ in range(STEPS):
+        for follower.step in range(1, STEPS + 1):
             step()
             _hold_states(follower, step)
     return follower.allocations
@@ -303,7 +303,7 @@ def _follow(
             hooked.register_post_accumulate_grad_hook(partial(_hold_gradient, follower))
     updating = OPTIMIZERS[optimizer].make("torch", trained)
     with follower:
-        for _ in range(STEPS):
+        for follower.step in range(1, STEPS + 1):
             updating.zero_grad(set_to_none=True)
             loss = loss_of()
             follower.keep_for_backward()

@@ -122,7 +122,6 @@ def _memory_limit(device: Device, options: Namespace) -> float | None:
 
 
 def _memory(known: ProfiledEstimate, limit: float | None, options: Namespace) -> MemoryEstimate | None:
-    assert known.step_memory is not None
     if not (options.memory or options.largest_batch or known.step_memory.has_code):
         return None  # importing PyTorch takes longer than all the rest
     found = known.step_memory.at(None) if options.memory or options.largest_batch else known.estimate.memory
