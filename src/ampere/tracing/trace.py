@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ampere.core import Network, units, work
 from ampere.core.errors import ModelError
@@ -193,6 +194,22 @@ def _drawn(model: nn.Module, inputs: Any, loss: Loss | None, name: str, seed: in
             before = _random_state()
             network, idle = _trace_real(model, inputs, loss, name, on_shapes)
         return Drawn(network, idle, _random_state() != before)
+
+
+class _Unfilled(TorchFunctionMode):
+    """Leaves weights without first values: on meta tensors they have none, and drawing them takes longest."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "").endswith(("uniform_", "normal_")):
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def without_weights() -> Iterator[None]:
+    """Modules that are built here have shapes only."""
+    with torch.device("meta"), _Unfilled():
+        yield
 
 
 def trace_own(model: nn.Module, inputs: Any) -> Network:
