@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import random
 import sys
 import warnings
@@ -368,7 +369,7 @@ def undisturbed(seed: int = 0) -> Iterator[None]:
 def _random_state() -> tuple[Any, ...]:
     """Of every generator that a model may draw from, to see whether it did."""
     numpy: Any = sys.modules.get("numpy")
-    return random.getstate(), repr(numpy and numpy.random.get_state()), bytes(torch.get_rng_state().tolist())
+    return random.getstate(), pickle.dumps(numpy and numpy.random.get_state()), bytes(torch.get_rng_state().tolist())
 
 
 def typical_seed(model: nn.Module) -> int:
