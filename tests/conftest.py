@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-from tests.processes import STARTERS, start_warm_process, warm_subprocess
+from tests.processes import STARTERS, TRACES, share_traces, start_warm_process, warm_subprocess
 from tests.rounds import pytest_runtest_protocol, pytest_terminal_summary  # noqa: F401
 
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
@@ -27,6 +27,8 @@ with contextlib.suppress(ImportError):  # the way to emit code that takes less l
 # What is kept for later, such as fits of profiles, is kept nowhere that outlives the tests.
 HOME = tempfile.TemporaryDirectory(prefix="ampere-tests-")
 os.environ.setdefault("AMPERE_HOME", HOME.name)
+os.environ.setdefault(TRACES, str(Path(HOME.name, "traces")))
+share_traces()
 
 # PyTorch's compiler imports setuptools, which fails where anything imported the standard library's distutils before.
 with contextlib.suppress(ImportError):

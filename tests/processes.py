@@ -10,8 +10,11 @@ process is what is tested, tests start one themselves.
 import array
 import contextlib
 import gc
+import hashlib
 import json
 import os
+import pickle
+import pkgutil
 import re
 import select
 import shutil
@@ -24,6 +27,7 @@ import threading
 import time
 import traceback
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +36,8 @@ from typing import Any, NamedTuple
 STREAMS = ("stdin", "stdout", "stderr")
 STARTED = "AMPERE_TESTS_STARTED"  # a file for the process ids of what is started in place of subprocess.Popen
 WARM = "AMPERE_TESTS_WARM"  # the address of the warm process
+STANDIN, ACCELERATED = "AMPERE_STANDIN", ".accelerated"  # what an imitated processor is set with, and who serves it
+TRACES = "AMPERE_TESTS_TRACES"  # a folder for what Ampere's own factories were traced to
 PRELOADED = (
     "torch",
     "torch._dynamo",  # an optimizer imports it
@@ -149,7 +155,7 @@ class WarmProcess:
         self.stderr: Any = None
         theirs = [self._stream(name, streams[name]) for name in STREAMS]
         self._line = socket.socket(socket.AF_UNIX)
-        self._line.connect(warm_address())
+        self._line.connect(warm_address(ACCELERATED if STANDIN in environment else ""))
         request = {"what": what, "job": job, "folder": str(folder), "environment": dict(environment)}
         socket.send_fds(self._line, [b"\0"], theirs)
         self._line.sendall(json.dumps(request).encode() + b"\n")
@@ -259,15 +265,15 @@ def start_warm_process() -> None:
     subprocess.Popen([sys.executable, "-m", "tests.processes"], cwd=Path(__file__).parents[1], env=environment)
 
 
-def warm_address() -> str:
-    """Where the warm process listens; it is started by whoever needs it first."""
+def warm_address(which: str = "") -> str:
+    """Where the warm process listens, or its twin; they are started by whoever needs them first."""
     if WARM not in os.environ:
         start_warm_process()
-    deadline = time.monotonic() + 120
-    while not Path(os.environ[WARM]).exists():
+    address, deadline = f"{os.environ[WARM]}{which}", time.monotonic() + 120
+    while not Path(address).exists():
         assert time.monotonic() < deadline, "the warm process does not start"
         time.sleep(0.02)
-    return os.environ[WARM]
+    return address
 
 
 def serve() -> None:
@@ -275,11 +281,18 @@ def serve() -> None:
     parent, address = os.getppid(), os.environ[WARM]  # it may be gone before all is imported
     for module in PRELOADED:
         __import__(module)
+    for module in pkgutil.iter_modules(import_module("ampere.cli.commands").__path__, "ampere.cli.commands."):
+        import_module(module.name)
     for module in PRELOADED_WHERE_INSTALLED:
         with contextlib.suppress(ImportError):
             __import__(module)
     for module in STARTERS:
         import_module(module).subprocess = warm_subprocess()  # type: ignore[attr-defined]
+    share_traces()
+    if os.fork() == 0:  # a processor that is plugged in later is not seen where PyTorch has gone backward before
+        parent, address = os.getppid(), f"{address}{ACCELERATED}"
+    else:
+        _follow_once()
     gc.freeze()  # else each child looks for garbage in all of it, and so copies it
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{address}.new")
@@ -294,7 +307,20 @@ def serve() -> None:
             listener.close()
             _keep(line)
         line.close()
-    shutil.rmtree(Path(address).parent)
+    shutil.rmtree(Path(address).parent, ignore_errors=True)
+
+
+def _follow_once() -> None:
+    """Let PyTorch find out once for all what its operations do to shapes: in the first estimate that is most of it."""
+    from ampere.models.loading import load_model
+    from ampere.tracing.memory import allocations_of
+    from ampere.tracing.trace import trace
+
+    for family in ("lenet5", "transformer"):
+        loaded = load_model(family)
+        trace(loaded.model, loaded.inputs)
+        for optimizer in ("sgd", "adam"):
+            allocations_of(loaded.model, loaded.inputs, optimizer)
 
 
 def _keep(line: socket.socket) -> None:
@@ -329,7 +355,7 @@ def _do(request: "dict[str, Any]", files: "list[int]") -> None:
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
         sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
         sys.path[:0] = [p for p in request["environment"].get("PYTHONPATH", "").split(os.pathsep) if p]
-        if "AMPERE_STANDIN" in os.environ:  # the warm process has none, and each test sets its own
+        if STANDIN in os.environ:  # the warm process has none, and each test sets its own
             sys.modules["torch"]._import_device_backends()  # type: ignore[attr-defined]
         code = _done(request["what"], request["job"])
     except SystemExit as ended:
@@ -371,6 +397,29 @@ def warm_subprocess() -> Any:
     """In place of the module `subprocess` where Ampere starts programs of its own."""
     same = {name: getattr(subprocess, name) for name in ("PIPE", "DEVNULL", "TimeoutExpired")}
     return SimpleNamespace(Popen=warm_popen, run=warm_run, **same)
+
+
+def share_traces() -> None:
+    """Trace each network of Ampere's own factories once for all processes: hundreds of tests profile the same few."""
+    from ampere.devices import workloads
+
+    trace, folder = workloads._traced.__wrapped__, Path(os.environ[TRACES])
+
+    @lru_cache(maxsize=4096)
+    def shared(factory: str, arguments: str) -> Any:
+        file = folder / hashlib.sha256(f"{factory} {arguments}".encode()).hexdigest()
+        try:
+            return pickle.loads(file.read_bytes())
+        except OSError:
+            network = trace(factory, arguments)
+        with contextlib.suppress(OSError):  # a test may have filled the disk
+            folder.mkdir(exist_ok=True)
+            new = file.with_suffix(f".{os.getpid()}")
+            new.write_bytes(pickle.dumps(network))
+            new.replace(file)
+        return network
+
+    workloads._traced = shared
 
 
 if __name__ == "__main__":

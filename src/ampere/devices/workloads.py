@@ -54,12 +54,10 @@ def traced(factory: str, arguments: Mapping[str, Any]) -> Network:
 
 @lru_cache(maxsize=4096)
 def _traced(factory: str, arguments: str) -> Network:
-    import torch
-
-    from ampere.tracing.trace import trace_own
+    from ampere.tracing.trace import trace_own, without_weights
 
     module, _, function = factory.rpartition(":")
-    with torch.device("meta"):
+    with without_weights():
         model, inputs = getattr(importlib.import_module(module), function)(**json.loads(arguments))
     return trace_own(model, inputs)
 

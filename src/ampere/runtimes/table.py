@@ -1,5 +1,7 @@
 """Every runtime by name: what it needs, what it can build, and what it cannot, known before its library is loaded."""
 
+import sys
+from functools import lru_cache
 from typing import Any, Callable, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Tuple, TypeVar
 
 from ampere.core import KINDS, Layer, Network
@@ -200,6 +202,12 @@ def _broken(entry: Any, problem: str) -> WorkerError:
 
 
 def _entries() -> Dict[str, Any]:
+    return _entries_on(tuple(sys.path))
+
+
+@lru_cache(maxsize=1)
+def _entries_on(path: Tuple[str, ...]) -> Dict[str, Any]:
+    """Entry points of all packages on this path: their files are read once, and a runtime is described often."""
     from importlib import metadata  # which takes longer to import than all that `--help` needs
 
     every: Any = metadata.entry_points()

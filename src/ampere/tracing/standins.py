@@ -8,6 +8,7 @@ which also says what is wrong with the operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +26,7 @@ def _convolution(args: Sequence[Any]) -> Any:
         return None
     sizes = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
     size_out = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes]
-    return x.new_empty((x.shape[0], weight.shape[0], *size_out)) if min(size_out) > 0 else None
+    return _empty(x, (x.shape[0], weight.shape[0], *size_out)) if min(size_out) > 0 else None
 
 
 def _convolution_backward(args: Sequence[Any]) -> Any:
@@ -33,7 +34,7 @@ def _convolution_backward(args: Sequence[Any]) -> Any:
     if not _contiguous(grad, x, weight):
         return None
     shapes = (x.shape, weight.shape, bias_sizes)
-    return tuple(grad.new_empty(shape) if asked else None for shape, asked in zip(shapes, mask, strict=True))
+    return tuple(_empty(grad, shape) if asked else None for shape, asked in zip(shapes, mask, strict=True))
 
 
 def _contiguous(*tensors: Tensor) -> bool:
@@ -42,18 +43,18 @@ def _contiguous(*tensors: Tensor) -> bool:
 
 def _product(args: Sequence[Any]) -> Any:
     a, b = args[0], args[1]
-    return a.new_empty((a.shape[0], b.shape[1])) if _fit(a, b) and a.dim() == 2 else None
+    return _empty(a, (a.shape[0], b.shape[1])) if _fit(a, b) and a.dim() == 2 else None
 
 
 def _added_product(args: Sequence[Any]) -> Any:
     bias, a, b = args[0], args[1], args[2]
-    return a.new_empty((a.shape[0], b.shape[1])) if _fit(a, b) and bias.shape == b.shape[1:] else None
+    return _empty(a, (a.shape[0], b.shape[1])) if _fit(a, b) and bias.shape == b.shape[1:] else None
 
 
 def _batched_product(args: Sequence[Any]) -> Any:
     a, b = args[0], args[1]
     fits = a.dim() == b.dim() == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1] and a.dtype == b.dtype
-    return a.new_empty((a.shape[0], a.shape[1], b.shape[2])) if fits else None
+    return _empty(a, (a.shape[0], a.shape[1], b.shape[2])) if fits else None
 
 
 def _fit(a: Tensor, b: Tensor) -> bool:
@@ -67,6 +68,11 @@ PRODUCTS: dict[Any, Callable[[Sequence[Any]], Any]] = {
     aten.addmm.default: _added_product,
     aten.bmm.default: _batched_product,
 }
+
+
+def _empty(model: Tensor, shape: Sequence[int]) -> Tensor:
+    """As `model.new_empty(shape)`, which on meta tensors is reference code too."""
+    return torch.empty(shape, dtype=model.dtype, device="meta")
 
 
 def like(tensor: Tensor) -> Tensor:
@@ -85,20 +91,50 @@ def _like_real(args: Sequence[Any]) -> Any:
 def _like_both(args: Sequence[Any]) -> Any:
     a, b = args[0], args[1]
     if isinstance(a, Tensor) and isinstance(b, Tensor) and a.shape == b.shape and a.dtype == b.dtype:
-        return like(a) if a.stride() == b.stride() else None
+        return like(a) if a.stride() == b.stride() and _is_dense(a) else _in_order_of(a, b)
     return like(a) if isinstance(b, (int, float)) else None
 
 
 def _arithmetic(args: Sequence[Any]) -> Any:
-    """The first operand's order of dimensions decides; where the second is repeated, both must have the usual one."""
+    """The first operand's order of dimensions decides, where it has one."""
     a, b = args[0], args[1]
-    if not isinstance(b, Tensor) or not b.is_meta or a.dtype != b.dtype or not a.is_contiguous():
+    if not isinstance(b, Tensor) or not b.is_meta or a.dtype != b.dtype:
         return _like_both(args)
-    return a.new_empty(a.shape) if a.shape == b.shape or (b.is_contiguous() and _is_repeated(b, a)) else None
+    if a.is_contiguous() and (a.shape == b.shape or (b.is_contiguous() and _is_repeated(b, a))):
+        return _empty(a, a.shape)
+    return _like_both(args) if a.shape == b.shape else _in_order_of(a, b)
+
+
+def _in_order_of(a: Tensor, b: Tensor) -> Any:
+    """Of two operands that are repeated to the larger one's shape; None where it is not plain how the result lies."""
+    large, small = (a, b) if a.dim() > b.dim() or _is_repeated(b, a) else (b, a)
+    if not _is_repeated(small, large):
+        return None
+    if _is_in_rows(a, large.shape) and _is_in_rows(b, large.shape):
+        return _empty(large, large.shape)
+    strides = a.stride()
+    if large is not a or 0 in strides or len(set(strides)) < len(strides):
+        return None
+    order = sorted(range(a.dim()), key=lambda dimension: strides[dimension])
+    return torch.empty_permuted(a.shape, order[::-1], dtype=a.dtype, device="meta")
+
+
+def _is_in_rows(tensor: Tensor, shape: Sequence[int]) -> bool:
+    """Whether its dimensions lie in the usual order, those aside along which it is repeated to this shape."""
+    wide = shape[len(shape) - tensor.dim() :]
+    strides = [s for s, n, wanted in zip(tensor.stride(), tensor.shape, wide, strict=True) if s and n == wanted]
+    return all(outer > inner for outer, inner in pairwise(strides))
 
 
 def _with_number(args: Sequence[Any]) -> Any:
-    return like(args[0]) if isinstance(args[1], (int, float)) and _is_dense(args[0]) else None
+    x = args[0]
+    if not isinstance(args[1], (int, float)):
+        return None
+    return like(x) if _is_dense(x) else _empty(x, x.shape) if _is_in_rows(x, x.shape) else None
+
+
+def _changed(args: Sequence[Any]) -> Any:
+    return None if 0 in args[0].stride() else args[0]
 
 
 def _is_repeated(small: Tensor, large: Tensor) -> bool:
@@ -111,12 +147,12 @@ def _batch_norm(args: Sequence[Any]) -> Any:
     if weight is not None and weight.shape != x.shape[1:2]:
         return None
     statistics = x.shape[1] if training else 0
-    return like(x), x.new_empty(statistics), x.new_empty(statistics)
+    return like(x), _empty(x, (statistics,)), _empty(x, (statistics,))
 
 
 def _batch_norm_backward(args: Sequence[Any]) -> Any:
     grad, x, weight, mask = args[0], args[1], args[2], args[-1]
-    parameter = weight if weight is not None else x.new_empty(x.shape[1])
+    parameter = weight if weight is not None else _empty(x, x.shape[1:2])
     return _asked((grad, parameter, parameter), mask)
 
 
@@ -124,13 +160,44 @@ def _layer_norm(args: Sequence[Any]) -> Any:
     x, shape = args[0], args[1]
     if tuple(x.shape[x.dim() - len(shape) :]) != tuple(shape) or not x.is_contiguous():
         return None
-    statistics = x.new_empty((*x.shape[: x.dim() - len(shape)], *(1 for _ in shape)))
+    statistics = _empty(x, (*x.shape[: x.dim() - len(shape)], *(1 for _ in shape)))
     return like(x), statistics, like(statistics)
 
 
 def _layer_norm_backward(args: Sequence[Any]) -> Any:
     grad, weight, bias, mask = args[0], args[5], args[6], args[7]
     return _asked((grad, weight, bias), mask) if grad.is_contiguous() else None
+
+
+def _group_norm(args: Sequence[Any]) -> Any:
+    x, weight, batch, channels, groups = args[0], args[1], args[3], args[4], args[6]
+    fits = tuple(x.shape[:2]) == (batch, channels) and channels % groups == 0 and x.is_contiguous()
+    if not fits or (weight is not None and weight.shape != x.shape[1:2]):
+        return None
+    return like(x), _empty(x, (batch, groups)), _empty(x, (batch, groups))
+
+
+def _group_norm_backward(args: Sequence[Any]) -> Any:
+    grad, x, weight, mask = args[0], args[1], args[4], args[9]
+    parameter = weight if weight is not None else _empty(x, x.shape[1:2])
+    return _asked((x, parameter, parameter), mask) if _contiguous(grad, x) else None
+
+
+def _concatenated(args: Sequence[Any]) -> Any:
+    parts, along = args[0], (args[1] if len(args) > 1 else 0)
+    shapes = [list(part.shape) for part in parts]
+    if not _contiguous(*parts) or len({part.dtype for part in parts}) > 1 or not shapes[0]:
+        return None
+    along %= len(shapes[0])
+    size = sum(shape.pop(along) for shape in shapes if len(shape) > along)
+    if any(shape != shapes[0] for shape in shapes):
+        return None
+    return _empty(parts[0], (*shapes[0][:along], size, *shapes[0][along:]))
+
+
+def _upsampled(args: Sequence[Any]) -> Any:
+    x, size = args[0], args[1]
+    return _empty(x, (*x.shape[:2], *size)) if x.dim() == 4 and x.is_contiguous() and min(size) > 0 else None
 
 
 def _asked(likes: Sequence[Any], mask: Sequence[bool]) -> tuple[Any, ...]:
@@ -142,13 +209,17 @@ def _class_loss(args: Sequence[Any]) -> Any:
     scores, labels, reduction = args[0], args[1], args[3]
     if scores.dim() != 2 or labels.shape != scores.shape[:1] or not reduction:
         return None
-    return scores.new_empty(()), scores.new_empty(())
+    return _empty(scores, ()), _empty(scores, ())
 
 
 def _mean(args: Sequence[Any]) -> Any:
     x, over, keep = args[0], {d % args[0].dim() for d in args[1] or ()}, len(args) > 2 and args[2]
     shape = [1 if d in over else n for d, n in enumerate(x.shape) if keep or d not in over]
-    return x.new_empty(shape) if over else None
+    return _empty(x, shape) if over else None
+
+
+def _whole_mean(args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    return None if options else _empty(args[0], ())
 
 
 def _sum(args: Sequence[Any], options: Mapping[str, Any]) -> Any:
@@ -161,7 +232,7 @@ def _empty_like(args: Sequence[Any], options: Mapping[str, Any]) -> Any:
 
 def _clone(args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     if options == {"memory_format": torch.contiguous_format}:
-        return args[0].new_empty(args[0].shape)
+        return _empty(args[0], args[0].shape)
     return _empty_like(args, options)
 
 
@@ -187,10 +258,17 @@ _STAND_INS: dict[Any, StandIn] = {
     **{op.default: _like_both for op in _BACKWARD},
     **{op.Tensor: _arithmetic for op in (aten.add, aten.mul, aten.sub, aten.div)},
     **{op.Scalar: _with_number for op in (aten.add, aten.mul, aten.sub, aten.div)},
-    aten.select_backward.default: lambda args: args[0].new_empty(args[1]),
+    **{op.default: _changed for op in (aten.sigmoid_, aten.tanh_)},
+    aten.pow.Tensor_Scalar: _with_number,
+    aten.select_backward.default: lambda args: _empty(args[0], args[1]),
+    aten.slice_backward.default: lambda args: _empty(args[0], args[1]),
+    aten.cat.default: _concatenated,
+    aten.upsample_bilinear2d.default: _upsampled,
     aten.max_pool2d_with_indices_backward.default: lambda args: like(args[1]) if _contiguous(args[1]) else None,
     aten.native_batch_norm.default: _batch_norm,
     aten.native_batch_norm_backward.default: _batch_norm_backward,
+    aten.native_group_norm.default: _group_norm,
+    aten.native_group_norm_backward.default: _group_norm_backward,
     aten.native_layer_norm.default: _layer_norm,
     aten.native_layer_norm_backward.default: _layer_norm_backward,
     aten.mean.dim: _mean,
@@ -200,6 +278,7 @@ _STAND_INS: dict[Any, StandIn] = {
 }
 _WITH_OPTIONS: dict[Any, Callable[[Sequence[Any], Mapping[str, Any]], Any]] = {
     aten.sum.dim_IntList: _sum,
+    aten.mean.default: _whole_mean,
     aten.empty_like.default: _empty_like,
     aten.clone.default: _clone,
 }
@@ -214,7 +293,8 @@ def stand_in(func: Any, args: Sequence[Any], options: Mapping[str, Any] = Mappin
     changes_type = (
         args[-1] is True and func is not aten.mean.dim
     )  # the softmax's half_to_float; a mean keeps dimensions
-    if maker is None or not _floating_meta(args[0]) or changes_type:
+    operands = args[0] if isinstance(args[0], (list, tuple)) else args[:1]
+    if maker is None or not operands or not all(map(_floating_meta, operands)) or changes_type:
         return None
     return maker(args)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pickle
 import random
 import sys
 import warnings
@@ -15,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ampere.core import Network, units, work
 from ampere.core.errors import ModelError
@@ -196,6 +198,22 @@ def _drawn(model: nn.Module, inputs: Any, loss: Loss | None, name: str, seed: in
         return Drawn(network, idle, _random_state() != before)
 
 
+class _Unfilled(TorchFunctionMode):
+    """Leaves weights without first values: on meta tensors they have none, and drawing them takes longest."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__name__", "").endswith(("uniform_", "normal_")):
+            return args[0] if args else (kwargs or {})["tensor"]
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def without_weights() -> Iterator[None]:
+    """Modules that are built here have shapes only."""
+    with torch.device("meta"), _Unfilled():
+        yield
+
+
 def trace_own(model: nn.Module, inputs: Any) -> Network:
     """The network of a model on meta tensors that nobody else holds: it need not be copied first."""
     with undisturbed():
@@ -362,7 +380,7 @@ def _random_numbers_from(seed: int) -> Iterator[None]:
 def _random_state() -> tuple[Any, ...]:
     """Of every generator that a model may draw from, to see whether it did."""
     numpy: Any = sys.modules.get("numpy")
-    return random.getstate(), repr(numpy and numpy.random.get_state()), bytes(torch.get_rng_state().tolist())
+    return random.getstate(), pickle.dumps(numpy and numpy.random.get_state()), bytes(torch.get_rng_state().tolist())
 
 
 def typical_seed(model: nn.Module) -> int:
