@@ -32,6 +32,7 @@ CODE_STDDEV, PRIOR_MODELS = 0.1, 4.0  # F before any code was trained, and the n
 LATER_STDDEV, LATER_SHARE = 0.03, 0.35  # at least, and of how much it wandered while the device was profiled
 # Relative: what else a script has imported decides how often the system's allocator gives memory back (decision 40).
 SCRIPT_STDDEV = 0.04
+FIRST_STEPS_STDDEV = 0.15  # relative, of one step in a process, which takes memory for the first time; of n, an n-th
 CHECKING_PROCESSES = 3  # that a measurement of the truth trains: their differences stay in the interval
 
 
@@ -64,7 +65,8 @@ def costs_of_code(
         joules = there.joules if estimator.counted else modelled
         converted = share.stddev * float(abs(conditions_of([raw], reference)[0])) if raw.yardsticks else 0.0
         noise = noise_of(there, len(there.rounds), there.spread, typical)
-        variance = noise + converted**2 + later**2 + (SCRIPT_STDDEV**2 if allocator == "system" else 0.0)
+        first = FIRST_STEPS_STDDEV * len(there.rounds) / there.iterations
+        variance = noise + converted**2 + later**2 + first**2 + (SCRIPT_STDDEV**2 if allocator == "system" else 0.0)
         return CodeCost(there.network, joules, variance, sqrt(noise * len(there.rounds)), len(there.rounds))
 
     return {raw.network: cost(raw) for raw in found}
