@@ -124,7 +124,7 @@ def test_each_job_is_named_with_what_its_file_can_say(there, tmp_path):
     assert "--" not in said
     ran = there(*words, "--plot", "/dev/null/plan.svg")  # what was planned is shown all the same
     assert ran.code == STORAGE
-    assert "small" in ran.out
+    assert "2 of 2 jobs" in ran.out
     assert "after" in ran.out
 
 

@@ -160,7 +160,7 @@ def test_an_interrupt_ends_the_worker_at_once():
 
 
 def test_a_worker_that_gets_no_time_is_said_to_be_slow_and_not_dead():
-    with LocalWorker(grace_seconds=0.01) as device, pytest.raises(DeviceError) as problem:
+    with LocalWorker(grace_seconds=1e-4) as device, pytest.raises(DeviceError) as problem:
         device.hello()
     assert str(problem.value) == (
         "the worker was started twice, and it did not answer in time: other work may take the processor there; end it, "

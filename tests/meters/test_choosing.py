@@ -123,6 +123,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("sort", BROKEN)
 def test_a_broken_package_is_reported_and_hides_no_other_meter(tmp_path, monkeypatch, bring, sort):
     source, words = BROKEN[sort]

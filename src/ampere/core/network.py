@@ -20,6 +20,7 @@ class Network:
     batch: int
     name: str = ""
     notes: Tuple[str, ...] = field(default=(), compare=False)  # what people should know of the trace
+    page_faults: Optional[float] = field(default=None, compare=False)  # of a step, where its memory was followed
 
     @property
     def distinct(self) -> Dict[Layer, int]:
@@ -41,29 +42,32 @@ class Network:
         return replace(self, name=name)
 
     def to_json(self) -> Dict[str, Any]:
-        return {
+        record = {
             "format": FORMAT,
             "name": self.name,
             "batch": self.batch,
             "layers": [layer.to_json() for layer in self.layers],
             "notes": list(self.notes),
         }
+        return record if self.page_faults is None else {**record, "page_faults": self.page_faults}
 
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> "Network":
         layers = tuple(Layer.from_json(layer) for layer in record["layers"])
-        _refuse_nonsense(layers)
-        return cls(layers, int(record["batch"]), str(record.get("name", "")), tuple(map(str, record.get("notes", ()))))
+        faults = record.get("page_faults")
+        _refuse_nonsense(layers, 0.0 if faults is None else float(faults))
+        notes = tuple(map(str, record.get("notes", ())))
+        return cls(layers, int(record["batch"]), str(record.get("name", "")), notes, faults and float(faults))
 
 
-def _refuse_nonsense(layers: Tuple[Layer, ...]) -> None:
-    numbers: List[float] = []
+def _refuse_nonsense(layers: Tuple[Layer, ...], page_faults: float) -> None:
+    numbers: List[float] = [page_faults]
     for layer in layers:
         numbers += [layer.channels_in, layer.channels_out]
         for op in layer.trailing:
             numbers += [op.values_in, op.values_out]
     if any(not math.isfinite(n) or n < 0 or n > 1e15 for n in numbers):
-        raise ValueError("a layer has a size that is negative, infinite or absurd")
+        raise ValueError("a size is negative, infinite or absurd")
 
 
 @dataclass(frozen=True)

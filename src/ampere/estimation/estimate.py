@@ -369,11 +369,12 @@ class Estimator:
         """The estimate for one network.
 
         `condition` is a step's cost relative to when the device was profiled; None takes it from recorded runs.
-        `page_faults` are those that the model of the allocator counts in a step; None takes the usual ones.
+        `page_faults` are what the model of the allocator counts in a step; None takes the network's, or usual ones.
         """
         present = self.condition if condition is None else Condition(condition)
         with usable_fit(self.profile):
-            found = self._estimate(network, allocator, present, page_faults)
+            followed = network.page_faults if page_faults is None else page_faults
+            found = self._estimate(network, allocator, present, followed)
             if not all(map(isfinite, (found.joules, found.stddev, found.seconds, found.net_joules or 0.0))):
                 raise ValueError(f"{network.name or 'a network'} would cost {found.joules:g} J")
         return found

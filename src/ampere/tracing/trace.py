@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import random
 import sys
 import warnings
@@ -380,7 +379,8 @@ def _random_numbers_from(seed: int) -> Iterator[None]:
 def _random_state() -> tuple[Any, ...]:
     """Of every generator that a model may draw from, to see whether it did."""
     numpy: Any = sys.modules.get("numpy")
-    return random.getstate(), pickle.dumps(numpy and numpy.random.get_state()), bytes(torch.get_rng_state().tolist())
+    drawn, *rest = (b"",) if numpy is None else numpy.random.get_state()[1:]
+    return random.getstate(), bytes(drawn), tuple(rest), bytes(torch.get_rng_state().tolist())
 
 
 def typical_seed(model: nn.Module) -> int:
