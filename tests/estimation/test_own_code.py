@@ -115,3 +115,12 @@ def test_intervals_cover_nine_of_ten_models(estimator):
         actual = true_seconds(network) * factor * np.exp(0.06 * rng.standard_normal(4)).mean() * WATTS
         within.append(found.interval[0] <= actual <= found.interval[1])
     assert 0.8 <= np.mean(within) <= 1.0
+
+
+def test_code_that_was_trained_for_one_step_counts_less(estimator):
+    many = touches(OWN, 1.4)
+    window = many[0].measurement.target[0]
+    one = window._replace(iterations=1, wall_seconds=window.wall_seconds / 8, busy_seconds=window.busy_seconds / 8)
+    few = [replace(o, measurement=replace(o.measurement, target=(one,))) for o in many]
+    surer, other = (costs_of_code(estimator, seen)[OWN].variance for seen in (many, few))
+    assert other > 2 * surer

@@ -121,7 +121,7 @@ def bytes_in(memory: str | float) -> float:
     return parse_memory(memory) if isinstance(memory, str) else parse_memory(f"{memory}B")
 
 
-def traced_to_a_file(subject: ResolvedModel) -> Network:
-    """The network, with what only its code tells: the page faults of a step with the usual optimizer."""
+def with_page_faults(subject: ResolvedModel) -> Network:
+    """A model's network with the page faults of a step with SGD, which only its code shows."""
     faults = StepMemory(subject, TrainingSetup()).page_faults
     return subject.network if faults is None else replace(subject.network, page_faults=faults)

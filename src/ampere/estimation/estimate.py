@@ -49,7 +49,7 @@ from .interval import interval90
 from .learning import one_blas_thread
 from .memory import MemoryEstimate
 from .normalization import DriftShare, NormalizedCost, costs_of, normalized, reference_of, runs_of, speed_spread
-from .page_faults import LEAST_LEFT, at_usual_page_faults, page_faults_in
+from .page_faults import LEAST_LEFT, page_faults_in
 from .power import Power
 from .sequential import Sequential
 from .thread_counts import borrowed, only_elsewhere
@@ -89,8 +89,8 @@ class Touch:
         return self.code_joules / self.layers_joules
 
     def scaled(self, factor: float) -> Touch:
-        layers, code = (self.layers_joules, self.layers_stddev), (self.code_joules, self.code_stddev)
-        return Touch(layers[0] * factor, layers[1] * factor, code[0] * factor, code[1] * factor, self.processes)
+        joules = {name: value * factor for name, value in vars(self).items() if name != "processes"}
+        return replace(self, **joules)
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "factor": self.factor}
@@ -216,8 +216,9 @@ class Estimator:
         watts = watts_per_core.watts if isinstance(watts_per_core, CoreWatts) else watts_per_core
         self.profile, self.meter = profile, profile.meter
         with usable_fit(profile):
-            raw = normalized(few_enough(profile).observations, reference_of(profile))
-            self.page_faults, self.costs = page_faults_in(raw), at_usual_page_faults(raw)
+            seen = normalized(few_enough(profile).observations, reference_of(profile))
+            self.page_faults = page_faults_in(seen)
+            self.costs = self.page_faults.at_usual(seen)
             if watts is not None:
                 self.meter = cores.meter(profile.meter) if cores else _modelled(profile, watts)
                 self.costs = tuple(replace(c, joules=watts * c.busy_seconds) for c in self.costs)

@@ -40,7 +40,7 @@ from ampere.core.measurement import (
 from ampere.storage.profile import Observation, Profile, YardstickReading
 
 from .features import Array
-from .page_faults import at_usual_page_faults
+from .page_faults import page_faults_in
 
 YARDSTICK_JOULES = (
     "yardstick_joules"  # key of a condition: joules of a yardstick step, read by a gauge right afterwards
@@ -203,7 +203,8 @@ class NormalizedCost:
 
 def costs_of(profile: Profile) -> tuple[NormalizedCost, ...]:
     """Everything that was measured for a profile, without users' own runs, with usual page faults."""
-    return at_usual_page_faults(normalized(profile.observations, reference_of(profile)))
+    seen = normalized(profile.observations, reference_of(profile))
+    return page_faults_in(seen).at_usual(seen)
 
 
 def runs_of(profile: Profile) -> list[NormalizedCost]:

@@ -53,6 +53,17 @@ class PageFaults(NamedTuple):
         """Seconds by which one script differs from another."""
         return BY_LOT * self.seconds * self.expected(network, followed)
 
+    def at_usual(self, costs: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
+        """The costs with the page faults that are usual for such networks."""
+
+        def taken(cost: NormalizedCost) -> NormalizedCost:
+            if cost.allocator != "system" or not self.seconds:
+                return cost
+            beyond = self.seconds * (cost.page_faults - self.expected(cost.network))
+            return cost.scaled(max(LEAST_LEFT, 1.0 - beyond / cost.guiding_seconds))
+
+        return tuple(map(taken, costs))
+
 
 def page_faults_in(costs: Sequence[NormalizedCost]) -> PageFaults:
     """What networks tell that were trained with both allocators: a line near which a is 1."""
@@ -70,19 +81,6 @@ def page_faults_in(costs: Sequence[NormalizedCost]) -> PageFaults:
         line = np.linalg.solve(columns.T @ weighted + before[1], weighted.T @ ratios + before[1] @ before[0])
         weights = 1 / np.maximum(1.0, np.abs(ratios - columns @ line) / PAIR_STDDEV)
     return PageFaults(max(0.0, float(line[1])), float(values @ faults / (values @ values)))
-
-
-def at_usual_page_faults(costs: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
-    """The costs with the page faults that are usual for such networks."""
-    known = page_faults_in(costs)
-
-    def taken(cost: NormalizedCost) -> NormalizedCost:
-        if cost.allocator != "system" or not known.seconds:
-            return cost
-        beyond = known.seconds * (cost.page_faults - known.expected(cost.network))
-        return cost.scaled(max(LEAST_LEFT, 1.0 - beyond / cost.guiding_seconds))
-
-    return tuple(map(taken, costs))
 
 
 @lru_cache(maxsize=4096)

@@ -22,7 +22,7 @@ from ampere.estimation.fitting import TYPICAL_SPREAD, VARIANT_STDDEV, counted, d
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import CALIBRATED_FROM, calibrated, few_factor, learn
 from ampere.estimation.normalization import NormalizedCost, Reference, normalized, with_slowdowns
-from ampere.estimation.page_faults import at_usual_page_faults
+from ampere.estimation.page_faults import page_faults_in
 from ampere.profiling.strategies.strategy import Collected, Goal, MeasurementContext, Progress
 from ampere.storage.profile import Observation, yardstick_readings
 
@@ -114,7 +114,8 @@ class Profiling:
         return Collected(tuple(self._seen), error, self._thinking, tuple(self._refused), self._model, joules)
 
     def _costs(self) -> tuple[NormalizedCost, ...]:
-        return at_usual_page_faults(normalized(self._seen, self._reference))
+        seen = normalized(self._seen, self._reference)
+        return page_faults_in(seen).at_usual(seen)
 
     @property
     def _reference(self) -> Reference:
