@@ -6,7 +6,8 @@
 
     truth      benchmarks/street/train.py in fresh processes with default settings, in turn over all models
     yardstick  the reference step, read by a worker of Ampere several times a second: the script is stopped meanwhile.
-               With several threads, whose figures are by the clock, before and after each process
+               With several threads, whose figures are by the clock, before and after each process; `touch CPU` and the
+               like are of CPU time then, which joules are modelled from
     device     an estimate from a profile of the device, in which none of these models was trained
     model      an estimate from a profile of the model itself, 15 s, made from nothing
     touch      the device's profile, and a few seconds of the model's own code
@@ -254,16 +255,25 @@ class Methods:
     def _measure(self, model: str) -> Row:
         found = ampere.measure(model, profile=self._known, threads=self._options.threads)
         seconds = found.busy_seconds if self._options.threads == 1 else found.seconds
-        return {"seconds": seconds, "spread": found.spread, **_condition(self._known.profile)}
+        busy = {"busy": {"seconds": found.busy_seconds}} if self._options.threads > 1 else {}
+        return {"seconds": seconds, "spread": found.spread, **busy, **_condition(self._known.profile)}
 
 
 def _row(estimate: Estimate, profile: Profile) -> Row:
-    """An estimate in seconds: of CPU time where joules are modelled from it, else of wall time."""
-    watts = watts_in(profile.meter.scope) if profile.setup.threads == 1 else None
-    unit = 1 / watts if watts else estimate.seconds / estimate.joules
+    """An estimate in seconds: of one thread's CPU time where joules are modelled from it, else of wall time.
+
+    With several threads it is in seconds of all threads' CPU time as well.
+    """
+    watts, one = watts_in(profile.meter.scope), profile.setup.threads == 1
     low, high = estimate.interval
-    found = {"seconds": estimate.joules * unit, "low": low * unit, "high": high * unit, **_condition(profile)}
-    return {**found, "unprofiled": len(estimate.unprofiled), "extrapolated": len(estimate.extrapolated)}
+
+    def at(unit: float) -> Row:
+        return {"seconds": estimate.joules * unit, "low": low * unit, "high": high * unit}
+
+    found = at(1 / watts if watts and one else estimate.seconds / estimate.joules)
+    busy = {"busy": at(1 / watts)} if watts and not one else {}
+    counts = {"unprofiled": len(estimate.unprofiled), "extrapolated": len(estimate.extrapolated)}
+    return {**found, **busy, **_condition(profile), **counts}
 
 
 def _condition(profile: Profile) -> Row:
@@ -284,7 +294,8 @@ def summarize(models: list[str], records: Records, threads: int) -> list[Row]:
         if not processes:
             continue
         share = next((r["drift_share"] for m in OURS for r in records.of(m, model) if "drift_share" in r), 1.0)
-        costs = _truth(processes, median(readings), share, threads)
+        guide = "busy_seconds" if threads == 1 else "wall_seconds"
+        costs = _truth(processes, median(readings), share, guide)
         row: Row = {"name": label(model), "reference": model, "seconds": mean(costs), "processes": len(costs)}
         row["spread"] = stdev(costs) / mean(costs) if len(costs) > 1 else None
         for method in OURS:
@@ -295,21 +306,27 @@ def summarize(models: list[str], records: Records, threads: int) -> list[Row]:
                 if "own_seconds" in found:
                     row[method] = {"error": found["seconds"] / found["own_seconds"] - 1, "within": None}
                     continue
-                actual = _truth(processes, found["yardstick_seconds"], found["drift_share"], threads)
-                raw = _truth(processes, found["yardstick_seconds"], 0.0, threads)
-                row[method] = {
-                    "error": found["seconds"] / mean(actual) - 1,
-                    "uncorrected": found["seconds"] / mean(raw) - 1,
-                    "within": found["low"] <= mean(actual) <= found["high"] if "low" in found else None,
-                }
+                row[method] = _error(found, processes, found, guide)
+                if "busy" in found:
+                    row[f"{method} CPU"] = _error(found["busy"], processes, found, "busy_seconds")
         rows.append(row)
     _add_rivals(rows)
     return rows
 
 
-def _truth(processes: list[Row], yardstick_seconds: float, share: float, threads: int) -> list[float]:
+def _error(estimated: Row, processes: list[Row], condition: Row, clock: str) -> Row:
+    """The relative error of an estimate by this clock, and whether the truth is in its interval."""
+    actual = mean(_truth(processes, condition["yardstick_seconds"], condition["drift_share"], clock))
+    raw = mean(_truth(processes, condition["yardstick_seconds"], 0.0, clock))
+    return {
+        "error": estimated["seconds"] / actual - 1,
+        "uncorrected": estimated["seconds"] / raw - 1,
+        "within": estimated["low"] <= actual <= estimated["high"] if "low" in estimated else None,
+    }
+
+
+def _truth(processes: list[Row], yardstick_seconds: float, share: float, clock: str) -> list[float]:
     """Seconds of each process, as they were where the yardstick costs so much."""
-    clock = "busy_seconds" if threads == 1 else "wall_seconds"
     return [row[clock] * (yardstick_seconds / row["yardstick_seconds"]) ** share for row in processes]
 
 
@@ -327,7 +344,8 @@ def _add_rivals(rows: list[Row]) -> None:
 
 
 def print_table(rows: list[Row]) -> None:
-    methods = [m for m in (*OURS, *RIVALS) if any("error" in row.get(m, {}) for row in rows)]
+    ours = [name for method in OURS for name in (method, f"{method} CPU")]
+    methods = [m for m in (*ours, *RIVALS) if any("error" in row.get(m, {}) for row in rows)]
     width = max([len(row["name"]) for row in rows], default=5)
     _print(width, "model", ["step", "spread", *(RIVALS.get(m, m) for m in methods)])
     for row in rows:

@@ -12,7 +12,7 @@ import time
 from statistics import median
 
 import torch
-from train import FEWEST_STEPS, WARMUP, build, plain_step
+from train import FEWEST_STEPS, WARMUP, build, training_loop
 
 from ampere.core import Network
 from ampere.runtimes.torch_network import build_chain
@@ -25,13 +25,13 @@ def main():
     path, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
     torch.set_num_threads(1)
     model, inputs = build(path, name)
-    steps = {"own_seconds": plain_step(model, inputs), "seconds": rebuilt_step(described(model, inputs))}
-    spent = {which: [] for which in steps}
+    loops = {"own_seconds": training_loop(model, inputs), "seconds": rebuilt_loop(described(model, inputs))}
+    spent = {which: [] for which in loops}
     began = time.perf_counter()
     while time.perf_counter() - began < 2 * seconds or len(spent["seconds"]) < WARMUP + FEWEST_STEPS:
-        for which, step in steps.items():
+        for which, steps in loops.items():
             cpu = time.process_time()
-            step()
+            next(steps)
             spent[which].append(time.process_time() - cpu)
     print(json.dumps({which: median(found[WARMUP:]) for which, found in spent.items()}))
 
@@ -50,15 +50,13 @@ def from_layers(model, inputs):
     return build_chain(network, torch.float32)
 
 
-def rebuilt_step(chain):
+def rebuilt_loop(chain):
     optimizer = torch.optim.SGD(chain.trained, lr=1e-4)
-
-    def step():
+    while True:
+        optimizer.zero_grad()
         chain.loss().backward()
         optimizer.step()
-        optimizer.zero_grad()
-
-    return step
+        yield
 
 
 if __name__ == "__main__":
