@@ -6,8 +6,8 @@
 
     truth      benchmarks/street/train.py in fresh processes with default settings, in turn over all models
     yardstick  the reference step, read by a worker of Ampere several times a second: the script is stopped meanwhile.
-               With several threads, whose figures are by the clock, before and after each process; `touch CPU` and the
-               like are of CPU time then, which joules are modelled from
+               With several threads, whose figures are by the clock, that time is taken out; `touch CPU` and the like
+               are of CPU time then, which joules are modelled from
     device     an estimate from a profile of the device, in which none of these models was trained
     model      an estimate from a profile of the model itself, 15 s, made from nothing
     touch      the device's profile, and a few seconds of the model's own code
@@ -26,6 +26,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cached_property
@@ -176,7 +177,7 @@ def measure(models: list[str], records: Records, folder: Path, options: argparse
 
 def trained(model: str, yardstick: Callable[[], float], options: argparse.Namespace) -> Row:
     """One process of the plain script, in turn with the yardstick: while that is read, the script is stopped."""
-    readings = [yardstick()]
+    readings, stops = [yardstick()], list[tuple[float, float]]()
     with TemporaryFile() as errors:
         script = subprocess.Popen(
             _command("train.py", model, options.seconds, options.threads), stdout=subprocess.PIPE, stderr=errors
@@ -184,19 +185,24 @@ def trained(model: str, yardstick: Callable[[], float], options: argparse.Namesp
         assert script.stdout is not None
         while (line := script.stdout.readline()) and line.strip() != TRAINING:
             pass
-        while options.threads == 1 and script.poll() is None:
+        while script.poll() is None:
+            stopped = time.perf_counter()
             script.send_signal(signal.SIGSTOP)
             readings.append(yardstick())
             script.send_signal(signal.SIGCONT)
+            stops.append((stopped, time.perf_counter()))
             with suppress(subprocess.TimeoutExpired):
                 script.wait(TURN_SECONDS)
         out = script.stdout.read()
-        script.wait()
         readings.append(yardstick())
         errors.seek(0)
         found = _answer(script.returncode, out.decode(), errors.read().decode())
     if "failed" in found:
         return found
+    if options.threads > 1:
+        began, ended = found.pop("between")
+        others = sum(max(0.0, min(to, ended) - max(since, began)) for since, to in stops)
+        found["wall_seconds"] = (ended - began - others) / found["steps"]
     return {**found, "yardstick_seconds": mean(readings)}
 
 
