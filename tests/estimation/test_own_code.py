@@ -124,3 +124,14 @@ def test_code_that_was_trained_for_one_step_counts_less(estimator):
     few = [replace(o, measurement=replace(o.measurement, target=(one,))) for o in many]
     surer, other = (costs_of_code(estimator, seen)[OWN].variance for seen in (many, few))
     assert other > 2 * surer
+
+
+def test_code_that_was_trained_on_a_much_slower_machine_counts_less(estimator):
+    def slower(factor: float) -> list[Observation]:
+        seconds = true_seconds(OWN) * 1.4 * factor
+        found = block(seconds, YARDSTICK * factor, joules=WATTS * seconds, meter=METER, allocator="system")
+        return [Observation(OWN, found, "touch")] * 3
+
+    usual, loaded = (combined(estimator, OWN, slower(factor)) for factor in (1.0, 3.0))
+    assert usual.touch.code_joules == pytest.approx(loaded.touch.code_joules, rel=0.05)
+    assert loaded.touch.code_stddev > 2 * usual.touch.code_stddev

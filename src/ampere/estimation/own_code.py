@@ -33,6 +33,9 @@ LATER_STDDEV, LATER_SHARE = 0.03, 0.35  # at least, and of how much it wandered 
 # Relative: what else a script has imported decides how often the system's allocator gives memory back (decision 40).
 SCRIPT_STDDEV = 0.04
 FIRST_STEPS_STDDEV = 0.15  # relative, of one step in a process, which takes memory for the first time; of n, an n-th
+# By how much one model's part of the yardstick's slowdown differs from another's: a small one that uses one of two
+# threads hardly feels the second core's neighbours. What is trained on a much slower machine says less.
+MODEL_SHARE_STDDEV = 0.2
 CHECKING_PROCESSES = 3  # that a measurement of the truth trains: their differences stay in the interval
 
 
@@ -63,7 +66,8 @@ def costs_of_code(
         there = to_reference(raw, reference, share.part)
         modelled = there.ratio * reference.seconds * estimator.watts
         joules = there.joules if estimator.counted else modelled
-        converted = share.stddev * float(abs(conditions_of([raw], reference)[0])) if raw.yardsticks else 0.0
+        slower = float(conditions_of([raw], reference)[0]) if raw.yardsticks else 0.0
+        converted = hypot(share.stddev, MODEL_SHARE_STDDEV) * slower
         noise = noise_of(there, len(there.rounds), there.spread, typical)
         first = FIRST_STEPS_STDDEV * len(there.rounds) / there.iterations
         variance = noise + converted**2 + later**2 + first**2 + (SCRIPT_STDDEV**2 if allocator == "system" else 0.0)
