@@ -19,6 +19,8 @@ from tests.rounds import pytest_runtest_protocol, pytest_terminal_summary  # noq
 # Matrices here are small: more threads only wait for each other. To be said before NumPy and PyTorch are imported.
 for library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+# Virtual machines announce AMX and need not run it: PyTorch would end with SIGILL in the first bfloat16 layer.
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # compiling is most of what JAX does in a test
 with contextlib.suppress(ImportError):  # the way to emit code that takes less long; XLA ends where it knows no flag
     if version("jaxlib").startswith("0.10."):

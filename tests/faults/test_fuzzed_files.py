@@ -69,7 +69,8 @@ def test_numbers_that_were_accepted_and_ended_in_an_internal_error(place: tuple[
 
 
 @pytest.mark.fault(25)
-def test_a_profile_is_refused_in_one_line_where_its_measurements_contradict_each_other(monkeypatch):
+def test_a_profile_is_refused_in_one_line_where_its_measurements_contradict_each_other(monkeypatch, tmp_path):
+    monkeypatch.setenv("AMPERE_HOME", str(tmp_path))  # where no fit of it is kept
     monkeypatch.setattr("ampere.estimation.estimate.fit", lambda *_: 1 / 0)
     with pytest.raises(ProfileError, match=r"cannot be used.*profile again"):
         Estimator(PROFILE)

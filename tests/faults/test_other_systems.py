@@ -3,6 +3,8 @@
 import errno
 import importlib.util
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
@@ -100,6 +102,10 @@ def test_without_taskkill_the_worker_itself_is_ended(monkeypatch):
 )
 def test_any_end_has_words(code, said):
     assert how_it_ended(code) == said
+
+
+def test_an_instruction_that_a_virtual_machine_only_announces_has_a_remedy():
+    assert re.search(r"SIGILL, .* try with ONEDNN_MAX_CPU_ISA=", how_it_ended(-signal.SIGILL))
 
 
 def test_locks_of_windows(tmp_path, monkeypatch):

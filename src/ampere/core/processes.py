@@ -50,10 +50,15 @@ def end_own_group() -> None:
     os._exit(0)
 
 
+# Some virtual machines announce instructions of their processor and do not run them, AMX for bfloat16 most of all.
+REMEDIES = {"SIGILL": ", an instruction that this machine cannot run: try with ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 set"}
+
+
 def how_it_ended(code: Optional[int]) -> str:
     """`ended by SIGKILL`, or `exit code 3`."""
     if code is not None and code < 0:
-        return "ended by " + signal_name(-code)
+        name = signal_name(-code)
+        return f"ended by {name}{REMEDIES.get(name, '')}"
     return f"exit code {code}"
 
 
