@@ -16,7 +16,7 @@ from weakref import ref
 import pytest
 import torch
 
-from ampere.core import Network, TrainingSetup
+from ampere.core import Layer, Network, TrainingSetup
 from ampere.devices import VariantFailed, Yardstick
 from ampere.models.loading import load_model
 from ampere.profiling import plain_processes
@@ -188,7 +188,8 @@ def test_the_last_output_lives_until_there_is_another_as_in_a_loop(tmp_path, mon
 def test_a_plain_process_has_nothing_of_ampere_unless_the_model_needs_it(tmp_path, refuses, monkeypatch):
     monkeypatch.setattr(plain_processes, "subprocess", subprocess)  # one that starts warm has imported all of it
     (tmp_path / "alone.py").write_text(ALONE.format(refuses=refuses))
-    experiment: Any = SimpleNamespace(workload={"factory": f"{tmp_path / 'alone.py'}:build"}, allocator="system")
+    workload = {"factory": f"{tmp_path / 'alone.py'}:build"}
+    experiment = Experiment(Network((), 1), workload, "network", "system")
     with ExitStack() as ending:
         process = PlainProcess(experiment, TrainingSetup(threads=1), Effort(0.1, 1, 1, ends_sharply=True), ending)
         process.wait()
@@ -216,9 +217,31 @@ def test_the_yardstick_is_ready_before_the_first_process_trains(tmp_path, monkey
     assert len(seen.measurement.yardstick) == len(seen.measurement.target) + 1 == len(order) - 2
 
 
+BUILT = """
+from pathlib import Path
+from torch import nn, ones
+
+def build():
+    Path(__file__).with_suffix(".built").touch()
+    return nn.Linear(2, 2), ones(3, 2)
+"""
+
+
+@pytest.mark.parametrize(("width", "before_its_turn"), [(2, True), (20_000, False)])
+def test_processes_build_small_models_while_they_wait_and_large_ones_one_by_one(tmp_path, width, before_its_turn):
+    (tmp_path / "small.py").write_text(BUILT)
+    network = Network((Layer("linear", {"lead": (3,), "bias": True}, width, width),), 3)
+    experiment = Experiment(network, {"factory": f"{tmp_path / 'small.py'}:build"}, "network", "system")
+    with ExitStack() as ending:
+        process = PlainProcess(experiment, TrainingSetup(threads=1), Effort(0.1, 1, 1, ends_sharply=True), ending)
+        process.wait()
+        assert (tmp_path / "small.built").exists() is before_its_turn
+        assert process.trained()["parameters"] == 6
+
+
 def test_a_plain_process_ends_when_nobody_waits_for_it(tmp_path):
     (tmp_path / "alone.py").write_text(ALONE.format(refuses=False))
-    experiment: Any = SimpleNamespace(workload={"factory": f"{tmp_path / 'alone.py'}:build"}, allocator="system")
+    experiment = Experiment(Network((), 1), {"factory": f"{tmp_path / 'alone.py'}:build"}, "network", "system")
     with ExitStack() as ending:
         process = PlainProcess(experiment, TrainingSetup(threads=1), Effort(60.0, 1, 1, ends_sharply=True), ending)
         next(process.turns())

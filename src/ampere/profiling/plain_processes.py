@@ -1,9 +1,9 @@
 """Processes that train a model as a user's script does, in turn with the yardstick in another process.
 
-    start, import | build, warm up | yardstick | steps | yardstick | steps | ... | yardstick
+    start, import, build | warm up | yardstick | steps | yardstick | steps | ... | yardstick
 
 While the yardstick is read, the process waits, so both meet the same machine (docs/decisions/0056). Where time is short
-all of them start at once, and wait with the library imported until it is their turn.
+all of them start at once, and wait until it is their turn, with the library imported and the model built.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ampere import runtimes
-from ampere.core import Measurement, Meter, TrainingSetup
+from ampere.core import Measurement, Meter, TrainingSetup, work
 from ampere.core.measurement import FIRST_PEAK_BYTES, PEAK_BYTES, PEAK_STEPS, Window, windows_from_json
 from ampere.core.optimizers import OPTIMIZERS
 from ampere.core.processes import end_group, how_it_ended, own_group, python_program
@@ -44,6 +44,7 @@ BARE = "import sys; sys.path[:] = [p for p in sys.path if p]\n"  # without the c
 READY = b"ready"  # as a plain loop says it that waits; its module imports PyTorch, so it is not imported here
 GRACE_SECONDS = 300.0  # for imports, building and the first steps of a plain loop
 LOADED_WALL_PER_BUSY = 1.25
+BUILT_AT_ONCE_BYTES = 1 << 29  # of weights, up to which several processes build a model before their turn
 PEAK_STEPS_OF_FIRST = 8  # of the first process at most, for its peak alone: memory grows for some steps
 SHOWN = (PEAK_BYTES, FIRST_PEAK_BYTES, PEAK_STEPS)  # what a plain loop answers, and a measurement keeps as conditions
 
@@ -81,8 +82,6 @@ def plain_rounds(
     with ExitStack() as ending:
         waiting = started_at_once(experiment, setup, effort, ending)
         worker = device.worker("tuned", watts_per_core)
-        for process in waiting:
-            process.wait()
         later = partial(PlainProcess, experiment, setup, effort, ending)
         readings: list[Yardstick] = []
         least, most = YARDSTICK_SECONDS
@@ -91,7 +90,9 @@ def plain_rounds(
             seconds = min(max(YARDSTICK_SHARE * window_seconds, least), most)
             readings.append(worker.yardstick(seconds, setup.threads, setup.runtime, count=False))
 
-        read(0.0)  # the worker's own start is no time of a process
+        read(0.0)  # the worker starts while the processes do, and before any of them trains
+        for process in waiting:
+            process.wait()
         for answer in in_turn(waiting, later, effort, on_round, read):
             found.append(experiment.observed(_measurement(answer, readings, experiment, setup, watts_per_core)))
     return found
@@ -105,6 +106,13 @@ def started_at_once(
         PlainProcess(experiment, setup, effort, ending, peak_steps=0 if number else PEAK_STEPS_OF_FIRST)
         for number in range(effort.most * effort.ends_sharply)
     ]
+
+
+def build_in_turn(experiment: Experiment) -> bool:
+    """Whether several of them at once may take too much memory: large models, and steps with data of their own."""
+    amounts = (work(layer) for layer in experiment.network.layers)
+    weights = sum(max(amount.parameters, amount.weights) for amount in amounts)
+    return bool(experiment.workload.get("step")) or 4 * weights > BUILT_AT_ONCE_BYTES
 
 
 def in_turn(
@@ -134,7 +142,7 @@ def in_turn(
 
 
 class PlainProcess:
-    """A process that has imported the library, and trains when it is asked to.
+    """A process that has built the model, and trains it when it is asked to.
 
     It is a bare script where that can train what is asked, and else, or `with_ampere`, one that imports Ampere.
     """
@@ -149,7 +157,8 @@ class PlainProcess:
         peak_steps: int = 0,
         with_ampere: bool = False,
     ) -> None:
-        limits = {"seconds": ROUND_SECONDS, "at_most": effort.each, "peak_steps": peak_steps}
+        limits: dict[str, Any] = {"seconds": ROUND_SECONDS, "at_most": effort.each, "peak_steps": peak_steps}
+        limits["build_in_turn"] = effort.ends_sharply and build_in_turn(experiment)
         task = {"workload": dict(experiment.workload), "setup": setup.to_json(), "changes": dict(changes), **limits}
         self._with_ampere = [*python_program("ampere.runtimes.plain_loop"), json.dumps(task)]
         self._environment = worker_environment(os.environ, experiment.allocator, setup.threads)
@@ -168,8 +177,9 @@ class PlainProcess:
         self._ending.callback(_end, self._process)
 
     def wait(self) -> None:
-        """Until it has imported what it needs, so that it disturbs no other process; or has ended."""
-        self._waits = self._waits or self._waits_again()
+        """Until it has built the model, so that it disturbs no other process; or has ended."""
+        with self._in_time():
+            self._waits = self._waits or self._waits_again()
 
     def trained(self) -> dict[str, Any]:
         """What the process answers once it has trained the model, without a pause."""
@@ -195,14 +205,19 @@ class PlainProcess:
         self.answer: dict[str, Any] = answer
 
     def _until_it_ends(self) -> Iterator[None]:
-        late = Timer(GRACE_SECONDS, end_group, [self._process])
-        late.start()
-        try:
-            self.wait()
+        self.wait()
+        with self._in_time():
             self._go_on()
             while self._waits_again():
                 yield
                 self._go_on()
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        late = Timer(GRACE_SECONDS, end_group, [self._process])
+        late.start()
+        try:
+            yield
             if late.finished.is_set():
                 raise VariantFailed(f"training did not end within {GRACE_SECONDS:g} s: give a smaller batch")
         finally:

@@ -27,7 +27,7 @@ try:
 except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
-READY = "ready"  # a line that says that everything is imported, or that others may have a turn
+READY = "ready"  # a line that says that it waits for its turn
 WARMUP = 4
 WARMUP_SHARE = 0.4  # of the seconds at most
 WINDOW_SECONDS = 0.15
@@ -61,10 +61,16 @@ def main() -> None:
 
 
 def answer_when_asked(task: Dict[str, Any], build: Callable[[], Step]) -> None:
-    """Say that everything is imported, wait for its turn, train, and print what was seen or what went wrong."""
-    wait_for_turn()
+    """Build the model, wait for its turn, train, and print what was seen or what went wrong.
+
+    The first optimizer of a process imports PyTorch's compiler, which takes seconds: others can wait for theirs
+    meanwhile. A large model is built in its turn, so that there is one of them at a time.
+    """
     try:
-        answer = trained(build(), task["seconds"], task.get("at_most"), task.get("peak_steps", 0), wait_for_turn)
+        built = None if task.get("build_in_turn") else build()
+        wait_for_turn()
+        training = built or build()
+        answer = trained(training, task["seconds"], task.get("at_most"), task.get("peak_steps", 0), wait_for_turn)
     except StopIteration:
         answer = {"error": DATA_ENDED}
     except Exception as problem:
