@@ -8,7 +8,9 @@ import pytest
 from tests.synthetic import chain, measured
 
 from ampere.estimation.additive import Data
+from ampere.estimation.features import network_features
 from ampere.estimation.learning import CALIBRATED_FROM, FEW_AT_MOST, calibrated, few_factor, learn, sorts_of
+from ampere.estimation.prices import known_prices
 
 # Each sort has widths of its own, and costs more or less than its arithmetic says.
 SORTS = {"narrow": (1, 6, 1.5), "small": (8, 14, 0.7), "middle": (18, 28, 1.4), "wide": (34, 60, 0.75)}
@@ -55,8 +57,9 @@ def test_intervals_of_few_measurements_are_wider():
 
 
 def test_few_measurements_that_contradict_each_other_widen_intervals():
-    """Costs that follow physics, and the same with every other one three times as high."""
+    """Costs that follow the physics of a known processor, and the same with every other one three times as high."""
     some = of_sorts(False).only(np.arange(60) < 10)
+    some = replace(some, costs=np.array([network_features(n, 16).row @ known_prices() for n in some.networks]))
     apart = replace(some, costs=some.costs * np.where(np.arange(10) % 2, 3.0, 1.0))
     near, far = (calibrated(learn(data, evaluations=0), judged(data)).hyper.calibration for data in (some, apart))
     assert near == few_factor(10)

@@ -3,9 +3,10 @@ import pytest
 from tests.synthetic import chain, measured, random_chains
 
 from ampere.core import work
+from ampere.devices.simulated import SimulatedWorker
 from ampere.estimation.features import COLUMN, COLUMNS, ONE_BY_ONE, PRIOR_PRICES, network_features
 from ampere.estimation.hyperparameters import Hyperparameters
-from ampere.estimation.prices import fit_prices
+from ampere.estimation.prices import SPEED_GROUPS, fit_prices, known_prices, likeliest_prices
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +21,33 @@ def test_prices_are_never_negative(rows: np.ndarray) -> None:
 
 def test_without_measurements_prices_are_the_prior() -> None:
     assert fit_prices(np.zeros((0, len(COLUMNS))), np.zeros(0)) == pytest.approx(PRIOR_PRICES)
+
+
+def test_every_quantity_has_a_known_price_where_it_has_a_prior_one() -> None:
+    for prior in (PRIOR_PRICES, ONE_BY_ONE):
+        assert np.array_equal(known_prices(prior) > 0, prior > 0)
+
+
+def test_few_measurements_find_the_prices_of_a_processor_like_the_known_one(rows: np.ndarray) -> None:
+    truth = known_prices() * (SPEED_GROUPS @ np.array([3.0, 0.5, 1.0]))
+    few, others = rows[:6], rows[6:]
+    costs = few @ truth
+    assert others @ likeliest_prices(few, costs, PRIOR_PRICES) == pytest.approx(others @ truth, rel=0.02)
+    off = np.abs(others @ fit_prices(few, costs) / (others @ truth) - 1)
+    assert np.mean(off) > 0.03  # as far as the guess that is the same for all kinds comes
+
+
+def test_an_accelerator_is_fitted_as_if_no_processor_were_known(rows: np.ndarray) -> None:
+    worker = SimulatedWorker("server", 0)
+    costs = np.array([worker.truth(n).total.seconds for n in random_chains(1, 40)])
+    assert likeliest_prices(rows, costs, PRIOR_PRICES) == pytest.approx(fit_prices(rows, costs))
+
+
+def test_one_delayed_step_does_not_decide_what_a_device_is_like(rows: np.ndarray) -> None:
+    costs = rows @ known_prices()
+    delayed = costs * np.where(np.arange(len(costs)) == 3, 10.0, 1.0)
+    found = likeliest_prices(rows, delayed, PRIOR_PRICES)
+    assert np.median(np.abs(rows @ found / costs - 1)) < 0.05
 
 
 def test_what_ends_in_full_vectors_has_no_remainder() -> None:

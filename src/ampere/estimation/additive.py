@@ -46,7 +46,7 @@ from .features import STEP, Array, NetworkFeatures, layer_position, layer_row, n
 from .gaussian_process import BLOCK, kernel, near_sums
 from .hyperparameters import Hyperparameters
 from .marginal_likelihood import MarginalLikelihood
-from .prices import at_prior_level, device_speed, fit_prices, isolated_prices
+from .prices import at_prior_level, device_speed, fit_prices, isolated_prices, likeliest_prices
 
 PRICE_STDDEV = 0.25  # relative, of a quantity that was measured
 UNMEASURED_STDDEV = 1.0  # relative, of a quantity that was never measured
@@ -150,6 +150,8 @@ class Additive:
     def _fitted_prices(self, before: Array | None) -> Array:
         data, width = self.data, self.hyper.vector_width
         rows = np.array([network_features(n, width).row for n in data.networks]).reshape(len(data), len(STEP))
+        if before is None and len(data) and not data.isolated:
+            return likeliest_prices(rows, data.costs, self.hyper.prior_prices)
         before = self.hyper.prior_prices if before is None or not len(data) else at_prior_level(before, rows)
         prices = fit_prices(rows, data.costs, before=before)
         if not data.isolated:

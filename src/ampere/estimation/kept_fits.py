@@ -37,9 +37,9 @@ def name_of(seal: str, *asked: object) -> str:
 
 @lru_cache(maxsize=1)
 def _code() -> str:
-    """What changes when Ampere's version does, or one of the files of its code."""
+    """What changes when Ampere's version does, or one of the files of its code and tables."""
     root = Path(__file__).parents[1]
-    files = sorted(file for package in DECIDING for file in (root / package).rglob("*.py"))
+    files = sorted(f for package in DECIDING for f in (root / package).rglob("*") if f.suffix in (".py", ".csv"))
     seen = [(str(file.relative_to(root)), (known := file.stat()).st_size, known.st_mtime_ns) for file in files]
     return sha256(repr(seen).encode() + (root / "__init__.py").read_bytes()).hexdigest()
 

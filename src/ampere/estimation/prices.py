@@ -6,6 +6,10 @@
 
     beta = argmin_{beta >= 0}  sum_i ((Phi beta - y)_i / (w y_i))^2  +  sum_p ((beta_p - s beta0_p) / (t s beta0_p))^2
 
+Networks are fitted near the prices that a known processor has (`cpu_prices.csv`), at this device's speed of overheads,
+of arithmetic and of memory, where that makes their costs more probable: few measurements are of rare kinds, and what
+those cost elsewhere says more than a guess that is the same for all kinds (docs/decisions/0058).
+
 From layers measured in isolation prices can be learnt more closely, on logarithms, because costs of single layers span
 decades: weighted by the covariance K of the log residuals of rough prices (deviations from physics, and noise). s_p
 then has three values, found first in the same way: for overheads, for arithmetic, for memory.
@@ -18,6 +22,10 @@ rough prices.
 
 from __future__ import annotations
 
+import csv
+from functools import lru_cache
+from importlib.resources import files
+
 import numpy as np
 
 from .features import COLUMNS, PRIOR_PRICES, Array
@@ -27,6 +35,11 @@ PRICE_FREEDOM = 3.0  # t: how far prices may be from the prior, in multiples of 
 # t of updating a tensor. Nearly every layer of a profile has weights of its own, so measurements hardly separate it
 # from starting the layer's operations; users' layers have frozen weights, or the same ones many times.
 TENSOR_FREEDOM = 0.2
+KNOWN_FREEDOM, KNOWN_TENSOR_FREEDOM = 0.2, 0.1  # t of both around the prices of a known processor
+LEAST_KNOWN = 0.02  # a price there, relative to the prior one at its speed: another device may have what it lacks
+FAR = 1.0  # log of a cost over what prices say, beyond which it is no evidence for others
+KNOWN_NATS = 15.0  # by which they must be likelier: a few measurements fit many prices
+LEAST_SPEED = 0.1  # of overheads, arithmetic or memory, relative to that of a whole step
 SPEED_FREEDOM = 2.0  # f of the three speeds s_p around the one speed s
 SPEED_ERROR = 0.1  # relative error of physics at three speeds
 ISOLATED_FREEDOM = 1.0  # f of prices of isolated layers around the prior at the three speeds
@@ -50,13 +63,62 @@ def at_prior_level(prices: Array, rows: Array) -> Array:
     return np.asarray(prices * np.median((rows @ PRIOR_PRICES) / (rows @ prices)))
 
 
+@lru_cache(maxsize=1)
+def _cpu_prices() -> Array:
+    """The prices of a known processor; not a number where they were not measured."""
+    text = files(__package__).joinpath("cpu_prices.csv").read_text(encoding="utf-8")
+    known = {row["column"]: float(row["seconds"]) for row in csv.DictReader(text.splitlines())}
+    return np.array([known.get(column, np.nan) for column in COLUMNS])
+
+
+def known_prices(prior: Array = PRIOR_PRICES) -> Array:
+    """The prices of a known processor, and at its speed the prior ones of what was not measured there."""
+    found = _cpu_prices()
+    usual = np.nanmedian(found / np.where(prior > 0, prior, np.nan)) * prior
+    return np.asarray(np.where(np.isnan(found), usual, np.maximum(found, LEAST_KNOWN * usual)))
+
+
 def fit_prices(rows: Array, costs: Array, weights: Array | None = None, before: Array = PRIOR_PRICES) -> Array:
     """The price of each quantity, from the costs of networks; `before` are the prior prices."""
     if len(costs) == 0:
         return before.copy()
     scale = (1.0 if weights is None else np.sqrt(weights)) / (RELATIVE_ERROR * costs)
-    freedom = np.where([column == "update.tensors" for column in COLUMNS], TENSOR_FREEDOM, PRICE_FREEDOM)
-    return near_prior(rows * scale[:, None], costs * scale, device_speed(rows, costs) * before, freedom)
+    prior = device_speed(rows, costs) * before
+    return near_prior(rows * scale[:, None], costs * scale, prior, _freedom(PRICE_FREEDOM, TENSOR_FREEDOM))
+
+
+def likeliest_prices(rows: Array, costs: Array, prior: Array) -> Array:
+    """The price of each quantity, from the costs of networks: near the prior prices or near those of a known processor
+    at this device's three speeds, where these make the costs clearly more probable."""
+    scale = 1 / (RELATIVE_ERROR * costs)
+    rows, relative = rows * scale[:, None], costs * scale
+    known = known_prices(prior)
+    groups = (rows * known) @ SPEED_GROUPS
+    one = np.full(len(groups.T), np.median(relative / groups.sum(axis=1)))
+    speeds = np.maximum(near_prior(groups, relative, one, np.full(len(one), SPEED_FREEDOM)), LEAST_SPEED * one)
+    options = [
+        (float(np.median(relative / (rows @ prior))) * prior, _freedom(PRICE_FREEDOM, TENSOR_FREEDOM)),
+        ((SPEED_GROUPS @ speeds) * known, _freedom(KNOWN_FREEDOM, KNOWN_TENSOR_FREEDOM)),
+    ]
+    fitted = [near_prior(rows, relative, *option) for option in options]
+    # What no prices explain, such as a step that another program delayed, does not decide between them.
+    unexplained = np.min([np.abs(relative - rows @ prices) for prices in fitted], axis=0)
+    far = np.abs(np.log(relative / (rows @ fitted[1]))) > FAR
+    noise = np.where(far, relative, np.maximum(1.0, unexplained))
+    evidence = [_log_evidence(rows, relative, noise, *option) for option in options]
+    return fitted[int(evidence[1] > evidence[0] + KNOWN_NATS)]
+
+
+def _log_evidence(rows: Array, costs: Array, noise: Array, prior: Array, freedom: Array) -> float:
+    """Log probability of the costs, but for a constant, if prices are normal around the prior ones."""
+    spread = rows * (prior * freedom)
+    covariance = spread @ spread.T + np.diag(noise**2)
+    apart = costs - rows @ prior
+    return float(-0.5 * (apart @ np.linalg.solve(covariance, apart) + np.linalg.slogdet(covariance)[1]))
+
+
+def _freedom(usual: float, tensors: float) -> Array:
+    return np.where([column == "update.tensors" for column in COLUMNS], tensors, usual)
 
 
 def near_prior(rows: Array, costs: Array, prior: Array, freedom: Array) -> Array:
