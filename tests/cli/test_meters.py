@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes import run_command
+from tests.rounds import median_off
 from tests.sysfs_tree import Machine, add_battery, add_powercap, add_zone
 
 
@@ -92,13 +93,17 @@ def test_joules_of_two_meters_are_not_held_against_each_other(ampere_there, tree
 
 @pytest.mark.alone
 def test_training_is_measured_by_the_counter(ampere_there, tree):
-    """It draws 6 W whatever happens, so joules must be 6 W times the time of a step."""
+    """It draws 6 W whatever happens, so joules must be 6 W times the time of a step. The other core keeps the tree."""
+
+    def watts_off():
+        ran = ampere_there("measure", "lenet5", "--seconds", 2, "--threads", 1, "--json", "--quiet")
+        assert ran.code == 0, ran.err
+        record = json.loads(ran.out)
+        assert (record["meter"]["name"], record["meter"]["measured"]) == ("powercap", True)
+        return record["joules_per_iteration"] / record["seconds_per_iteration"] / 6.0 - 1
+
     with Machine(add_powercap(tree), idle=6.0, busy=0.0):
-        ran = ampere_there("measure", "lenet5", "--seconds", 2, "--json", "--quiet")
-    assert ran.code == 0, ran.err
-    record = json.loads(ran.out)
-    assert (record["meter"]["name"], record["meter"]["measured"]) == ("powercap", True)
-    assert record["joules_per_iteration"] / record["seconds_per_iteration"] == pytest.approx(6.0, rel=0.25)
+        assert median_off(0.25, watts_off) < 0.25
 
 
 def test_a_calibration_is_kept_and_named_from_then_on(ampere_there):
