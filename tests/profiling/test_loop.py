@@ -87,6 +87,16 @@ def test_every_block_is_recorded_when_it_is_seen():
     assert list(outcome.observations) == recorded
 
 
+def test_it_ends_where_no_more_can_be_recorded():
+    trainer, recorded = KnownCosts(), list[Observation]()
+    context = MeasurementContext(
+        Chains(trainer), {"tuned": trainer}, TrainingSetup(), METER, YARDSTICK, recorded.append,
+        clock=lambda: trainer.now, full=lambda: len(recorded) >= 10,
+    )  # fmt: skip
+    outcome = Profiling(context, ()).run(Goal(seconds=60.0), 0.0, lambda progress: None)
+    assert len(outcome.observations) == len(recorded) == 10
+
+
 def test_what_was_known_before_is_used_again():
     first = run(KnownCosts(), Goal(seconds=1.0))
     second = run(KnownCosts(), Goal(seconds=0.2), known=first.observations)

@@ -89,7 +89,8 @@ class Profiling:
             elapsed = self._context.clock() - began
             training_ends = goal.seconds - self._ending_seconds(goal)
             left = training_ends - elapsed
-            if left <= LEAST_BATCH * goal.seconds or (not self._seen and len(self._refused) >= HOPELESS):
+            hopeless = not self._seen and len(self._refused) >= HOPELESS
+            if left <= LEAST_BATCH * goal.seconds or hopeless or self._context.full():
                 break
             if batch:
                 self._model = self._fit(self._model.hyper, REFIT_EVALUATIONS)
@@ -238,7 +239,7 @@ class Profiling:
             self._rng.shuffle(chosen)
             for experiment in self._repeated(chosen) if number else sorted(chosen, key=lambda e: e.system):
                 now = self._context.clock()
-                if now > deadline:
+                if now > deadline or self._context.full():
                     return
                 doing = f"{experiment.purpose} of {len(experiment.network.layers)} layers"
                 now_at = {"elapsed": now - began, "compile_seconds": self._compiling.spent}

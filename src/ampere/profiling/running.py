@@ -29,13 +29,14 @@ from ampere.storage.profile import Observation, Profile, check_device
 from ampere.storage.recording import (
     Apart,
     Header,
-    all_of,
     apart,
     header_from,
     observations_from,
     profiling_seconds_from,
     record_header,
     record_observation,
+    record_profile,
+    store,
 )
 
 from .capabilities import built_by, check_setup
@@ -62,9 +63,7 @@ def header_for(
     known = last if last is None or last.setup.threads == threads else header_from(journal, threads)
     if known is None and old is not None:
         known = last = Header.of(old)
-        record_header(journal, known)
-        for observation in all_of(old):
-            record_observation(journal, observation, old.profiling_seconds, threads)
+        record_profile(journal, old)
     found = known or last or next((Header.of(other) for other in others), None)
     if found is not None:
         _refuse_another(journal, found, fresh, allow_other_device)
@@ -113,6 +112,7 @@ USUAL_BLOCKS, FEW_BLOCKS = 100, 12  # with a counter whose windows decide how lo
 USUAL_AT_MOST = 1000.0  # seconds
 USUAL_TIMED = 60.0  # with a slow gauge, in addition to its readings
 STARTING_SHARE = 0.5  # of the seconds at most: a board that imports PyTorch for 20 s still trains
+FULL = 0.95  # of what a journal may hold, from which on no more is measured
 LEAST_SHARE_LEFT = 0.2  # of the budget, for a resumed run that had nearly used it up
 
 
@@ -313,6 +313,7 @@ def make_profile(
             lambda experiment: _offers(workers, experiment),
             yardstick_now=lambda: quiet.yardstick(YARDSTICK_SECONDS, *how).joules,
             iterations=iterations,
+            full=lambda: journal.filled > FULL,
         )
         began = max(began, clock() - STARTING_SHARE * left)
         known, fit = earlier.measured, old.fit if old else {}
@@ -323,7 +324,7 @@ def make_profile(
             record_header(journal, header := typical)
         profile = _profile(header, collected, old, asked.name, earlier.seconds + clock() - began, earlier.other)
         profile = replace(profile, others=others, sources=sources or (old.sources if old else ()))
-        profile.save(path)
+        profile = store(profile, path, journal)
     return ProfilingResult(
         profile,
         path,

@@ -33,6 +33,7 @@ _MOVE_AWAY = "move it away; what its profile holds stays, and the next run begin
 
 class Line(NamedTuple):
     end: int  # offset of the byte after it
+    values: int  # JSON values up to there, about
     intact: bool  # its checksum is right
     value: Any  # None if damaged, or if another Ampere wrote what this one cannot read
     terminated: bool
@@ -65,10 +66,14 @@ def lines(path: Path) -> Iterator[Line]:
             raise ProfileError(f"{path} is larger than {LONGEST / 1e6:.0f} MB: {_MOVE_AWAY}")
         for raw in file:
             end += len(raw)
-            values += sum(map(raw.count, (b",", b":", b"[", b"{")))
+            values += _values(raw)
             if values > MOST_VALUES:
                 raise ProfileError(f"{path} holds more than {MOST_VALUES:,} values: {_MOVE_AWAY}")
-            yield Line(end, *decoded(raw), raw.endswith(b"\n"))
+            yield Line(end, values, *decoded(raw), raw.endswith(b"\n"))
+
+
+def _values(raw: bytes) -> int:
+    return sum(map(raw.count, (b",", b":", b"[", b"{")))
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
@@ -92,6 +97,7 @@ class Journal:
         self.cut_bytes = 0  # length of the torn tail that opening removed
         self._writing = Lock()
         self._torn_at: int | None = None
+        self._values = 0
         with storing(self.path):
             self._fd = _opened(self.path)
         try:
@@ -100,13 +106,19 @@ class Journal:
             self.close()
             raise
 
-    def append(self, record: dict[str, Any]) -> None:
-        """Store a record; it is on the disk when this returns. If it raises, the journal is unchanged."""
+    def append(self, *records: dict[str, Any]) -> None:
+        """Store records; they are on the disk when this returns. If it raises, the journal is unchanged."""
         try:
-            line = encoded(record)
+            lines = b"".join(map(encoded, records))
         except ValueError as error:
             raise ProfileError(f"a record was not stored in {self.path}: {error}") from None
-        self._write(line)
+        self._write(lines)
+        self._values += _values(lines)
+
+    @property
+    def filled(self) -> float:
+        """The part of what a journal may hold that is there."""
+        return max(self._values / MOST_VALUES, os.fstat(self._fd).st_size / LONGEST)
 
     def records(self) -> Iterator[dict[str, Any]]:
         return read_records(self.path)
@@ -115,6 +127,7 @@ class Journal:
         """Remove all records. The file stays: whoever waits for its lock must not write to one that is gone."""
         with storing(self.path), self._writing:
             os.ftruncate(self._fd, 0)
+        self._values = 0
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -142,7 +155,7 @@ class Journal:
         good, self.damaged = _last_good(self.path)
         if not good.end and size:
             _refuse_other_files(self.path)
-        self.cut_bytes = size - good.end
+        self.cut_bytes, self._values = size - good.end, good.values
         os.ftruncate(self._fd, good.end)
         if not good.terminated:
             os.write(self._fd, b"\n")
@@ -183,7 +196,7 @@ def _write_whole(fd: int, line: bytes) -> None:
 
 def _last_good(path: Path) -> tuple[Line, int]:
     """The last line that counts, and the number of damaged lines before it."""
-    last, damaged, bad = Line(0, True, None, True), 0, 0
+    last, damaged, bad = Line(0, 0, True, None, True), 0, 0
     for line in lines(path):
         bad += line.value is None
         if line.intact:

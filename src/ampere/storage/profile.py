@@ -9,6 +9,8 @@ configs:
 A network is the numbers of its layers' rows, with the names of its layers.
 """
 
+import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,7 +34,7 @@ from .checks import (
     check_texts,
     checked,
 )
-from .files import read_sealed, write_document
+from .files import MOST_VALUES, read_sealed, values_in, write_document
 from .places import id_of_model
 
 
@@ -190,6 +192,7 @@ KIND = "profile"
 MOST_THREAD_COUNTS = 64
 FORMAT = 2
 MOST_SOURCES = 8
+THINNED = 0.8  # of what a profile holds, where that is more than a file may
 ENDS = {"time": "time", "limit": "limit of points", "rule": "own rule"}
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
 
@@ -317,6 +320,38 @@ class Profile:
 
     def save(self, path: Path) -> None:
         write_document(path, KIND, FORMAT, self.to_json())
+
+    def within_limits(self) -> "Profile":
+        """The profile, or as much of it as a file may hold: fewer networks, evenly spread over the run."""
+        found, share = self, 1.0
+        while not found._fits and share > MOST_KNOWN**-1:
+            share *= THINNED
+            found = self._thinned(share)
+        return found
+
+    @property
+    def _fits(self) -> bool:
+        parts = [part for each in (self, *self.sources) for part in each.parts]
+        return all(part._few_layers for part in parts) and values_in(json.dumps(self.to_json())) <= MOST_VALUES
+
+    @property
+    def _few_layers(self) -> bool:
+        every = (*self.observations, *(seen for name in APART.values() for seen in getattr(self, name)))
+        named = {(layer, layer.name) for network in {o.network for o in every} for layer in network.layers}
+        return len(named) <= MOST_NAMES and len({layer for layer, _ in named}) <= MOST_KNOWN
+
+    def _thinned(self, share: float) -> "Profile":
+        networks = [*dict.fromkeys(o.network for o in self.observations)]
+        count = math.ceil(share * len(networks))
+        chosen = {networks[number * len(networks) // count] for number in range(count)}
+        apart = {name: getattr(self, name) for name in APART.values()}
+        return replace(
+            self,
+            observations=tuple(o for o in self.observations if o.network in chosen),
+            others=tuple(other._thinned(share) for other in self.others),
+            sources=tuple(source._thinned(share) for source in self.sources),
+            **{name: seen[len(seen) - math.ceil(share * len(seen)) :] for name, seen in apart.items()},  # the newest
+        )
 
     def to_json(self) -> dict[str, Any]:
         table = LayerTable()

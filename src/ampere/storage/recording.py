@@ -23,6 +23,7 @@ from .places import journal_path
 from .profile import APART, OPTIONAL, LayerTable, Observation, Profile, optional_numbers
 
 FORMAT = 2
+NEARLY_FULL = 0.75  # of what a journal may hold: the rest is for a run that is killed before it ends
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,30 @@ def record_header(journal: Journal, header: Header) -> None:
 def record_observation(
     journal: Journal, observation: Observation, profiling_seconds: float = 0.0, threads: int | None = None
 ) -> None:
-    of = {} if threads is None else {"threads": threads}
-    journal.append({"observation": observation.to_json(), "profiling_seconds": profiling_seconds, **of})
+    _record(journal, [observation], profiling_seconds, threads)
+
+
+def _record(
+    journal: Journal, observations: Iterable[Observation], profiling_seconds: float, threads: int | None
+) -> None:
+    rest = {"profiling_seconds": profiling_seconds, **({} if threads is None else {"threads": threads})}
+    journal.append(*({"observation": observation.to_json(), **rest} for observation in observations))
+
+
+def record_profile(journal: Journal, profile: Profile) -> None:
+    """What a profile on one number of threads holds, for a journal that has nothing of it."""
+    record_header(journal, Header.of(profile))
+    every = (*profile.observations, *(seen for field in APART.values() for seen in getattr(profile, field)))
+    _record(journal, every, profile.profiling_seconds, profile.setup.threads)
+
+
+def store(profile: Profile, path: Path, journal: Journal) -> Profile:
+    """Write a profile, or as much of it as a file may hold. A journal that is nearly full begins anew from it."""
+    kept = profile.within_limits()
+    kept.save(path)
+    if journal.filled > NEARLY_FULL:
+        journal.clear()  # the next run fills it from the profile
+    return kept
 
 
 def header_from(journal: Journal | Path, threads: int | None = None) -> Header | None:
@@ -160,11 +183,6 @@ def apart(observations: Iterable[Observation]) -> tuple[tuple[Observation, ...],
     return tuple(o for o in every if o.purpose not in APART), other
 
 
-def all_of(profile: Profile) -> tuple[Observation, ...]:
-    """Everything that a profile holds."""
-    return (*profile.observations, *(seen for field in APART.values() for seen in getattr(profile, field)))
-
-
 def keep_apart(
     path: Path, seen: Sequence[Observation], patience_seconds: float = 0.0, threads: int | None = None
 ) -> Profile:
@@ -178,15 +196,10 @@ def keep_apart(
             known = known.on_threads(threads) or known
         threads = known.setup.threads
         if header_from(journal, threads) is None:  # a profile that came without its journal
-            record_header(journal, Header.of(known))
-            for observation in all_of(known):
-                record_observation(journal, observation, known.profiling_seconds, threads)
-        for observation in seen:
-            record_observation(journal, observation, known.profiling_seconds, threads)
+            record_profile(journal, known)
+        _record(journal, seen, known.profiling_seconds, threads)
         more: Apart = {field: (*getattr(known, field), *found) for field, found in apart(seen)[1].items()}
-        kept = replace(known, **more)
-        kept.save(path)
-    return kept
+        return store(replace(known, **more), path, journal)
 
 
 def _opened(path: Path, patience_seconds: float) -> Journal:

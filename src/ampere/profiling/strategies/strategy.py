@@ -113,6 +113,7 @@ class MeasurementContext:
     offers: Callable[[Experiment], bool] = lambda _: True  # whether the device can train it: a replayed one may not
     iterations: int | None = None  # of each block; None for as many as usual
     count: bool = True  # whether joules are read; else blocks are only timed, without waiting for a slow counter
+    full: Callable[[], bool] = lambda: False  # whether no more can be recorded
     yardstick_now: Callable[[], float | None] = lambda: None  # reads the joules of a yardstick step with a gauge
     memory: FittingSizes = field(default_factory=FittingSizes)
 
