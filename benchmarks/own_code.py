@@ -44,7 +44,7 @@ import ampere
 from ampere.api.models import resolve
 from ampere.baselines import METHODS
 from ampere.baselines.method import Evidence
-from ampere.devices import Device
+from ampere.devices import Device, Yardstick
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.fitting import drift_share_in
 from ampere.estimation.normalization import costs_of, reference_of
@@ -160,8 +160,8 @@ def measure(models: list[str], records: Records, folder: Path, options: argparse
     with Device("local") as local:
         worker = local.worker("tuned")
 
-        def yardstick() -> float:
-            return worker.yardstick(YARDSTICK_SECONDS, options.threads, "torch", count=False).seconds(options.threads)
+        def yardstick() -> Yardstick:
+            return worker.yardstick(YARDSTICK_SECONDS, options.threads, "torch", count=False)
 
         for process in range(options.processes):
             order = models[:]
@@ -175,8 +175,11 @@ def measure(models: list[str], records: Records, folder: Path, options: argparse
                         records.ensure(key, lambda method=method, model=model: estimate(method, model))  # type: ignore[misc]
 
 
-def trained(model: str, yardstick: Callable[[], float], options: argparse.Namespace) -> Row:
-    """One process of the plain script, in turn with the yardstick: while that is read, the script is stopped."""
+def trained(model: str, yardstick: Callable[[], Yardstick], options: argparse.Namespace) -> Row:
+    """One process of the plain script, in turn with the yardstick: while that is read, the script is stopped.
+
+    The yardstick is as a profile has it: in its first steps after something else has run.
+    """
     readings, stops = [yardstick()], list[tuple[float, float]]()
     with TemporaryFile() as errors:
         script = subprocess.Popen(
@@ -203,7 +206,9 @@ def trained(model: str, yardstick: Callable[[], float], options: argparse.Namesp
         began, ended = found.pop("between")
         others = sum(max(0.0, min(to, ended) - max(since, began)) for since, to in stops)
         found["wall_seconds"] = (ended - began - others) / found["steps"]
-    return {**found, "yardstick_seconds": mean(readings)}
+    loops = [reading.seconds(options.threads) for reading in readings]
+    early = median((reading.early_seconds or loop) / loop for reading, loop in zip(readings, loops, strict=True))
+    return {**found, "yardstick_seconds": early * mean(loops)}
 
 
 def _process(script: str, model: str, *more: object) -> Row:
@@ -285,7 +290,7 @@ def _row(estimate: Estimate, profile: Profile) -> Row:
 def _condition(profile: Profile) -> Row:
     reference = reference_of(profile)
     share = drift_share_in(costs_of(profile), reference).part
-    return {"yardstick_seconds": reference.loop_seconds, "drift_share": share}
+    return {"yardstick_seconds": reference.seconds, "drift_share": share}
 
 
 # What the records say.

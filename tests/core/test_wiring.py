@@ -140,6 +140,7 @@ def test_trailing_operations_of_known_sizes():
         ("enlarge", values, values * 3): ("relu", image),
         ("elementwise", values, values): ("relu", image),
         ("elementwise", 2 * values, values): ("add", image),
+        ("transcendental", values, values): ("gelu", image),
         ("reduce", values, values): ("softmax", image),
         ("reduce", values, 16): ("mean", (2, 8)),
         ("copy", values, values): ("copy", image),
@@ -153,7 +154,7 @@ def test_trailing_operations_of_known_sizes():
 
 
 @given(
-    st.sampled_from(["elementwise", "pool", "reduce", "copy", "other", "enlarge"]),
+    st.sampled_from(["elementwise", "pool", "reduce", "copy", "other", "enlarge", "transcendental"]),
     st.floats(0, 1e6),
     st.floats(0, 1e6),
     st.lists(st.integers(1, 9), min_size=1, max_size=5).map(tuple),

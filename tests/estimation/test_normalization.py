@@ -6,7 +6,7 @@ import pytest
 from tests.synthetic import block, chain
 
 from ampere.core import Measurement, Meter, TrainingSetup
-from ampere.core.measurement import YARDSTICK_ALONE, Window
+from ampere.core.measurement import YARDSTICK_ALONE, YARDSTICK_EARLY, Window
 from ampere.estimation.normalization import (
     PRIOR_STDDEV,
     DriftShare,
@@ -178,6 +178,29 @@ def test_a_yardstick_that_networks_slow_down_is_seen_through():
             assert cost.joules == pytest.approx(5.0 * ratio * 0.002, rel=0.05)
     assert reference.loop_seconds == pytest.approx(0.88 * 0.002)
     assert speed_spread(profile.observations, reference) < 0.02, "the machine's speed did not change"
+
+
+def test_a_forked_process_does_not_say_how_long_the_yardstick_takes_alone():
+    """Its first steps copy pages that it shares with its parent."""
+
+    def slow_at_first(observation: Observation) -> Observation:
+        found = replace(observation.measurement, conditions={YARDSTICK_ALONE: 0.0023})
+        return replace(observation, measurement=found)
+
+    quiet = [*map(crowded_out, np.geomspace(0.5, 25, 40))]
+    reference = reference_of(known(*quiet, *(slow_at_first(crowded_out(r, "system")) for r in (1, 3, 5, 7, 20))))
+    assert reference.loop_seconds == pytest.approx(0.88 * 0.002)
+
+
+def test_a_plain_process_says_itself_how_much_quicker_a_loop_of_the_yardstick_is():
+    """Read in long loops beside it, the yardstick is quicker than in the short ones of a block."""
+    profile = known(*map(crowded_out, np.geomspace(0.5, 25, 40)), *(crowded_out(r, "system") for r in range(1, 6)))
+    loop = Window(50, 50 * 0.8 * 0.002, 50 * 0.8 * 0.002, None)
+    target = Window(3, 3 * 4.0 * 0.002, 3 * 4.0 * 0.002, 1.0)
+    plain = Measurement((target,), (loop, loop), METER, "system", conditions={YARDSTICK_EARLY: 0.002})
+    (cost,) = normalized([Observation(chain(3, 8), plain, "touch")], reference_of(profile))
+    assert cost.ratio == pytest.approx(4.0)
+    assert cost.yardsticks == pytest.approx([0.002])
 
 
 def test_few_blocks_do_not_tell_how_a_yardstick_is_slowed_down():

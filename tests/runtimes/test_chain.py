@@ -11,7 +11,7 @@ from ampere.core.wiring import wire
 from ampere.runtimes.torch_network import Chain, build_chain
 from ampere.runtimes.torch_runtime import training
 
-OPS = ["elementwise", "pool", "reduce", "copy", "other", "enlarge"]
+OPS = ["elementwise", "pool", "reduce", "copy", "other", "enlarge", "transcendental"]
 
 
 def test_every_layer_moves(examples):

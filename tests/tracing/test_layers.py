@@ -49,6 +49,15 @@ def test_enlarging_between_values_is_no_pooling() -> None:
     assert first("nearest") == TrailingOp("pool", 2 * 4 * 64, 2 * 4 * 256)
 
 
+@pytest.mark.parametrize("activation", [nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.Softplus, nn.Mish])
+def test_a_transcendental_activation_is_none_that_a_comparison_computes(activation) -> None:
+    def first(module: nn.Module) -> TrailingOp:
+        return trace(nn.Sequential(nn.Linear(3, 5), module, nn.Linear(5, 2)), torch.empty(2, 3)).layers[0].trailing[0]
+
+    assert first(activation()) == TrailingOp("transcendental", 10, 10)
+    assert {first(cheap()).op for cheap in (nn.ReLU, nn.LeakyReLU, nn.Hardswish, nn.ReLU6)} == {"elementwise"}
+
+
 def test_loss_is_in_the_last_trailing_operations() -> None:
     assert [op.op for op in layers("cnn5")[-1].trailing] == ["reduce", "reduce"]
 
@@ -76,7 +85,11 @@ def test_the_gradient_of_a_part_is_as_large_as_the_whole() -> None:
 
 def test_what_precedes_the_first_layer_is_glue() -> None:
     first = trace(*linear(lambda m, x: m.linear(torch.tanh(x)))).layers[0]
-    assert (first.kind, [op.op for op in first.trailing], first.backward) == ("nonparametric", ["elementwise"], False)
+    assert (first.kind, [op.op for op in first.trailing], first.backward) == (
+        "nonparametric",
+        ["transcendental"],
+        False,
+    )
 
 
 def test_kinds_of_the_families() -> None:

@@ -20,7 +20,8 @@ class TrailingOp:
 
 # elementwise: relu, add | dropout: drawing its mask | pool | reduce: mean, softmax, loss | copy: concat, gather | other
 # enlarge: between the values there are, whose backward is several times as expensive as that of pooling
-TRAILING_CLASSES = ("elementwise", "dropout", "pool", "reduce", "copy", "other", "enlarge")
+# transcendental: gelu, exp, tanh; a value takes several times as long as with relu
+TRAILING_CLASSES = ("elementwise", "dropout", "pool", "reduce", "copy", "other", "enlarge", "transcendental")
 
 KINDS_OF_FORMAT_1 = {"glue": "nonparametric"}
 

@@ -19,6 +19,7 @@ RESTING_BYTES = "resting_bytes"  # a condition: resident memory of a worker that
 PEAK_BYTES = "peak_bytes"  # a condition: the most resident memory of a process that trained one model only
 FIRST_PEAK_BYTES = "first_peak_bytes"  # a condition: the same after its first step
 PEAK_STEPS = "peak_steps"  # a condition: the steps of that process until its peak was read
+YARDSTICK_EARLY = "yardstick_early_seconds"  # a condition: its first steps after another process had a turn
 YARDSTICK_ALONE = "yardstick_alone_seconds"  # a condition: a yardstick step with nothing in between, by `clock_of`
 
 

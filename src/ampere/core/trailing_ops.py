@@ -1,12 +1,13 @@
 """How the operations that follow a layer are carried out, given only what each reads and writes.
 
-    dropout      all of it, or only the drawing of its mask where that has no backward
-    elementwise  relu, or a sum with an earlier tensor where twice as much is read as written
-    pool         max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
-    reduce       softmax where the size stays, else the mean over the dimensions that go
-    copy         a copy, a part, a concatenation, or a repetition
-    enlarge      linear interpolation between the values that are there
-    other        relu
+    dropout         all of it, or only the drawing of its mask where that has no backward
+    elementwise     relu, or a sum with an earlier tensor where twice as much is read as written
+    transcendental  gelu
+    pool            max pooling by the recorded ratio, or adaptive pooling where that is not a whole number
+    reduce          softmax where the size stays, else the mean over the dimensions that go
+    copy            a copy, a part, a concatenation, or a repetition
+    enlarge         linear interpolation between the values that are there
+    other           relu
 
 An operation that does not fit the tensor it follows is done elementwise on what is there. One without backward
 among those with it is not on the way to the loss: it is done aside.
@@ -144,6 +145,7 @@ PLANNERS: Dict[str, Callable[[TrailingOp, Shape], Options]] = {
     "reduce": _plan_reduce,
     "copy": _plan_copy,
     "enlarge": _plan_enlarge,
+    "transcendental": lambda op, shape: (TrailingPlan("gelu", shape),),
 }
 
 

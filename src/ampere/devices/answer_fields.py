@@ -199,6 +199,7 @@ OPTIONAL: dict[str, dict[str, Field]] = {
     "yardstick": {
         "joules": either(NULL, number(0, 1e12)),
         "watts_idle": either(NULL, number(0, 1e6)),
+        "early_seconds": either(NULL, SECONDS),
         "rest": either(NULL, list_of(MOMENT, 2)),
         "flags": NAMES,
     },

@@ -23,6 +23,7 @@ class Yardstick:
     steps: int
     joules: float | None = None  # where a counter reads them
     watts_idle: float | None = None  # what the counter reads at rest
+    early_seconds: float | None = None  # of its first steps, by the clock that steps on so many threads are compared by
     flags: Sequence[str] = ()  # what may be wrong with it, as in a measurement
 
     def seconds(self, threads: int) -> float:

@@ -41,6 +41,7 @@ PRIOR_SECONDS = {
 ONE_BY_ONE_SECONDS = 2e-11
 TAIL_PRIOR_SECONDS = 6e-10
 ENLARGE_PRIOR_SECONDS = 4e-9
+TRANSCENDENTAL_PRIOR_SECONDS = 2e-9
 
 COLUMNS: tuple[str, ...] = (
     "step",
@@ -59,6 +60,7 @@ def _prior(column: str) -> float:
         "update.parameters": 1e-9,
         "update.tensors": 5e-6,
         "tail.enlarge": ENLARGE_PRIOR_SECONDS,
+        "tail.transcendental": TRANSCENDENTAL_PRIOR_SECONDS,
     }
     if column in fixed:
         return fixed[column]

@@ -13,8 +13,9 @@ move with the yardstick where the share is wrong. On a throttled device it is ne
 machine it is lower. All estimates have its uncertainty in common.
 
 A yardstick step right after a step of a large network takes up to half as long again as alone, because the network
-leaves its own memory in the caches; one of a loop takes less than alone. So y is divided by the slowdown that is usual
-for such a pair, which the profile's own blocks tell.
+leaves its own memory in the caches; one of a loop takes less than alone, which here is the second and third step after
+something else has run. So y is divided by the slowdown that is usual for such a pair, which the profile's own blocks
+tell, and by its own where a yardstick was read in a loop beside a plain process: each such reading has early steps.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ampere.core.measurement import (
     BUSY,
     WALL,
     YARDSTICK_ALONE,
+    YARDSTICK_EARLY,
     clock_of,
     joules_per_iteration,
     relative_spread,
@@ -62,10 +64,14 @@ class Reference(NamedTuple):
     joules: float | None = None  # where a counter reads them
     clock: str = BUSY
     after_steps: tuple[float, ...] = ()  # log slowdown of a yardstick step between steps of a network, at each knot
-    in_loops: float = 0.0  # the same of a yardstick in a loop of its own, as in plain processes
+    in_loops: float = 0.0  # the same of a yardstick in short loops, between those of a network
 
     def slowdown(self, measurement: Measurement, ratio: float) -> float:
-        """How much longer than alone a yardstick usually takes as it was paired in this measurement."""
+        """How much longer than alone a yardstick takes as it was paired in this measurement."""
+        early = measurement.conditions.get(YARDSTICK_EARLY, 0.0)
+        paired = seconds_per_iteration(measurement.yardstick, self.clock)
+        if early > 0 and 1 / ALONE_WITHIN < paired / early < ALONE_WITHIN:
+            return paired / early
         if measurement.allocator == "system":
             return math.exp(self.in_loops)
         if not self.after_steps or not measurement.step_by_step:

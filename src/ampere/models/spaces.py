@@ -202,6 +202,7 @@ TRANSFORMERS: Arguments = {
     "reads": "tokens",
     "outputs": 1000,
     "dropout": 0.1,
+    "activation": "relu",
 }
 
 RECURRENT: Arguments = {
@@ -234,6 +235,7 @@ def _draw_transformer(rng: Random) -> Arguments:
         "reads": rng.choice(["tokens", "patches"]),
         "outputs": rng.choice([10, 100, 1000]),
         "dropout": rng.choice([0.0, 0.1]),
+        "activation": rng.choice(["relu", "gelu"]),
     }
 
 

@@ -41,8 +41,9 @@ def build(
     reads: str,
     outputs: int,
     dropout: float,
+    activation: str = "relu",
 ) -> tuple[nn.Module, torch.Tensor]:
-    layer = nn.TransformerEncoderLayer(width, heads, ff, dropout, batch_first=True, norm_first=norm_first)
+    layer = nn.TransformerEncoderLayer(width, heads, ff, dropout, activation, batch_first=True, norm_first=norm_first)
     encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
     embedding = nn.Embedding(VOCABULARY, width) if reads == "tokens" else nn.Linear(PATCH_VALUES, width)
     model = Transformer(embedding, encoder, sequence, nn.Linear(width, outputs), causal)

@@ -17,7 +17,7 @@ from typing import Any
 from ampere.core import Meter, TrainingSetup
 from ampere.core.display import frame, html_table
 from ampere.core.errors import DeviceError
-from ampere.core.measurement import clock_of, seconds_per_iteration
+from ampere.core.measurement import YARDSTICK_EARLY, clock_of, seconds_per_iteration
 from ampere.core.units import joules, seconds
 from ampere.devices import Device, Worker, Yardstick
 from ampere.estimation.estimate import COVERS, Estimate
@@ -181,7 +181,8 @@ def rounds_of(
     if can_be_plain(experiment, setup, device):
         seen = plain_rounds(experiment, setup, effort, device, watts_per_core, report)
         clock = clock_of(setup.threads)
-        alone = (seconds_per_iteration(o.measurement.yardstick, clock) for o in seen)
+        made = [o.measurement for o in seen]
+        alone = (m.conditions.get(YARDSTICK_EARLY) or seconds_per_iteration(m.yardstick, clock) for m in made)
         nominal = nominal or Reference(median(alone), clock=clock)
         seen = [o for o in seen if usable(o.measurement, nominal)]
     else:

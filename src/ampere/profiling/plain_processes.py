@@ -25,7 +25,14 @@ from typing import Any, NamedTuple
 
 from ampere import runtimes
 from ampere.core import Measurement, Meter, TrainingSetup, work
-from ampere.core.measurement import FIRST_PEAK_BYTES, PEAK_BYTES, PEAK_STEPS, Window, windows_from_json
+from ampere.core.measurement import (
+    FIRST_PEAK_BYTES,
+    PEAK_BYTES,
+    PEAK_STEPS,
+    YARDSTICK_EARLY,
+    Window,
+    windows_from_json,
+)
 from ampere.core.optimizers import OPTIMIZERS
 from ampere.core.processes import end_group, how_it_ended, own_group, python_program
 from ampere.core.setup import CPU
@@ -285,16 +292,23 @@ def _measurement(
     loaded = median(w.wall_seconds / max(w.busy_seconds, 1e-9) for w in target) > LOADED_WALL_PER_BUSY
     first, last = (loss if math.isfinite(loss) else None for loss in answer["loss"])
     flags = {"loaded": setup.threads == 1 and loaded, "nonfinite_loss": None in (first, last)}
+    beside = readings[-len(target) - 1 :]
     return Measurement(
         target=tuple(target),
-        yardstick=tuple(_window(reading, watts_per_core) for reading in readings[-len(target) - 1 :]),
+        yardstick=tuple(_window(reading, watts_per_core) for reading in beside),
         meter=Meter(**CpuTimeMeter(watts_per_core).describe()),
         allocator=experiment.allocator,
         parameters=int(answer["parameters"]),
         loss=(first, last),
-        conditions={name: float(answer[name]) for name in SHOWN if answer.get(name)},
+        conditions={**{name: float(answer[name]) for name in SHOWN if answer.get(name)}, **_early(beside)},
         flags=tuple(flag for flag, applies in flags.items() if applies),
     )
+
+
+def _early(readings: list[Yardstick]) -> dict[str, float]:
+    """What a yardstick that is read in a loop would take alone, as it is in the blocks of a profile."""
+    found = [reading.early_seconds for reading in readings if reading.early_seconds]
+    return {YARDSTICK_EARLY: median(found)} if found else {}
 
 
 def _window(reading: Yardstick, watts_per_core: float) -> Window:

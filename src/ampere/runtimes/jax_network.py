@@ -105,6 +105,7 @@ ACTIONS: Dict[str, Callable[[TrailingPlan, Layer], Action]] = {
     "draw": lambda plan, layer: _as_it_is,
     "copy": lambda plan, layer: _as_it_is,
     "relu": lambda plan, layer: lambda key, x: jax.nn.relu(x),
+    "gelu": lambda plan, layer: lambda key, x: jax.nn.gelu(x, approximate=False),
     "dropout": lambda plan, layer: drop,
     "add": lambda plan, layer: lambda key, x, y: x + y,
     "max_pool": _max_pool,

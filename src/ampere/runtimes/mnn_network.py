@@ -110,6 +110,7 @@ ACTIONS: Dict[str, Callable[[TrailingPlan, Shape], Action]] = {
     "aside": _nothing,
     "draw": _nothing,
     "relu": lambda plan, shape: lambda x: F.relu(x, 0.0),
+    "gelu": lambda plan, shape: lambda x: F.gelu(x),
     "dropout": _dropout,
     "add": _add,
     "max_pool": _max_pool,

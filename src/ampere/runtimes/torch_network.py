@@ -83,6 +83,7 @@ ACTIONS: Dict[str, Callable[[TrailingPlan], Action]] = {
     "relu": lambda plan: lambda x: torch.relu(x),
     "draw": lambda plan: _draw_mask,
     "dropout": lambda plan: lambda x: F.dropout(x, DROPOUT),
+    "gelu": lambda plan: lambda x: F.gelu(x),
     "add": lambda plan: lambda x, y: x + y,
     "max_pool": _max_pool,
     "max_pool_same": _max_pool_same,

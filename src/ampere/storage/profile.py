@@ -11,10 +11,12 @@ A network is the numbers of its layers' rows, with the names of its layers.
 
 import json
 import math
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple, Protocol
 
 from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
@@ -192,6 +194,7 @@ KIND = "profile"
 MOST_THREAD_COUNTS = 64
 FORMAT = 2
 MOST_SOURCES = 8
+NEARBY, FEWEST_NEARBY = 15, 5  # quiet blocks before one with the system's allocator
 THINNED = 0.8  # of what a profile holds, where that is more than a file may
 ENDS = {"time": "time", "limit": "limit of points", "rule": "own rule"}
 OPTIONAL = ("yardstick_joules", "watts_idle", "common_yardstick_seconds", "common_yardstick_joules")
@@ -209,12 +212,19 @@ class YardstickReading(NamedTuple):
 
 
 def yardstick_readings(observations: Iterable[Observation], clock: str) -> Iterator[YardstickReading]:
+    """In the order in which they were made. A forked process has its first steps slowed down by copying pages, so with
+    the system's allocator "alone" is what it was in the quiet blocks before."""
+    quiet: deque[float] = deque(maxlen=NEARBY)
     for observation in observations:
         m = observation.measurement
-        alone, ratio = m.conditions.get(YARDSTICK_ALONE, 0.0), m.ratio(clock)
+        alone, ratio, system = m.conditions.get(YARDSTICK_ALONE, 0.0), m.ratio(clock), m.allocator == "system"
+        if not system and alone > 0:
+            quiet.append(alone)
+        if system:
+            alone = median(quiet) if len(quiet) >= FEWEST_NEARBY else 0.0
         if ratio and alone > 0:
             slowdown = seconds_per_iteration(m.yardstick, clock) / alone
-            yield YardstickReading(ratio, slowdown, m.step_by_step, m.allocator == "system")
+            yield YardstickReading(ratio, slowdown, m.step_by_step, system)
 
 
 @dataclass(frozen=True)

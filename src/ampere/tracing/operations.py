@@ -35,9 +35,12 @@ _NAMES = {
         _linalg_check_errors transpose squeeze unsqueeze t _is_all_true _is_any_true""",
     "dropout": """native_dropout dropout bernoulli rand rand_like randn randn_like randint randint_like randperm uniform
         normal exponential geometric""",
-    "elementwise": """glu hardswish log_sigmoid_forward _prelu_kernel rrelu_with_noise
-        rrelu_with_noise_functional abs gelu mish threshold masked_fill eq ne lt le gt ge __and__ __or__ __ior__
-        __iand__ floor_divide complex polar _masked_scale heaviside zero fill tril triu lift isin
+    "transcendental": """exp exp2 expm1 log log1p log2 log10 sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh
+        atanh erf erfc erfinv sigmoid logit log_sigmoid_forward softplus gelu silu mish elu glu sinc logaddexp
+        logaddexp2 lgamma digamma polar""",
+    "elementwise": """hardswish _prelu_kernel rrelu_with_noise
+        rrelu_with_noise_functional abs threshold masked_fill eq ne lt le gt ge __and__ __or__ __ior__
+        __iand__ floor_divide complex _masked_scale heaviside zero fill tril triu lift isin
         _weight_norm_interface _conj_physical addr _conj""",
     "pool": """max_pool2d_with_indices max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d _adaptive_avg_pool2d
         _adaptive_avg_pool3d adaptive_max_pool2d adaptive_max_pool3d

@@ -314,7 +314,8 @@ def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]
     meter = meter_of(processor, watts_of(record)) if record.get("count", True) else CpuTimeMeter()
     counter_seconds = float(meter.describe().get("window_seconds", 0.0))
     warm(step, processor)
-    window(step, YARDSTICK_WARMUP, clock, processor)
+    window(step, 1, clock, processor)
+    early = window(step, YARDSTICK_WARMUP - 1, clock, processor)  # as in a block, before its network first runs
     rest, rested = at_rest(meter) if counter_seconds else (math.nan, None)
     if record.get("power"):
         settle(step, _reading(meter), processor)
@@ -340,6 +341,7 @@ def _yardstick_alone(record: Dict[str, Any], runtime: Runtime) -> Dict[str, Any]
         "busy_seconds": median(busy),
         "wall_seconds": median(wall),
         "steps": len(windows) * length,
+        "early_seconds": early.per_iteration(clock_of(threads)),
         "joules": None if not counter_seconds or read_by_host else joules,
         "watts_idle": None if math.isnan(rest) else rest,
         "windows": [w._replace(joules=None).to_json() for w in windows] if read_by_host else None,

@@ -154,6 +154,7 @@ LIES: dict[str, Lie] = {
     "yardstick-negative": says("yardstick", busy_seconds=-1.0),
     "yardstick-zero": says("yardstick", busy_seconds=0.0),
     "yardstick-nan": says("yardstick", wall_seconds=float("nan")),
+    "yardstick-early": says("yardstick", early_seconds=-0.1),
     "yardstick-steps": says("yardstick", steps=10**8),
     "yardstick-idle": says("yardstick", watts_idle=1e5),
     # The handshake.

@@ -17,6 +17,7 @@ from .scopes import backward_in, path_in
 # A function that JAX itself gives a name to (relu, softmax, mean) is one operation, as it is in PyTorch.
 
 FREE, PRODUCT, LOOP, UNKNOWN = "free", "product", "loop", "unknown"
+POINTWISE = ("elementwise", "transcendental")
 
 _PRIMITIVES = {
     FREE: """reshape squeeze expand_dims transpose broadcast_in_dim convert_element_type slice split iota copy_p
@@ -24,10 +25,11 @@ _PRIMITIVES = {
         random_fold_in random_clone copy dynamic_slice create_token pvary""",
     PRODUCT: "dot_general conv_general_dilated ragged_dot_general",
     LOOP: "scan while cond",
-    "elementwise": """add sub mul div rem neg sign abs max min pow integer_pow exp exp2 log log1p expm1 sqrt rsqrt cbrt
-        tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh atan2 erf erfc erf_inv lgamma digamma logistic
-        floor ceil round clamp select_n eq ne lt le gt ge and or not xor is_finite square nextafter real imag conj
-        complex shift_left shift_right_logical shift_right_arithmetic population_count add_any reduce_precision""",
+    "transcendental": """exp exp2 log log1p expm1 tanh sin cos tan asin acos atan sinh cosh asinh acosh atanh atan2 erf
+        erfc erf_inv lgamma digamma logistic""",
+    "elementwise": """add sub mul div rem neg sign abs max min pow integer_pow sqrt rsqrt cbrt floor ceil round clamp
+        select_n eq ne lt le gt ge and or not xor is_finite square nextafter real imag conj complex shift_left
+        shift_right_logical shift_right_arithmetic population_count add_any reduce_precision""",
     "dropout": "random_bits threefry2x32 random_seed rng_bit_generator rng_uniform random_split",
     "pool": "reduce_window reduce_window_max reduce_window_min reduce_window_sum select_and_scatter_add",
     "reduce": """reduce_sum reduce_max reduce_min reduce_prod reduce_and reduce_or argmax argmin reduce
@@ -36,8 +38,8 @@ _PRIMITIVES = {
 }
 _FUNCTIONS = {
     "copy": "take",
-    "elementwise": """relu relu6 gelu silu swish sigmoid hard_sigmoid hard_tanh hard_silu hard_swish softplus
-        soft_sign elu celu selu leaky_relu log_sigmoid mish glu squareplus tanh clip where""",
+    "transcendental": "gelu silu swish sigmoid softplus elu celu selu log_sigmoid mish glu tanh",
+    "elementwise": "relu relu6 hard_sigmoid hard_tanh hard_silu hard_swish soft_sign leaky_relu squareplus clip where",
     "dropout": "bernoulli uniform normal truncated_normal",
     "reduce": "softmax log_softmax logsumexp mean var std standardize",
 }

@@ -12,7 +12,7 @@ from ampere.core import KINDS
 from ampere.core.kinds import Draft
 from ampere.core.kinds.kind import JaxRecogniser
 
-from .equations import FREE, LOOP, PRODUCT, UNKNOWN, Equation, Value
+from .equations import FREE, LOOP, POINTWISE, PRODUCT, UNKNOWN, Equation, Value
 from .scopes import Calls
 
 RECOGNISERS: dict[str, list[JaxRecogniser]] = {}  # of each equation, those of the kinds that may begin with it
@@ -36,7 +36,7 @@ def has_gradient(value: Value) -> bool:
 
 def _scale(equation: Equation) -> Draft | None:
     """A product or sum of data with a parameter."""
-    if equation.op_class != "elementwise" or not equation.owners:
+    if equation.op_class not in POINTWISE or not equation.owners:
         return None
     data = tuple(value for value in equation.inputs if value.owners is None and value.shape)
     if not data:
@@ -200,10 +200,10 @@ def _is_bookkeeping(equation: Equation) -> bool:
 
 def _continues(equation: Equation, operation: list[Equation]) -> bool:
     """Elementwise equations that together are a function of the same tensors are one operation; so is a mean."""
-    if equation.op_class != "elementwise" or equation.path != operation[0].path:
+    if equation.op_class not in POINTWISE or equation.path != operation[0].path:
         return False
     read = {id(value) for value in equation.inputs if value.shape}
     if operation[0].op_class in AVERAGED:
         return len(operation) == 1 and read == {id(operation[0].outputs[0])}
     known = {id(value) for e in operation for value in (*e.inputs, *e.outputs)}
-    return operation[0].op_class == "elementwise" and read <= known
+    return operation[0].op_class in POINTWISE and read <= known

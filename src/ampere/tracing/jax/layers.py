@@ -154,6 +154,8 @@ def trailing_ops(operation: list[Equation], calls: Calls) -> list[TrailingOp]:
     made = {id(value) for e in operation for value in e.outputs}
     read = {id(value): value.size for e in operation for value in e.inputs if value.shape and id(value) not in made}
     name = first.op_class if first.op_class in TRAILING_CLASSES else "other"
+    if any(e.op_class == "transcendental" for e in operation):
+        name = "transcendental"
     return [TrailingOp(name, sum(read.values()), last.values_out, last.grad)]
 
 
