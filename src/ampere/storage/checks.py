@@ -15,7 +15,7 @@ from ampere.core.setup import ALLOCATORS, TIMINGS
 # What a file may hold, so that loading it and estimating with it takes 2 s and 500 MB at most.
 MOST_LAYERS = 100_000  # of a network
 MOST_DIFFERENT = 2_000  # layers of a network
-MOST_KNOWN = 9_000  # different layers of a profile
+MOST_KNOWN = 8_000  # different layers of a profile
 MOST_NAMES = 50_000  # layers of a profile with different names
 MOST_WINDOWS = 100_000  # of a measurement
 MOST_TEXTS = 1_000
