@@ -331,10 +331,15 @@ class Profile:
     def save(self, path: Path) -> None:
         write_document(path, KIND, FORMAT, self.to_json())
 
+    @property
+    def everything(self) -> tuple[Observation, ...]:
+        """All observations on this number of threads, those of users' own code too."""
+        return (*self.observations, *(seen for name in APART.values() for seen in getattr(self, name)))
+
     def within_limits(self) -> "Profile":
         """The profile, or as much of it as a file may hold: fewer networks, evenly spread over the run."""
         found, share = self, 1.0
-        while not found._fits and share > MOST_KNOWN**-1:
+        while not found._fits and len(found.everything) > 1:
             share *= THINNED
             found = self._thinned(share)
         return found
@@ -346,8 +351,7 @@ class Profile:
 
     @property
     def _few_layers(self) -> bool:
-        every = (*self.observations, *(seen for name in APART.values() for seen in getattr(self, name)))
-        named = {(layer, layer.name) for network in {o.network for o in every} for layer in network.layers}
+        named = {(layer, layer.name) for network in {o.network for o in self.everything} for layer in network.layers}
         return len(named) <= MOST_NAMES and len({layer for layer, _ in named}) <= MOST_KNOWN
 
     def _thinned(self, share: float) -> "Profile":

@@ -90,8 +90,7 @@ def _record(
 def record_profile(journal: Journal, profile: Profile) -> None:
     """What a profile on one number of threads holds, for a journal that has nothing of it."""
     record_header(journal, Header.of(profile))
-    every = (*profile.observations, *(seen for field in APART.values() for seen in getattr(profile, field)))
-    _record(journal, every, profile.profiling_seconds, profile.setup.threads)
+    _record(journal, profile.everything, profile.profiling_seconds, profile.setup.threads)
 
 
 def store(profile: Profile, path: Path, journal: Journal) -> Profile:
