@@ -109,11 +109,11 @@ class Journal:
     def append(self, *records: dict[str, Any]) -> None:
         """Store records; they are on the disk when this returns. If it raises, the journal is unchanged."""
         try:
-            lines = b"".join(map(encoded, records))
+            raw = b"".join(map(encoded, records))
         except ValueError as error:
             raise ProfileError(f"a record was not stored in {self.path}: {error}") from None
-        self._write(lines)
-        self._values += _values(lines)
+        self._write(raw)
+        self._values += _values(raw)
 
     @property
     def filled(self) -> float:
