@@ -45,6 +45,7 @@ from ampere.storage.profile import Observation
 from .experiment import Experiment, Workload
 
 YARDSTICK_SHARE, YARDSTICK_SECONDS = 0.5, (0.08, 0.5)  # of a window's seconds, and between which limits
+SPINNING_SECONDS = 0.02  # that threads of a process which waits still take a core, after its last step
 TRAINING_SHARE = 0.45  # of the seconds of a process; the rest is the yardstick's, and some to spare
 ROUND_SECONDS = 0.8
 BARE = "import sys; sys.path[:] = [p for p in sys.path if p]\n"  # without the current folder
@@ -95,6 +96,7 @@ def plain_rounds(
 
         def read(window_seconds: float) -> None:
             seconds = min(max(YARDSTICK_SHARE * window_seconds, least), most)
+            time.sleep(SPINNING_SECONDS * (setup.threads > 1))
             readings.append(worker.yardstick(seconds, setup.threads, setup.runtime, count=False))
 
         read(0.0)  # the worker starts while the processes do, and before any of them trains
