@@ -1,4 +1,4 @@
-"""Models as their owners write them that nothing in Ampere was chosen with. Nothing here knows of Ampere.
+"""Models as their owners write them, added when the others had been looked at. Nothing here knows of Ampere.
 
 Each function returns a model and one batch of inputs.
 """
