@@ -36,7 +36,10 @@ CHECKS = (
     ("formatting", ["ruff", "format", "--check", "."]),
     ("lint", ["ruff", "check", "."]),
 )
-TYPES = ("types", ["mypy"])  # a minute of one core, beside the tests
+TYPES = (  # a minute of one core, beside the tests
+    ("types", ["mypy"]),
+    ("types of the benchmarks", ["mypy", "--config-file", "benchmarks/mypy.ini"]),
+)
 # One process more than there are cores: most of them wait for a worker or a command now and then.
 SEVERAL_AT_A_TIME = f"-n {min(os.cpu_count() or 1, 3) + 1} --dist loadfile --no-loadscope-reorder --durations=10"
 COLLECTING = ("collecting tests", ["pytest", "--collect-only", "-qq"])
@@ -185,12 +188,16 @@ def build_docs() -> int:
     return code
 
 
+def check_types() -> int:
+    return next((code for each in TYPES if (code := step(*each, quiet=True))), 0)
+
+
 def check(chosen_tests: list[str]) -> int:
     for what, command in CHECKS:
         if code := step(what, command):
             return code
     with ThreadPoolExecutor() as beside:
-        types = beside.submit(step, *TYPES, quiet=True)
+        types = beside.submit(check_types)
         if chosen_tests:
             code = step("tests", ["pytest", "-rs", *chosen_tests]) or types.result()
         else:  # collected once before: else each of the processes that run tests would compile all files of tests

@@ -91,8 +91,13 @@ def _overhead(name: str) -> float:
     steps = max(5, round(BLOCK_SECONDS / ((time.process_time() - began) / 50)))
     ratios = []
     with ampere.Budget(1e9) as budget:
+
+        def guarded_step() -> None:
+            step()
+            budget.step()
+
         for _ in range(BLOCKS):
-            plain, guarded = _block(step, steps), _block(lambda: (step(), budget.step()), steps)
+            plain, guarded = _block(step, steps), _block(guarded_step, steps)
             after = _block(step, steps)
             ratios.append(2 * guarded / (plain + after))
     return median(ratios) - 1

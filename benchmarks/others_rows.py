@@ -24,18 +24,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small matrices: threads only wait for each other
 
 import numpy as np
 
-from ampere.baselines import METHODS
+from ampere.baselines import METHODS, Evidence
 from ampere.core import Layer, Network, TrailingOp, work
 from ampere.estimation.additive import Additive, Data
-from ampere.estimation.estimate import Z90
 from ampere.estimation.features import layer_position
+from ampere.estimation.interval import Z90
 from ampere.estimation.learning import calibrated, learn
 
 CPUS, GPUS = ("raptorlake", "broadwell-ep"), ("k40", "v100")
@@ -263,7 +262,7 @@ def compare(name: str, rows: int, data: Data, splits: int) -> dict[str, object]:
 
 def one_split(seen: Data, rest: Data) -> dict[str, float]:
     mean, stddev = estimates(ours(seen), rest.networks)
-    known = SimpleNamespace(networks=seen.networks, costs=seen.costs)
+    known = Evidence(seen.networks, ("",) * len(seen), seen.costs)
     physics, line = METHODS["physics"].fit(known), METHODS["flops_intercept"].fit(known)
     residual, covers_residual = gaussian_process(seen, rest, physics)
     alone, covers_alone = gaussian_process(seen, rest, lambda networks: np.ones(len(networks)))

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 from pathlib import Path
-from types import SimpleNamespace
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -21,7 +20,7 @@ import torch
 from others_rows import CPUS, LAYERS, MISSING, default_folder, load, ours, print_row, split
 from torch import nn
 
-from ampere.baselines import METHODS
+from ampere.baselines import METHODS, Evidence
 from ampere.core import Network
 from ampere.estimation.additive import Data
 from ampere.models.resnet import basic
@@ -44,7 +43,7 @@ def main() -> None:
     records = []
     for cpu in CPUS:
         seen = joined([split(load(options.data, cpu, kind), options.rows, 0)[0] for kind in LAYERS])
-        model, known = ours(seen), SimpleNamespace(networks=seen.networks, costs=seen.costs)
+        model, known = ours(seen), Evidence(seen.networks, ("",) * len(seen), seen.costs)
         rivals = [METHODS[name].fit(known) for name in RIVALS]
         for name, build in NETWORKS.items():
             network = traced(nn.Sequential(build(), nn.Linear(CLASSES, 10)))

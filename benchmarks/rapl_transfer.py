@@ -13,12 +13,11 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 from others_rows import CPUS, KINDS, MISSING, boosting, default_folder, estimates, load, mape, print_row, split
 
-from ampere.baselines import METHODS
+from ampere.baselines import METHODS, Evidence
 from ampere.core import Network
 from ampere.estimation.additive import Additive, Data
 from ampere.estimation.gaussian_process import kernel
@@ -59,7 +58,7 @@ def main() -> None:
 def transfer(there: Data, here: Data, seed: int) -> dict[int, dict[str, float]]:
     """MAPE on the rest of the rows here, by method, for each number of rows measured here."""
     source = split(there, SOURCE_ROWS, seed)[0]
-    known = SimpleNamespace(networks=source.networks, costs=source.costs)
+    known = Evidence(source.networks, ("",) * len(source), source.costs)
     rivals: dict[str, Costs] = {
         "boosting": lambda networks: boosting(source, _unmeasured(networks)),
         "physics": METHODS["physics"].fit(known),

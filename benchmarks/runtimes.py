@@ -15,6 +15,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -80,7 +81,7 @@ def cell(family: str, runtime: str) -> Iterator[Part]:
         return
     name, seconds = f"{family}-{runtime}", profiling_seconds(family, runtime)
     for method in ("additive", "sequential"):
-        yield f"{name}-{method}", 1.1 * seconds, lambda folder, m=method: profile(folder, family, runtime, m)
+        yield f"{name}-{method}", 1.1 * seconds, partial(profile, family=family, runtime=runtime, method=method)
     yield f"{name}-validation", validation_seconds(family, runtime), lambda folder: validate(folder, family, runtime)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 import ampere
 from ampere.devices.workloads import traced
+from ampere.estimation.additive import Additive
 from ampere.estimation.estimate import Estimator
 from ampere.estimation.lookup_table import LookupTable, template
 
@@ -79,6 +80,7 @@ def _ampere(home: Path, *words: str) -> None:
 
 def bulk(profile: ampere.Profile) -> dict[str, float]:
     model = Estimator(profile).model
+    assert isinstance(model, Additive)
     opened = template(CNN5, lambda widths: traced("ampere.models.cnn5:build", {"channels": widths, "batch": 10}))
     rng = np.random.default_rng(0)
     widths = np.stack([rng.integers(1, w + 1, 1_000_000) for w in CNN5], axis=1)

@@ -23,9 +23,9 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import torch
-from rebuilt import described, from_layers, rebuilt_step
+from rebuilt import described, from_layers, rebuilt_loop
 from torch.utils._python_dispatch import TorchDispatchMode
-from train import build, plain_step
+from train import build, training_loop
 
 STEPS = 5
 LEVELS = ("same", "shapes", "sizes")
@@ -68,13 +68,13 @@ def as_text(tensor):
     return (str(tensor.dtype).replace("torch.", ""), tuple(tensor.shape), strides)
 
 
-def seen_in(step):
+def seen_in(steps):
     """The operations of a step, each with the least of its seconds in several."""
     rounds = []
-    step()
+    next(steps)
     for _ in range(STEPS):
         with Seen() as seen:
-            step()
+            next(steps)
         rounds.append(seen.operations)
     alike = [found for found in rounds if [o[:2] for o in found] == [o[:2] for o in rounds[-1]]]
     least = [min(each[2] for each in place) for place in zip(*alike, strict=True)]
@@ -165,10 +165,10 @@ def show(path, name, worst):
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model, inputs = build(path, name)
-    own = seen_in(plain_step(model, inputs))
+    own = seen_in(training_loop(model, inputs))
     for way, made in WAYS.items():
         try:
-            found = compared(own, seen_in(rebuilt_step(made(model, inputs))))
+            found = compared(own, seen_in(rebuilt_loop(made(model, inputs))))
         except (Exception, SystemExit) as problem:
             print(f"{name:24}{way:12} {problem}", flush=True)
             continue

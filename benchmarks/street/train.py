@@ -20,7 +20,7 @@ import torch.nn.functional as F
 try:
     import resource
 except ImportError:  # Windows
-    resource = None
+    resource = None  # type: ignore[assignment]
 
 WARMUP, FEWEST_STEPS = 3, 3
 
