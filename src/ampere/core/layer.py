@@ -5,7 +5,7 @@
 """
 
 from dataclasses import dataclass
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,16 @@ class TrailingOp:
     values_in: float
     values_out: float
     backward: bool = True
+    weight: float = 1.0  # how many values of the class's usual operation each of its values stands for
+
+    def grown(self, read: Any, written: Any = None) -> "TrailingOp":
+        """The same operation on so many times the values."""
+        written = read if written is None else written
+        return TrailingOp(self.op, self.values_in * read, self.values_out * written, self.backward, self.weight)
+
+    def to_json(self) -> List[Any]:
+        record = [self.op, self.values_in, self.values_out, self.backward]
+        return record if self.weight == 1 else [*record, self.weight]
 
 
 # elementwise: relu, add | dropout: drawing its mask | pool | reduce: mean, softmax, loss | copy: concat, gather | other
@@ -85,7 +95,7 @@ class Layer:
     def with_channels(self, channels_in: Any, channels_out: Any) -> "Layer":
         """The same layer elsewhere on its surface; trailing operations grow with the channels they work on."""
         grow = channels_out / self.channels_out if self.channels_out else 1.0
-        grown = tuple(TrailingOp(t.op, t.values_in * grow, t.values_out * grow, t.backward) for t in self.trailing)
+        grown = tuple(t.grown(grow) for t in self.trailing)
         moved = Layer(
             self.kind, self.config, channels_in, channels_out, grown, self.name, self.trainable, self.input_grad
         )
@@ -103,7 +113,7 @@ class Layer:
             "kind": self.kind,
             "config": {k: list(v) if isinstance(v, tuple) else v for k, v in self.config.items()},
             "channels": [self.channels_in, self.channels_out],
-            "trailing": [[t.op, t.values_in, t.values_out, t.backward] for t in self.trailing],
+            "trailing": [t.to_json() for t in self.trailing],
             "name": self.name,
             "trainable": self.trainable,
             "input_grad": self.input_grad,
@@ -115,7 +125,9 @@ class Layer:
         config = {str(k): tuple(v) if isinstance(v, list) else v for k, v in record["config"].items()}
         channels_in, channels_out = record["channels"]
         following = record["trailing"] if "trailing" in record else record["tail"]
-        trailing = tuple(TrailingOp(str(op), float(a), float(b), bool(back)) for op, a, b, back in following)
+        trailing = tuple(
+            TrailingOp(str(op), float(a), float(b), bool(g), *map(float, w)) for op, a, b, g, *w in following
+        )
         return cls(
             KINDS_OF_FORMAT_1.get(str(record["kind"]), str(record["kind"])),
             config,

@@ -46,6 +46,42 @@ def plan_trailing(op: TrailingOp, shape: Shape, grad: bool = True, wanted: int =
     return next(iter([*best, *plans]), TrailingPlan("relu", shape))
 
 
+def carried_out(op: TrailingOp, plan: TrailingPlan, read: int, grad: bool) -> Tuple[TrailingOp, ...]:
+    """What the plan of an operation amounts to, where it reads so many values."""
+    values, weight = float(product(plan.shape)), WEIGHTS.get(plan.action, 1.0)
+    if plan.action == "dropout":  # a mask is drawn, scaled and multiplied with
+        scaled = TrailingOp("elementwise", values, values, False, 0.8)
+        return (
+            TrailingOp("dropout", values, values, False),
+            scaled,
+            TrailingOp("elementwise", 2 * values, values, True, 0.8),
+        )
+    name, backward = op.op, grad and plan.action not in ("draw", "aside")
+    if plan.action in ("relu", "aside"):
+        name = "elementwise"
+    if plan.action == "repeat":
+        name = "pool"
+    if plan.action == "softmax":
+        weight = max(1.0, SHORT_ROW / plan.shape[-1])
+    if plan.action == "last":
+        read = product(plan.shape)
+    found_at = values if plan.action.startswith("max_pool") else 0.0
+    return (TrailingOp(name, float(read), values + found_at, backward, weight),)
+
+
+# Of what is built, where it differs from the usual operation of its class (`ampere.tracing.usual_costs`).
+WEIGHTS = {
+    "aside": 0.8,
+    "add": 0.4,
+    "mean": 1.1,
+    "max_pool_same": 2.7,
+    "adaptive_pool": 0.3,
+    "repeat": 0.5,
+    "last": 3.8,
+}
+SHORT_ROW = 58  # values of a row of a softmax, below which rows take as long however short they are
+
+
 def _plan_elementwise(op: TrailingOp, shape: Shape) -> Options:
     if op.values_in < TWO_OPERANDS * op.values_out or round(op.values_out) != product(shape):
         return ()

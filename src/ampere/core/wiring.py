@@ -10,6 +10,7 @@ Values with and without gradient are not taken for each other, so that each laye
 one.
 """
 
+from dataclasses import replace
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ampere.core.kinds import KINDS
@@ -19,6 +20,7 @@ from .layer import Layer, TrailingOp
 from .network import Network
 from .trailing_ops import (
     TrailingPlan,
+    carried_out,
     dimensions_to_drop,
     plan_trailing,
     with_dropout,
@@ -64,6 +66,7 @@ class Node(NamedTuple):
     reads: Tuple[Read, ...]
     layer: Layer
     trailing: Optional[TrailingPlan]  # None where the layer itself is meant
+    carries_out: Tuple[TrailingOp, ...] = ()  # what the plan amounts to: an operation may not find what it describes
 
 
 class Wiring(NamedTuple):
@@ -80,6 +83,20 @@ def wire(network: Network) -> Wiring:
     for layer, after in zip(network.layers, following):
         wirer.add_layer(layer, after)
     return wirer.finish()
+
+
+def as_built(layers: Sequence[Layer], batch: int) -> Tuple[Layer, ...]:
+    """The layers with the trailing operations that are carried out where these layers are all that is built.
+
+    A few layers of a network may lack what their trailing operations read, such as the image that a gate scales.
+    """
+    built: List[Layer] = []
+    for node in wire(Network(tuple(layers), batch)).nodes:
+        if node.trailing is None:
+            built.append(replace(node.layer, trailing=()))
+        else:
+            built[-1] = replace(built[-1], trailing=(*built[-1].trailing, *node.carries_out))
+    return tuple(built)
 
 
 class _Wirer:
@@ -120,14 +137,21 @@ class _Wirer:
         if plan.partner is not None:
             operand = Operand(plan.partner, grad)
             reads.append(self._find_partner(operand, current) or self._new(operand._replace(grad=False)))
-        return self._add_node(plan.shape, grad, reads, layer, plan)
+        read = sum(product(read.shape) for read in reads)
+        return self._add_node(plan.shape, grad, reads, layer, plan, carried_out(op, plan, read, grad))
 
     def _add_node(
-        self, shape: Shape, grad: bool, reads: Sequence[Read], layer: Layer, plan: Optional[TrailingPlan]
+        self,
+        shape: Shape,
+        grad: bool,
+        reads: Sequence[Read],
+        layer: Layer,
+        plan: Optional[TrailingPlan],
+        carries_out: Tuple[TrailingOp, ...] = (),
     ) -> int:
         self.read.update(read.value for read in reads)
         writes = self._add_value(shape, grad)
-        self.nodes.append(Node(writes, shape, tuple(reads), layer, plan))
+        self.nodes.append(Node(writes, shape, tuple(reads), layer, plan, carries_out))
         return writes
 
     def _add_value(self, shape: Shape, grad: bool) -> int:

@@ -86,7 +86,10 @@ def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
     columns[COLUMN["update.tensors"]] = needed.parameter_tensors
     for op in layer.trailing:
         passes = 1 + int(op.backward)
-        amounts = {f"tail.{op.op}": (op.values_in + op.values_out) * passes, f"tail_{op.op}.launches": passes}
+        amounts = {
+            f"tail.{op.op}": (op.values_in + op.values_out) * passes * op.weight,
+            f"tail_{op.op}.launches": passes,
+        }
         for name, amount in amounts.items():
             columns[COLUMN[name]] = columns.get(COLUMN[name], 0) + amount
     return columns

@@ -9,6 +9,7 @@ from typing import Any
 
 from ampere.core import KINDS, Layer, Measurement, Network
 from ampere.core.network import with_loss
+from ampere.core.wiring import as_built
 from ampere.storage.profile import Observation
 
 Workload = Mapping[str, Any]  # how the worker builds a network: from layers, or with a factory
@@ -42,7 +43,7 @@ def of_layers(layers: Sequence[Layer], batch: int) -> Experiment:
     """A small network of a few layers, trained on the mean square of its output."""
     purpose = "layer" if len(layers) == 1 else "variant"
     workload = {"layers": Network(tuple(layers), batch).to_json()}
-    return Experiment(Network(with_loss(layers), batch), workload, purpose)
+    return Experiment(Network(with_loss(as_built(layers, batch)), batch), workload, purpose)
 
 
 def slices(network: Network, rng: Random, count: int) -> list[Experiment]:

@@ -66,7 +66,7 @@ def _resized(unit: Unit, size: tuple[int, ...]) -> tuple[Unit, Shape] | None:
             if min(following) < 1:
                 return None
             grow_in, grow_out = product(shape) / product(before), product(following) / product(after)
-            trailing.append(TrailingOp(op.op, op.values_in * grow_in, op.values_out * grow_out, op.backward))
+            trailing.append(op.grown(grow_in, grow_out))
             before, shape = after, following
         found.append(replace(fitted, trailing=tuple(trailing)))
     return replace(unit, groups=(tuple(found),)), shape

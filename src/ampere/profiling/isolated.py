@@ -77,7 +77,7 @@ def _trailing_near(operation: Layer, factor: float) -> Layer:
     before, size[channels] = size[channels], _scaled(size[channels], factor)
     grow = size[channels] / before
     (op,) = operation.trailing
-    grown = replace(op, values_in=op.values_in * grow, values_out=op.values_out * grow)
+    grown = op.grown(grow)
     return replace(operation, config={**operation.config, "size": tuple(size)}, trailing=(grown,))
 
 

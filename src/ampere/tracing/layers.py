@@ -14,6 +14,7 @@ from ampere.core.network import InputSpec
 
 from .operations import UNKNOWN
 from .recorder import Call, Cost, Operation, tensors_in
+from .usual_costs import SCALING, weight
 
 # Bookkeeping on a few whole numbers does not make a module a stranger.
 SMALL = 1 << 16
@@ -27,7 +28,12 @@ def drafted(operation: Operation) -> Layer:
     trainable, input_grad = draft.trainable and operation.backward, draft.input_grad and operation.backward
     channels, config = (draft.channels_in, draft.channels_out), draft.config
     if operation.op_class == UNKNOWN:
-        config = {**config, **vars(operation.cost)}
+        config = {
+            **config,
+            "launches": operation.cost.launches,
+            "flops": operation.cost.flops,
+            "values": operation.cost.values,
+        }
     return Layer(draft.kind, config, *channels, trainable=trainable, input_grad=input_grad)
 
 
@@ -154,7 +160,7 @@ class Layers:
         else:
             config = {"batch": self.batch, **self._size(group)}
             layer = Layer("nonparametric", config, 1, 1, name=group.apart, trainable=False, input_grad=False)
-        return replace(layer, trailing=_trailing(group))
+        return replace(layer, trailing=(*_beyond_scaling(layer, group), *_trailing(group)))
 
     def _size(self, group: Group) -> dict[str, Any]:
         """Operations on weights and views differ in size, and each is built as large as they are on average."""
@@ -208,6 +214,18 @@ def grouped(operations: list[Operation]) -> list[Group]:
     return [*(group for group in (weights, views) if group.trailing), *found]
 
 
+def _beyond_scaling(layer: Layer, group: Group) -> tuple[TrailingOp, ...]:
+    """What an operation with a parameter takes beyond a product with it, as PReLU does."""
+    if layer.kind != "scale":
+        return ()
+    values, operation = float(layer.config["values"]), group.own[0]
+    more = operation.cost.nanoseconds - SCALING * values
+    if more < SCALING * values:
+        return ()
+    stands_for = weight("elementwise", more, 2 * values * (1 + operation.backward))
+    return (TrailingOp("elementwise", values, values, operation.backward, stands_for),)
+
+
 def _trailing(group: Group) -> tuple[TrailingOp, ...]:
     return tuple(op for operation in group.trailing for op in _trailing_ops(operation))
 
@@ -217,7 +235,9 @@ def _trailing_ops(operation: Operation) -> list[TrailingOp]:
     if operation.view:
         each = cost.values / cost.launches / 2
         return [TrailingOp(name, each, each, False)] * cost.launches
-    return [TrailingOp(name, operation.values_in, operation.values_out, operation.backward)]
+    nominal = (operation.values_in + operation.values_out) * (1 + operation.backward)
+    stands_for = weight(name, cost.nanoseconds, nominal)
+    return [TrailingOp(name, operation.values_in, operation.values_out, operation.backward, stands_for)]
 
 
 def settle(operations: list[Operation], reached: dict[int, bool], cost_of_node: dict[int, Cost]) -> None:

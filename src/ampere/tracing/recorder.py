@@ -16,6 +16,7 @@ from ampere.core.kinds import Draft
 from .describing import describe
 from .operations import FREE, LAYER, RECOGNISERS, UNKNOWN, Ownership, flops_of, op_class, visits
 from .standins import stand_in
+from .usual_costs import nanoseconds
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -100,11 +101,13 @@ class Cost:
     launches: int = 0
     flops: int = 0
     values: int = 0
+    nanoseconds: float = 0.0  # on a known processor
 
     def add(self, other: Cost) -> None:
         self.launches += other.launches
         self.flops += other.flops
         self.values += other.values
+        self.nanoseconds += other.nanoseconds
 
 
 @dataclass(eq=False)
@@ -258,7 +261,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         values_out = values_of(outputs)  # a max pool also writes where it found each value
         values_in = values_out if name in _GATHERS else values_of(tensors)
         often = visits(name, args, out) if group == UNKNOWN else 1.0
-        cost = Cost(1, flops_of(func, args, out), round(often * (values_in + values_out)))
+        took = nanoseconds(name, group, args, values_in + values_out, out)
+        cost = Cost(1, flops_of(func, args, out), round(often * (values_in + values_out)), took)
         parameters = self.owned.parameters(tensors)
         return Operation(name, group, self.calls.current, values_in, values_out, cost, parameters=parameters)
 
@@ -314,9 +318,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _backward(self, node: Any, func: Any, args: Sequence[Any], out: Any) -> None:
         group, name = op_class(func)
         often = visits(name, args, out) if group == UNKNOWN else 1.0
-        values = round(often * (values_of(tensors_in(args)) + values_of(tensors_in(out))))
+        values = values_of(tensors_in(args)) + values_of(tensors_in(out))
+        took = nanoseconds(name, group, args, values, out)
         cost = self.cost_of_node.setdefault(node._sequence_nr(), Cost())
-        cost.add(Cost(1, flops_of(func, args, out), values))
+        cost.add(Cost(1, flops_of(func, args, out), round(often * values), took))
 
     def _accumulate(self, name: str, group: str, func: Any, args: Sequence[Any], out: Any) -> None:
         """A gradient is added to one that is there already, as each batch but the first of several does."""

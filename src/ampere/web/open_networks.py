@@ -163,7 +163,7 @@ def at_batch(layer: Layer, batch: int, traced: int) -> Layer:
     lead = config.get("lead")
     if lead and lead[0] % traced == 0:
         config["lead"] = (lead[0] // traced * batch, *lead[1:])
-    grown = tuple(TrailingOp(t.op, t.values_in * grow, t.values_out * grow, t.backward) for t in layer.trailing)
+    grown = tuple(t.grown(grow) for t in layer.trailing)
     return replace(layer, config=config, trailing=grown)
 
 
