@@ -97,5 +97,5 @@ def with_loss(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
     """The layers as they run in a variant: the last one's output is squared and averaged."""
     last = layers[-1]
     values = float(last.trailing[-1].values_out if last.trailing else product(KINDS[last.kind].shape_out(last)))
-    loss = (TrailingOp("elementwise", values, values), TrailingOp("reduce", values, 1.0))
+    loss = (TrailingOp("elementwise", values, values, True, 1.7), TrailingOp("reduce", values, 1.0, True, 1.2))
     return (*layers[:-1], replace(last, trailing=last.trailing + loss))

@@ -84,6 +84,8 @@ def layer_columns(layer: Layer, width: int, kind: str) -> dict[int, Any]:
     columns = {COLUMN[f"{kind}.{quantity}"]: getattr(needed, quantity) for quantity in PER_KIND}
     columns[COLUMN["update.parameters"]] = needed.parameters
     columns[COLUMN["update.tensors"]] = needed.parameter_tensors
+    for name, amount in KINDS[layer.kind].inside(layer).items():
+        columns[COLUMN[f"tail.{name}"]] = amount
     for op in layer.trailing:
         passes = 1 + int(op.backward)
         amounts = {

@@ -28,6 +28,8 @@ from importlib.resources import files
 
 import numpy as np
 
+from ampere.core.kinds import GROUPS
+
 from .features import COLUMNS, PRIOR_PRICES, Array
 
 RELATIVE_ERROR = 0.05  # w: typical relative error of physics alone
@@ -36,6 +38,7 @@ PRICE_FREEDOM = 3.0  # t: how far prices may be from the prior, in multiples of 
 # from starting the layer's operations; users' layers have frozen weights, or the same ones many times.
 TENSOR_FREEDOM = 0.2
 KNOWN_FREEDOM, KNOWN_TENSOR_FREEDOM = 0.2, 0.1  # t of both around the prices of a known processor
+KIND_FREEDOM = 0.5  # t of all prices of a kind together: libraries are better at one kind or another
 LEAST_KNOWN = 0.02  # a price there, relative to the prior one at its speed: another device may have what it lacks
 FAR = 1.0  # log of a cost over what prices say, beyond which it is no evidence for others
 KNOWN_NATS = 15.0  # by which they must be likelier: a few measurements fit many prices
@@ -51,6 +54,10 @@ GROUP_OF_QUANTITY |= dict.fromkeys(
     ("flops", "half_padded_flops", "padded_flops", "remainders", "remainder_flops"), ARITHMETIC
 )
 SPEED_GROUPS: Array = np.eye(3)[[GROUP_OF_QUANTITY.get(column.split(".")[-1], MEMORY) for column in COLUMNS]]
+
+
+KIND_OF_PRICE = np.array([column.split(".")[0] if column.split(".")[0] in GROUPS else column for column in COLUMNS])
+SAME_KIND: Array = (KIND_OF_PRICE[:, None] == KIND_OF_PRICE[None, :]) & np.isin(KIND_OF_PRICE, GROUPS)[:, None]
 
 
 def device_speed(rows: Array, costs: Array) -> float:
@@ -95,10 +102,10 @@ def likeliest_prices(rows: Array, costs: Array, prior: Array) -> Array:
     known = known_prices(prior)
     groups = (rows * known) @ SPEED_GROUPS
     one = np.full(len(groups.T), np.median(relative / groups.sum(axis=1)))
-    speeds = np.maximum(near_prior(groups, relative, one, np.full(len(one), SPEED_FREEDOM)), LEAST_SPEED * one)
+    speeds = np.maximum(near_prior(groups, relative, one, SPEED_FREEDOM**2 * np.eye(len(one))), LEAST_SPEED * one)
     options = [
         (float(np.median(relative / (rows @ prior))) * prior, _freedom(PRICE_FREEDOM, TENSOR_FREEDOM)),
-        ((SPEED_GROUPS @ speeds) * known, _freedom(KNOWN_FREEDOM, KNOWN_TENSOR_FREEDOM)),
+        ((SPEED_GROUPS @ speeds) * known, _freedom(KNOWN_FREEDOM, KNOWN_TENSOR_FREEDOM) + KIND_FREEDOM**2 * SAME_KIND),
     ]
     fitted = [near_prior(rows, relative, *option) for option in options]
     # What no prices explain, such as a step that another program delayed, does not decide between them.
@@ -111,14 +118,15 @@ def likeliest_prices(rows: Array, costs: Array, prior: Array) -> Array:
 
 def _log_evidence(rows: Array, costs: Array, noise: Array, prior: Array, freedom: Array) -> float:
     """Log probability of the costs, but for a constant, if prices are normal around the prior ones."""
-    spread = rows * (prior * freedom)
-    covariance = spread @ spread.T + np.diag(noise**2)
+    parts = rows * prior
+    covariance = parts @ freedom @ parts.T + np.diag(noise**2)
     apart = costs - rows @ prior
     return float(-0.5 * (apart @ np.linalg.solve(covariance, apart) + np.linalg.slogdet(covariance)[1]))
 
 
 def _freedom(usual: float, tensors: float) -> Array:
-    return np.where([column == "update.tensors" for column in COLUMNS], tensors, usual)
+    """The covariance of prices around the prior ones, in multiples of these."""
+    return np.diag(np.where([column == "update.tensors" for column in COLUMNS], tensors, usual) ** 2)
 
 
 def near_prior(rows: Array, costs: Array, prior: Array, freedom: Array) -> Array:
@@ -126,10 +134,11 @@ def near_prior(rows: Array, costs: Array, prior: Array, freedom: Array) -> Array
     from scipy.optimize import nnls
 
     used = np.flatnonzero(np.any(rows != 0, axis=0) & (prior > 0))
-    ridge = np.diag(1 / freedom[used])
+    # Its square is the inverse of the freedom.
+    ridge = np.linalg.inv(np.linalg.cholesky(freedom[np.ix_(used, used)]))
     # Unknowns are prices in units of their prior, so that the problem is well conditioned.
     design = np.vstack([rows[:, used] * prior[used], ridge])
-    solution, _ = nnls(design, np.concatenate([costs, 1 / freedom[used]]))
+    solution, _ = nnls(design, np.concatenate([costs, ridge.sum(axis=1)]))
     prices = prior.copy()
     prices[used] = solution * prior[used]
     return prices

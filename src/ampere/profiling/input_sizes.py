@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ampere.core import Layer, TrailingOp
+from ampere.core import Layer
 from ampere.core.kinds.kind import Shape, product
 from ampere.core.trailing_ops import plan_trailing
 from ampere.core.wiring import shape_out

@@ -20,7 +20,6 @@ from ampere.core import KINDS, Layer, Network
 from ampere.core.errors import UsageError
 from ampere.core.kinds import FIXED, OUTPUT, TIED
 from ampere.core.kinds.kind import product
-from ampere.core.layer import TrailingOp
 from ampere.core.wiring import Node, shape_out, wire
 from ampere.estimation.lookup_table import Channels, Template
 

@@ -93,6 +93,8 @@ class Kind:
     has_surface: bool = True  # its cost is a function of its channels
     waste: Tuple[int, ...] = ()  # which coordinates say how far channels are from a multiple of the vector width
     products: int = 0  # matrix products in forward that are one operation each
+    # Values of trailing operations inside the layer, by their class, forward and backward.
+    inside: Callable[[Layer], Mapping[str, Any]] = lambda layer: {}
 
 
 def one_input(shape: Callable[[Layer], Shape]) -> Callable[[Layer], Tuple[Operand, ...]]:

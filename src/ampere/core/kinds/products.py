@@ -7,7 +7,7 @@ attention  config: batch, heads, queries, keys; channels are a head's width in q
            `causal` and `dropout` where True; recognised in ampere.tracing, since it is many operations
 """
 
-from typing import Any, Callable, Dict, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
 
 from ampere.core.layer import Layer
 
@@ -158,6 +158,13 @@ def _attention_work(layer: Layer, width: int) -> Work:
     )
 
 
+def _attention_inside(layer: Layer) -> Mapping[str, Any]:
+    """With dropout all pairs are written down, drawn, and read again; without, they never leave the cache."""
+    c: Any = layer.config
+    pairs = c["batch"] * c["heads"] * c["queries"] * c["keys"]
+    return {"dropout": 2 * pairs, "reduce": 14 * pairs, "elementwise": 8 * pairs} if c.get("dropout") else {}
+
+
 def _attention_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     return (layer.channels_in, c["batch"] * c["heads"], c["queries"], c["keys"], passes(layer))
@@ -192,6 +199,7 @@ ATTENTION = Kind(
     parametric=False,
     widths=FIXED,
     products=2,
+    inside=_attention_inside,
 )
 
 KINDS = (LINEAR, MATMUL, ATTENTION)

@@ -4,7 +4,7 @@ config: batch, length, layers, directions, bias; `state_grad` where a gradient f
 `dropout` where there is some between layers. Recognised in ampere.tracing, since they are many operations.
 """
 
-from typing import Any, Tuple
+from typing import Any, Mapping, Tuple
 
 from ampere.core.layer import Layer
 
@@ -55,6 +55,13 @@ def _work(layer: Layer, width: int) -> Work:
     )
 
 
+def _inside(layer: Layer) -> Mapping[str, Any]:
+    """Dropout between layers: a mask is drawn, scaled and multiplied with."""
+    c: Any = layer.config
+    values = c["batch"] * c["length"] * (c["layers"] - 1) * layer.channels_out * c["directions"]
+    return {"dropout": 2 * values, "elementwise": 6 * values} if c.get("dropout") else {}
+
+
 def _coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
     c: Any = layer.config
     cin, hidden = layer.channels_in, layer.channels_out
@@ -78,7 +85,9 @@ def _recurrent(name: str) -> Kind:
     config = {"batch": 3, "length": 5, "layers": 2, "directions": 2, "bias": True}
     examples = (Layer(name, config, 6, 7), Layer(name, {**config, "state_grad": True}, 6, 7))
     runtimes = ("torch", "jax")
-    return Kind(name, name.upper(), _work, _coordinates, _operands, _shape_out, runtimes, examples, waste=(2, 3))
+    return Kind(
+        name, name.upper(), _work, _coordinates, _operands, _shape_out, runtimes, examples, waste=(2, 3), inside=_inside
+    )
 
 
 KINDS = tuple(map(_recurrent, GATES))
