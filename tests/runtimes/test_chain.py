@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 
 from ampere.core import Layer, Network, TrailingOp
 from ampere.core.kinds.kind import product
-from ampere.core.wiring import wire
+from ampere.core.wiring import as_built, wire
 from ampere.runtimes.torch_network import Chain, build_chain
 from ampere.runtimes.torch_runtime import training
+from ampere.tracing.trace import trace
 
 OPS = ["elementwise", "pool", "reduce", "copy", "other", "enlarge", "transcendental"]
 
@@ -54,3 +55,40 @@ def shapes_made(chain):
     for action, reads, writes, _ in chain.calls:
         values[writes] = action(*[values[i] if view is None else view(values[i]) for i, view in reads])
     return [tuple(values[call.writes].shape) for call in chain.calls]
+
+
+IMAGE = 4 * 8 * 16 * 16
+DESCRIBED = [
+    *[("elementwise", 1, 1), ("elementwise", 2, 1), ("transcendental", 1, 1), ("dropout", 1, 1), ("pool", 1, 0.5)],
+    *[("pool", 1, 2), ("pool", 1, 4), ("reduce", 1, 1), ("reduce", 1, 1 / 16), ("reduce", 1, 1 / 256)],
+    *[("copy", 1, 1), ("copy", 2, 2), ("copy", 1, 4), ("copy", 1, 1 / 16), ("enlarge", 1, 4), ("other", 1, 1)],
+    *[("elementwise", 900, 900), ("pool", 7, 0.3), ("enlarge", 1, 0.5)],  # what does not fit an image
+]
+
+
+@pytest.mark.parametrize("described", DESCRIBED)
+def test_what_is_built_is_described_as_a_trace_of_it_would(described) -> None:
+    """Else a profile would learn the price of an operation from another, or from one on other sizes."""
+    op, read, written = described
+    config = {"batch": 4, "bias": True, "dilation": (1, 1), "groups": 1, "kernel": (3, 3), "padding": (1, 1)}
+    trailing = (TrailingOp(op, read * IMAGE, written * IMAGE), TrailingOp("elementwise", IMAGE, IMAGE))
+    layer = Layer("conv", {**config, "size_in": (16, 16), "stride": (1, 1)}, 8, 8, trailing, "conv")
+    traced = trace(_Built(layer), torch.randn(4, 8, 16, 16)).layers[-1].trailing
+    built = as_built((layer,), 4)[0].trailing
+    for said, seen in zip(built, traced, strict=False):  # the trace ends in a loss
+        assert said.to_json()[:4] == seen.to_json()[:4]
+        assert said.weight == pytest.approx(seen.weight, rel=0.3)
+    assert len(traced) == len(built) + 2
+
+
+class _Built(torch.nn.Module):
+    """What a worker builds, reading what it is given."""
+
+    def __init__(self, layer: Layer) -> None:
+        super().__init__()
+        self.chain = build_chain(Network((layer,), 4), torch.float32)
+        self.first = next(iter(self.chain.fresh))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.chain.fresh[self.first] = x
+        return self.chain.forward()[0]

@@ -46,7 +46,7 @@ def test_enlarging_between_values_is_no_pooling() -> None:
         return trace(model, torch.empty(2, 1, 8, 8)).layers[0].trailing[0]
 
     assert first("bilinear") == TrailingOp("enlarge", 2 * 4 * 64, 2 * 4 * 256)
-    assert first("nearest") == TrailingOp("pool", 2 * 4 * 64, 2 * 4 * 256)
+    assert first("nearest") == TrailingOp("pool", 2 * 4 * 64, 2 * 4 * 256, weight=0.62)
 
 
 @pytest.mark.parametrize("activation", [nn.GELU, nn.SiLU, nn.Tanh, nn.Sigmoid, nn.ELU, nn.Softplus, nn.Mish])
@@ -54,7 +54,7 @@ def test_a_transcendental_activation_is_none_that_a_comparison_computes(activati
     def first(module: nn.Module) -> TrailingOp:
         return trace(nn.Sequential(nn.Linear(3, 5), module, nn.Linear(5, 2)), torch.empty(2, 3)).layers[0].trailing[0]
 
-    assert first(activation()) == TrailingOp("transcendental", 10, 10)
+    assert first(activation()).to_json()[:4] == ["transcendental", 10, 10, True]
     assert {first(cheap()).op for cheap in (nn.ReLU, nn.LeakyReLU, nn.Hardswish, nn.ReLU6)} == {"elementwise"}
 
 
@@ -228,3 +228,46 @@ def test_weights_of_another_precision_are_named() -> None:
     doubles, usual = (trace(nn.Linear(3, 2, dtype=d), torch.empty(4, 3, dtype=d)) for d in (torch.float64, None))
     assert "its weights are float64" in doubles.notes[0]
     assert usual.notes == ()
+
+
+def weights(model: nn.Module, *shape: int) -> dict[str, float]:
+    found = trace(model, torch.empty(*shape)).layers[0].trailing
+    return {op.op: op.weight for op in reversed(found)}  # of the first of each class
+
+
+def test_the_usual_operation_of_a_class_weighs_one() -> None:
+    for usual in (nn.ReLU(), nn.LeakyReLU(), nn.GELU(), nn.MaxPool2d(2), nn.Dropout2d(0.1)):
+        assert weights(nn.Sequential(nn.Conv2d(3, 8, 3), usual), 2, 3, 40, 40).popitem()[1] == 1.0
+
+
+def test_dropout_of_half_takes_longer_to_draw_than_that_of_a_tenth() -> None:
+    tenth, half = (weights(nn.Sequential(nn.Linear(64, 64), nn.Dropout(p)), 32, 64)["dropout"] for p in (0.1, 0.5))
+    assert 1.5 * tenth < half < 3 * tenth
+
+
+def test_a_large_window_takes_longer_than_a_small_one() -> None:
+    small, large = (
+        weights(nn.Sequential(nn.Conv2d(3, 8, 3), nn.MaxPool2d(k, 2, k // 2)), 2, 3, 32, 32)["pool"] for k in (2, 5)
+    )
+    assert large > 1.5 * small
+
+
+def test_a_softmax_across_rows_is_no_softmax_along_them() -> None:
+    along, across = (weights(nn.Sequential(nn.Linear(8, 8), nn.Softmax(d)), 16, 64, 8)["reduce"] for d in (2, 1))
+    long = weights(nn.Sequential(nn.Linear(8, 64), nn.Softmax(-1)), 16, 8)["reduce"]
+    assert long == 1.0
+    assert across > 3
+    assert along > 3, "so short a row is no better"
+
+
+def test_an_operation_on_what_lies_in_another_order_loses_its_vectors() -> None:
+    straight = weights(Line(lambda m, x: functional.elu(m.a(x)) * 2, a=nn.Linear(64, 64)), 16, 64, 64)
+    turned = weights(Line(lambda m, x: functional.elu(m.a(x)).transpose(1, 2) * x, a=nn.Linear(64, 64)), 16, 64, 64)
+    assert turned["transcendental"] > 2 * straight["transcendental"]
+
+
+def test_what_a_prelu_takes_beyond_a_product_is_with_its_layer() -> None:
+    scale = trace(nn.Sequential(nn.Linear(8, 16), nn.PReLU()), torch.empty(32, 8)).layers[1]
+    assert scale.kind == "scale"
+    assert scale.trailing[0].op == "elementwise"
+    assert scale.trailing[0].weight > 5

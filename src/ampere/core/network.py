@@ -65,7 +65,7 @@ def _refuse_nonsense(layers: Tuple[Layer, ...], page_faults: float) -> None:
     for layer in layers:
         numbers += [layer.channels_in, layer.channels_out]
         for op in layer.trailing:
-            numbers += [op.values_in, op.values_out]
+            numbers += [op.values_in, op.values_out, op.weight]
     if any(not math.isfinite(n) or n < 0 or n > 1e15 for n in numbers):
         raise ValueError("a size is negative, infinite or absurd")
 
@@ -97,5 +97,8 @@ def with_loss(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
     """The layers as they run in a variant: the last one's output is squared and averaged."""
     last = layers[-1]
     values = float(last.trailing[-1].values_out if last.trailing else product(KINDS[last.kind].shape_out(last)))
-    loss = (TrailingOp("elementwise", values, values, True, 1.7), TrailingOp("reduce", values, 1.0, True, 1.2))
-    return (*layers[:-1], replace(last, trailing=last.trailing + loss))
+    return (*layers[:-1], replace(last, trailing=last.trailing + mean_of_squares(values)))
+
+
+def mean_of_squares(values: float) -> Tuple[TrailingOp, ...]:
+    return TrailingOp("elementwise", values, values, True, 1.7), TrailingOp("reduce", values, 1.0, True, 1.2)

@@ -30,7 +30,7 @@ PRICE, PRICE_STDDEV = 2e-6, 2e-6  # seconds, before anything was measured
 PAIR_STDDEV = 0.12  # relative, of such a pair around the line; one that is further away counts less
 ROUNDS = 10  # of weighing
 LEAST_LEFT = 0.3  # of a cost, whatever its page faults
-OF_FOLLOWED, OF_USUAL = 0.5, 0.2  # parts of the expected page faults, where memory was followed
+OF_FOLLOWED, OF_USUAL = 0.5, 0.1  # parts of the expected page faults, where memory was followed
 BY_LOT = 0.9  # relative standard deviation of a script's page faults around the expected ones
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ampere.core import Layer, Network, TrailingOp, work
+from ampere.core import Layer, Network, work
 from ampere.estimation.estimate import Estimate, Estimator
 from ampere.estimation.features import Array
 
@@ -79,7 +79,7 @@ def _counts(value: Any) -> Sequence[Any]:
 def _with_numbers(layer: Layer, numbers: list[float]) -> Layer:
     rest = iter(numbers)
     channels_in, channels_out = (max(1, round(next(rest))) for _ in range(2))
-    tail = tuple(TrailingOp(t.op, max(0.0, next(rest)), max(0.0, next(rest)), t.backward) for t in layer.trailing)
+    tail = tuple(replace(t, values_in=max(0.0, next(rest)), values_out=max(0.0, next(rest))) for t in layer.trailing)
     config: dict[str, Any] = dict(layer.config)
     for key in sorted(config):
         if counts := _counts(config[key]):

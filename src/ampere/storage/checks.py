@@ -199,7 +199,7 @@ def _sizes(layer: Layer) -> list[float]:
     return [
         layer.channels_in,
         layer.channels_out,
-        *(n for tail in layer.trailing for n in (tail.values_in, tail.values_out)),
+        *(n for tail in layer.trailing for n in (tail.values_in, tail.values_out, tail.weight)),
     ]
 
 

@@ -9,7 +9,7 @@ differ. Nanoseconds for each value read or written, on one core of a known proce
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import log, prod
 from typing import Any
 
 from torch import Tensor
@@ -49,12 +49,13 @@ USUAL = {
     "elementwise": 0.053,
     "transcendental": 0.19,
     "dropout": 2.1,
-    "pool": 1.4,
+    "pool": 1.05,
     "reduce": 0.16,
     "copy": 0.021,
     "enlarge": 1.6,
 }
 LEAST, MOST = 0.1, 200.0
+ALIKE = 0.16  # log of a weight, below which the usual operation is meant
 SCALING = 0.4  # each value that is multiplied with a parameter, forward and backward
 VECTORS = 32  # values in a row in all operands, from which on vectors are used
 LOOPED, SCALAR = 0.15, 1.4  # where not: a plain loop, and one with branches or a series
@@ -81,7 +82,8 @@ def nanoseconds(name: str, group: str, args: Sequence[Any], values: int, out: An
 def weight(name: str, nanoseconds: float, nominal: float) -> float:
     """How many values of a class's usual operation one of these stands for."""
     usual = USUAL.get(name, 0.0) * nominal
-    return float(f"{min(MOST, max(LEAST, nanoseconds / usual)):.2g}") if usual and nanoseconds else 1.0
+    found = min(MOST, max(LEAST, nanoseconds / usual)) if usual and nanoseconds else 1.0
+    return 1.0 if abs(log(found)) < ALIKE else float(f"{found:.2g}")
 
 
 def _by_layout(name: str, group: str, each: float, args: Sequence[Any], out: Any) -> float:
@@ -93,7 +95,7 @@ def _by_layout(name: str, group: str, each: float, args: Sequence[Any], out: Any
     whole = [a for a in operands if a.shape == out.shape]
     if not whole and len(operands) > 1:
         return max(each, ALL_BROADCAST)
-    if _run([*whole, out]) >= VECTORS:
+    if _run([*whole, out]) >= min(VECTORS, out.numel()):
         return each
     return max(each, SCALAR if name in BRANCHING or group == "transcendental" else LOOPED)
 
@@ -115,7 +117,7 @@ def _copied(args: Sequence[Any], out: Any) -> float | None:
     if not isinstance(source, Tensor) or not isinstance(out, Tensor) or source.shape != out.shape:
         return None
     run = _run([source, out])
-    return None if run == out.numel() or run >= VECTORS else (TRANSPOSED if run == 1 else ROWS_TRANSPOSED)
+    return None if run >= min(VECTORS, out.numel()) else (TRANSPOSED if run == 1 else ROWS_TRANSPOSED)
 
 
 def _stacked(args: Sequence[Any], out: Any) -> float | None:

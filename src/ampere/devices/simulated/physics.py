@@ -53,7 +53,8 @@ def kernels_of(layer: Layer, optimizer: str) -> Iterator[Kernel]:
     """The operations of one training step of a layer."""
     yield from PRODUCTS.get(layer.kind, _evenly)(layer)
     for tail in layer.trailing:
-        moved = Kernel(values=tail.values_in + tail.values_out, rides=tail.op in ("elementwise", "transcendental"))
+        values = (tail.values_in + tail.values_out) * tail.weight
+        moved = Kernel(values=values, rides=tail.op in ("elementwise", "transcendental"))
         yield moved
         if tail.backward:
             yield moved._replace(stage="backward")

@@ -11,6 +11,7 @@ from flax import nnx
 
 from ampere.core import KINDS, Layer, TrailingOp, work
 from ampere.core.layer import TRAILING_CLASSES
+from ampere.core.trailing_ops import WEIGHTS
 
 from .equations import LOOP, PRODUCT, UNKNOWN, Equation
 from .grouping import Group
@@ -156,7 +157,8 @@ def trailing_ops(operation: list[Equation], calls: Calls) -> list[TrailingOp]:
     name = first.op_class if first.op_class in TRAILING_CLASSES else "other"
     if any(e.op_class == "transcendental" for e in operation):
         name = "transcendental"
-    return [TrailingOp(name, sum(read.values()), last.values_out, last.grad)]
+    weight = WEIGHTS["add"] if name == "elementwise" and len(read) > 1 else 1.0  # as where it is built
+    return [TrailingOp(name, sum(read.values()), last.values_out, last.grad, weight)]
 
 
 def _dropout(operation: list[Equation]) -> list[TrailingOp]:

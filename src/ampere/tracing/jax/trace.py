@@ -12,6 +12,7 @@ from flax import nnx
 
 from ampere.core import Layer, Network, TrailingOp
 from ampere.core.errors import ModelError
+from ampere.core.network import mean_of_squares
 
 from .equations import Equation, Value, flattened, value_of
 from .grouping import Grouping
@@ -121,8 +122,6 @@ def _with_loss(last: Layer, output: Value) -> Layer:
     n = float(output.size)
     scores = len(output.shape) == 2 and output.shape[1] > 1
     loss = (
-        (TrailingOp("reduce", n, n), TrailingOp("reduce", n + output.shape[0], 2.0))
-        if scores
-        else (TrailingOp("elementwise", n, n), TrailingOp("reduce", n, 1.0))
+        (TrailingOp("reduce", n, n), TrailingOp("reduce", n + output.shape[0], 2.0)) if scores else mean_of_squares(n)
     )
     return replace(last, trailing=(*last.trailing, *loss))
