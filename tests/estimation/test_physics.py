@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from tests.synthetic import chain, measured, random_chains
 
-from ampere.core import work
+from ampere.core import Layer, TrailingOp, work
 from ampere.devices.simulated import SimulatedWorker
-from ampere.estimation.features import COLUMN, COLUMNS, ONE_BY_ONE, PRIOR_PRICES, network_features
+from ampere.estimation.features import COLUMN, COLUMNS, ONE_BY_ONE, PRIOR_PRICES, layer_row, network_features
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.prices import SPEED_GROUPS, fit_prices, known_prices, likeliest_prices
 
@@ -41,6 +41,31 @@ def test_an_accelerator_is_fitted_as_if_no_processor_were_known(rows: np.ndarray
     worker = SimulatedWorker("server", 0)
     costs = np.array([worker.truth(n).total.seconds for n in random_chains(1, 40)])
     assert likeliest_prices(rows, costs, PRIOR_PRICES) == pytest.approx(fit_prices(rows, costs))
+
+
+def test_a_kind_that_a_library_is_worse_at_does_not_make_the_known_prices_useless(rows: np.ndarray) -> None:
+    costs = rows @ (known_prices() * np.where([column.startswith("conv.") for column in COLUMNS], 2.0, 1.0))
+    found = likeliest_prices(rows, costs, PRIOR_PRICES)
+    assert rows @ found == pytest.approx(costs, rel=0.05)
+
+
+def test_what_a_layer_does_besides_its_products_is_priced_as_such() -> None:
+    def dropped(layer: Layer) -> float:
+        return float(layer_row(layer, 16)[COLUMN["tail.dropout"]])
+
+    config = {"batch": 2, "heads": 3, "queries": 5, "keys": 7}
+    assert dropped(Layer("attention", config, 8, 8)) == 0
+    assert dropped(Layer("attention", {**config, "dropout": True}, 8, 8)) == 2 * (2 * 3 * 5 * 7)
+    config = {"batch": 2, "length": 3, "layers": 3, "directions": 2, "bias": True, "dropout": True}
+    assert dropped(Layer("lstm", config, 8, 5)) == 2 * (2 * 3 * 5 * 2) * 2
+
+
+def test_an_operation_counts_as_often_as_it_weighs() -> None:
+    def counted(**more: float) -> float:
+        layer = Layer("linear", {"lead": (4,), "bias": True}, 8, 8, (TrailingOp("copy", 32, 32, **more),))
+        return float(layer_row(layer, 16)[COLUMN["tail.copy"]])
+
+    assert counted(weight=8.0) == 8 * counted()
 
 
 def test_one_delayed_step_does_not_decide_what_a_device_is_like(rows: np.ndarray) -> None:

@@ -8,10 +8,11 @@ differ. Nanoseconds for each value read or written, on one core of a known proce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log, prod
 from typing import Any
 
+import torch
 from torch import Tensor
 
 CLASSES = {
@@ -23,27 +24,28 @@ CLASSES = {
     "copy": 0.05,
     "enlarge": 1.0,
 }
-OPERATIONS = {
-    **{"_prelu_kernel_backward": 1.15, "masked_fill": 0.35, "where": 0.2, "sqrt": 0.17, "rsqrt": 0.12, "tril": 0.2},
-    **{"triu": 0.2, "eq": 0.15, "ne": 0.15, "lt": 0.12, "gt": 0.12, "ge": 0.15, "le": 0.15},
-    **{"exp": 0.3, "log": 0.37, "sin": 0.5, "cos": 0.54, "erf": 0.5, "tanh": 1.0, "tanh_backward": 0.04},
-    **{"sigmoid": 0.11, "sigmoid_backward": 0.04, "gelu": 0.15, "gelu_backward": 0.19, "silu": 0.1},
-    **{"silu_backward": 0.09, "softplus": 0.5, "softplus_backward": 0.09, "elu": 0.4, "elu_backward": 0.1},
-    **{"mish": 1.5, "mish_backward": 1.1, "log_sigmoid_forward": 0.34, "log_sigmoid_backward": 0.04},
-    **{"glu": 0.09, "glu_backward": 0.1, "atan2": 0.3},
-    **{"rand_like": 0.95, "randn_like": 1.2, "native_dropout": 2.2},
-    **{"max_pool2d_with_indices_backward": 0.08, "max_pool3d_with_indices_backward": 0.08},
-    **{"avg_pool2d_backward": 0.55, "avg_pool3d_backward": 0.55, "upsample_nearest2d_backward": 0.4},
-    **{"upsample_nearest1d": 0.9, "upsample_nearest2d": 0.9, "upsample_nearest3d": 0.9},
-    **{"upsample_bilinear2d_backward": 2.1, "upsample_trilinear3d_backward": 2.1, "upsample_linear1d_backward": 2.1},
-    **{"_softmax_backward_data": 0.045, "_log_softmax_backward_data": 0.08},
-    **{"_safe_softmax": 1.4, "max": 0.8, "min": 0.8, "argmax": 0.8, "argmin": 0.8, "var": 5.6, "std": 5.6},
-    **{"var_mean": 5.6, "std_mean": 5.6, "logsumexp": 0.9, "binary_cross_entropy_with_logits": 0.67, "mse_loss": 0.09},
-    **{"clone": 0.042, "copy": 0.042, "contiguous": 0.042, "cat": 0.044, "embedding": 0.04},
-    **{"gather": 0.17, "index": 0.2, "index_put": 0.4, "index_add": 0.25, "index_select": 0.08, "scatter_add": 0.14},
-    **{"im2col": 0.83, "col2im": 0.5, "pixel_shuffle": 0.57, "pixel_unshuffle": 0.45, "constant_pad_nd": 0.12},
-    **{"reflection_pad1d": 0.14, "reflection_pad2d": 0.14, "reflection_pad2d_backward": 0.4},
+_OPERATIONS = {
+    0.042: """clone copy contiguous cat embedding tanh_backward sigmoid_backward log_sigmoid_backward
+        _softmax_backward_data""",
+    0.08: "max_pool2d_with_indices_backward max_pool3d_with_indices_backward index_select _log_softmax_backward_data",
+    0.1: "silu silu_backward softplus_backward elu_backward glu glu_backward sigmoid mse_loss",
+    0.12: "constant_pad_nd lt gt rsqrt",
+    0.15: "gelu eq ne ge le scatter_add reflection_pad1d reflection_pad2d",
+    0.18: "gelu_backward gather sqrt",
+    0.2: "where tril triu index",
+    0.3: "exp atan2 index_add",
+    0.35: "masked_fill log log_sigmoid_forward",
+    0.4: "elu index_put reflection_pad2d_backward upsample_nearest2d_backward",
+    0.5: "sin cos erf softplus col2im pixel_shuffle pixel_unshuffle avg_pool2d_backward avg_pool3d_backward",
+    0.8: "max min argmax argmin binary_cross_entropy_with_logits im2col",
+    0.9: "upsample_nearest1d upsample_nearest2d upsample_nearest3d logsumexp rand_like",
+    1.1: "tanh _prelu_kernel_backward mish_backward randn_like",
+    1.5: "mish _safe_softmax",
+    2.1: """native_dropout upsample_linear1d_backward upsample_bilinear2d_backward
+        upsample_trilinear3d_backward""",
+    5.6: "var std var_mean std_mean",
 }
+OPERATIONS = {name: each for each, names in _OPERATIONS.items() for name in names.split()}
 # The usual operation of each class, for each value that its forward pass reads or writes, and in each pass.
 USUAL = {
     "elementwise": 0.053,
@@ -61,21 +63,22 @@ VECTORS = 32  # values in a row in all operands, from which on vectors are used
 LOOPED, SCALAR = 0.15, 1.4  # where not: a plain loop, and one with branches or a series
 BRANCHING = ("threshold_backward", "hardtanh_backward", "leaky_relu_backward", "hardswish_backward", "clamp")
 TRANSPOSED, ROWS_TRANSPOSED = 0.16, 0.1
-COMPLEX = 1.0
-ALL_BROADCAST = 0.27
+COMPLEX, ALL_BROADCAST = 1.0, 0.27
 POOL_START, POOL_PLACE, MEAN_PLACE = 6.0, 1.8, 1.3  # of one value that is written
-SOFTMAX_ACROSS, ROW, VECTOR = 1.7, 35.0, 16
+SOFTMAX, SOFTMAX_ROW, SOFTMAX_ACROSS = 0.22, 35.0, 1.7
+SHORT = 16  # values of a row that is worked through one by one
 BERNOULLI, UNSURE = 1.45, 6.5  # a drawn value, and what guessing wrongly costs
 
 
 def nanoseconds(name: str, group: str, args: Sequence[Any], values: int, out: Any) -> float:
     """What an operation that moves so many values takes on the known processor."""
-    special = SPECIAL.get(name)
-    each = special(args, out) if special is not None else None
-    if each is None:
-        each = OPERATIONS.get(name, CLASSES.get(group, CLASSES["elementwise"]))
-    if group in ("elementwise", "transcendental"):
-        each = _by_layout(name, group, each, args, out)
+    each = OPERATIONS.get(name, CLASSES.get(group, CLASSES["elementwise"]))
+    first = args[0][0] if args and isinstance(args[0], (list, tuple)) and args[0] else args[0] if args else None
+    if isinstance(first, Tensor) and first.layout == torch.strided and first.dim():
+        if name in SPECIAL:
+            each = SPECIAL[name](args, out) or each
+        if group in ("elementwise", "transcendental"):
+            each = _by_layout(name, group, each, args, out)
     return each * values
 
 
@@ -87,9 +90,9 @@ def weight(name: str, nanoseconds: float, nominal: float) -> float:
 
 
 def _by_layout(name: str, group: str, each: float, args: Sequence[Any], out: Any) -> float:
-    if not isinstance(out, Tensor) or out.dim() < 2:
-        return each
     operands = [a for a in args if isinstance(a, Tensor)]
+    if not isinstance(out, Tensor) or any(a.layout != torch.strided for a in (*operands, out)):
+        return each
     if any(a.is_complex() for a in operands):
         return max(each, COMPLEX)
     whole = [a for a in operands if a.shape == out.shape]
@@ -114,7 +117,7 @@ def _run(tensors: Sequence[Tensor]) -> int:
 def _copied(args: Sequence[Any], out: Any) -> float | None:
     """Of a clone or a copy, by whether values stay in order."""
     source = args[1] if len(args) > 1 and isinstance(args[1], Tensor) else args[0]
-    if not isinstance(source, Tensor) or not isinstance(out, Tensor) or source.shape != out.shape:
+    if source.layout != torch.strided or source.shape != out.shape:
         return None
     run = _run([source, out])
     return None if run >= min(VECTORS, out.numel()) else (TRANSPOSED if run == 1 else ROWS_TRANSPOSED)
@@ -126,50 +129,44 @@ def _stacked(args: Sequence[Any], out: Any) -> float | None:
 
 def _summed(args: Sequence[Any], out: Any) -> float | None:
     """Short rows are added up one value after another."""
-    dims = args[1] if len(args) > 1 and isinstance(args[1], (list, tuple)) else ()
-    source = args[0]
-    rows = [d for d in dims if d % source.dim() == source.dim() - 1]
-    return 0.35 if rows and len(dims) == 1 and source.shape[-1] < VECTOR else None
+    source, dims = args[0], args[1] if len(args) > 1 and isinstance(args[1], (list, tuple)) else ()
+    along_rows = len(dims) == 1 and dims[0] % source.dim() == source.dim() - 1
+    return 0.35 if along_rows and source.shape[-1] < SHORT else None
 
 
 def _power(args: Sequence[Any], out: Any) -> float | None:
-    return 0.04 if isinstance(args[1], (int, float)) and args[1] in (1, 2, 3, -1, -2, 0.5, -0.5) else 0.79
+    exponent = args[1] if len(args) > 1 else None
+    return None if isinstance(exponent, (int, float)) and exponent in (1, 2, 3, -1, -2, 0.5, -0.5) else 0.79
 
 
 def _softmax(args: Sequence[Any], out: Any) -> float | None:
-    """Along a dimension that is not the last, or along short rows."""
-    source = args[0]
-    dim = next((a for a in args if isinstance(a, int) and not isinstance(a, bool)), -1) % max(1, source.dim())
+    """Along short rows, or along another dimension than the last."""
+    source, dim = args[0], args[1] % args[0].dim()
     if dim == source.dim() - 1:
-        return max(0.22, ROW / (2 * max(1, source.shape[-1])))
-    return 0.3 if prod(source.shape[dim + 1 :]) >= VECTOR else SOFTMAX_ACROSS
+        return max(SOFTMAX, SOFTMAX_ROW / (2 * max(1, source.shape[-1])))
+    return 0.3 if prod(source.shape[dim + 1 :]) >= SHORT else SOFTMAX_ACROSS
 
 
 def _softmax_backward(args: Sequence[Any], out: Any) -> float | None:
-    dim = args[2] % max(1, out.dim())
+    dim = args[2] % out.dim()
     if dim == out.dim() - 1:
         return None
-    return 0.1 if prod(out.shape[dim + 1 :]) >= VECTOR else SOFTMAX_ACROSS / 3
+    return 0.1 if prod(out.shape[dim + 1 :]) >= SHORT else SOFTMAX_ACROSS / 3
 
 
 def _norm(args: Sequence[Any], out: Any) -> float | None:
-    across = len(args) > 2 and args[2] and args[0].dim() - 1 not in [d % args[0].dim() for d in args[2]]
-    return 1.1 if across else 0.09
+    dims = [d % args[0].dim() for d in args[2]] if len(args) > 2 and args[2] else []
+    return 1.1 if dims and args[0].dim() - 1 not in dims else 0.1
 
 
-def _bernoulli(args: Sequence[Any], out: Any) -> float | None:
+def _drawn(args: Sequence[Any], out: Any) -> float | None:
     share = args[1] if len(args) > 1 and isinstance(args[1], (int, float)) else 0.5
     return BERNOULLI + UNSURE * min(share, 1 - share)
 
 
-def _drawn(args: Sequence[Any], out: Any) -> float | None:
-    return BERNOULLI + UNSURE * min(args[1], 1 - args[1]) if len(args) > 1 and isinstance(args[1], float) else None
-
-
 def _window(args: Sequence[Any]) -> int:
-    dims = args[0].dim() - 2
     kernel = args[1] if isinstance(args[1], (list, tuple)) else [args[1]]
-    return int(prod(kernel)) ** (dims if len(kernel) == 1 else 1)
+    return int(prod(kernel)) ** (args[0].dim() - 2 if len(kernel) == 1 else 1)
 
 
 def _max_pool(args: Sequence[Any], out: Any) -> float | None:
@@ -181,12 +178,11 @@ def _mean_pool(args: Sequence[Any], out: Any) -> float | None:
     return MEAN_PLACE * _window(args) * out.numel() / (args[0].numel() + out.numel())
 
 
-SPECIAL = {
+SPECIAL: dict[str, Callable[[Sequence[Any], Any], float | None]] = {
     "pow": _power,
     "clone": _copied,
     "copy": _copied,
-    "contiguous": _copied,
-    "bernoulli": _bernoulli,
+    "bernoulli": _drawn,
     "dropout": _drawn,
     "native_dropout": _drawn,
     "max_pool2d_with_indices": _max_pool,
