@@ -173,9 +173,12 @@ def test_a_stage_timed_alone_costs_more_than_in_the_step(name):
     """NeuralPower's overestimate: nothing of the stage before is in the cache."""
     device, network = SimulatedWorker(name), chain(3, 32, 48, 64)
     workload = {"layers": network.to_json()}
-    stages = sum(device.block(workload, stage=stage).joules for stage in ("forward", "backward", "update"))
-    step = device.block(workload).joules - device.truth(network).step.joules
-    assert stages > 1.02 * step
+
+    def usual(stage: str) -> float:  # blocks differ by a percent
+        return median(device.block(workload, stage=stage).joules for _ in range(9))
+
+    step = usual("step") - device.truth(network).step.joules
+    assert sum(map(usual, ("forward", "backward", "update"))) > 1.02 * step
 
 
 def test_what_does_not_fit_its_memory_is_refused():

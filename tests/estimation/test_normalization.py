@@ -203,6 +203,24 @@ def test_a_plain_process_says_itself_how_much_quicker_a_loop_of_the_yardstick_is
     assert cost.yardsticks == pytest.approx([0.002])
 
 
+def test_the_next_process_costs_the_mean_of_those_that_were_seen_and_other_rounds_their_median():
+    loop = Window(50, 50 * 0.002, 50 * 0.002, None)
+
+    def costing(ratio: float, **conditions: float) -> Observation:
+        target = Window(3, 3 * ratio * 0.002, 3 * ratio * 0.002, 3 * ratio * 0.01)
+        measurement = Measurement((target,), (loop, loop), METER, "system", conditions=conditions)
+        return Observation(chain(3, 8), measurement, "touch")
+
+    reference = reference_of(known(crowded_out(2.0)))
+    for conditions, expected in (({YARDSTICK_EARLY: 0.002}, 5.0), ({}, 4.0)):
+        (cost,) = normalized([costing(ratio, **conditions) for ratio in (3.0, 4.0, 8.0)], reference)
+        moved = to_reference(cost, reference, 0.5)
+        for found in (cost, moved):
+            assert found.ratio == pytest.approx(expected)
+            assert found.busy_seconds == pytest.approx(expected * reference.seconds)
+            assert found.joules == pytest.approx(expected * 0.01 * reference.seconds / 0.002)
+
+
 def test_few_blocks_do_not_tell_how_a_yardstick_is_slowed_down():
     few = reference_of(known(*map(crowded_out, [1.0, 5.0, 20.0]), crowded_out(2.0, "system")))
     assert (few.after_steps, few.in_loops) == ((), 0.0)

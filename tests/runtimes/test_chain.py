@@ -66,29 +66,55 @@ DESCRIBED = [
 ]
 
 
+@pytest.mark.parametrize("trained", [True, False])
 @pytest.mark.parametrize("described", DESCRIBED)
-def test_what_is_built_is_described_as_a_trace_of_it_would(described) -> None:
-    """Else a profile would learn the price of an operation from another, or from one on other sizes."""
+def test_what_is_built_is_described_as_a_trace_of_it_would(described, trained: bool) -> None:
+    """Else a profile would learn the price of an operation from another, or from one on other sizes.
+
+    The same holds behind layers that are not trained, where nothing has a backward pass.
+    """
     op, read, written = described
     config = {"batch": 4, "bias": True, "dilation": (1, 1), "groups": 1, "kernel": (3, 3), "padding": (1, 1)}
-    trailing = (TrailingOp(op, read * IMAGE, written * IMAGE), TrailingOp("elementwise", IMAGE, IMAGE))
-    layer = Layer("conv", {**config, "size_in": (16, 16), "stride": (1, 1)}, 8, 8, trailing, "conv")
-    traced = trace(_Built(layer), torch.randn(4, 8, 16, 16)).layers[-1].trailing
-    built = as_built((layer,), 4)[0].trailing
-    for said, seen in zip(built, traced, strict=False):  # the trace ends in a loss
+    operation = TrailingOp(op, read * IMAGE, written * IMAGE, trained)
+    trailing = (operation, TrailingOp("elementwise", IMAGE, IMAGE, trained))
+    config = {**config, "size_in": (16, 16), "stride": (1, 1)}
+    layer = Layer("conv", config, 8, 8, trailing, "conv", trained, input_grad=False)
+    last = Layer("conv", {**config, "size_in": (1, 1), "padding": (0, 0), "kernel": (1, 1)}, 1, 1, (), "last")
+    built = as_built(Network((layer,) if trained else (layer, last), 4)).layers[0].trailing
+    network = trace(_Built(layer, trained), torch.randn(4, 8, 16, 16))
+    traced = next(layer for layer in network.layers if layer.kind == "conv").trailing
+    assert len(traced) == len(built)
+    for said, seen in zip(built, traced, strict=True):
         assert said.to_json()[:4] == seen.to_json()[:4]
         assert said.weight == pytest.approx(seen.weight, rel=0.3)
-    assert len(traced) == len(built) + 2
+
+
+def test_a_loss_of_several_parts_is_wired() -> None:
+    """The mean of a mean, as where two losses are added up."""
+    ops = (("reduce", 32, 1), ("reduce", 1, 1), ("elementwise", 2, 1), ("elementwise", 1, 1))
+    layer = Layer("linear", {"lead": (4,), "bias": True}, 8, 8, tuple(TrailingOp(op, a, b) for op, a, b in ops))
+    build_chain(Network((layer,), 4), torch.float32).loss().backward()
+    assert [op.op for op in as_built(Network((layer,), 4)).layers[0].trailing][:2] == ["reduce", "reduce"]
+
+
+def test_a_loss_after_pooling_is_of_the_values_that_are_left() -> None:
+    """Pooling also writes where it found each value."""
+    config = {"batch": 4, "size": (16, 16)}
+    pooled = Layer("norm_batch", config, 8, 8, (TrailingOp("pool", IMAGE, IMAGE / 2),))
+    square, mean = as_built(Network((pooled,), 4)).layers[0].trailing[1:]
+    assert (square.values_in, mean.values_in) == (IMAGE / 4, IMAGE / 4)
 
 
 class _Built(torch.nn.Module):
     """What a worker builds, reading what it is given."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: Layer, trained: bool) -> None:
         super().__init__()
+        self.last = None if trained else torch.nn.Linear(1, 1)
         self.chain = build_chain(Network((layer,), 4), torch.float32)
         self.first = next(iter(self.chain.fresh))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         self.chain.fresh[self.first] = x
-        return self.chain.forward()[0]
+        made = self.chain.forward()[0]
+        return made if self.last is None else self.last(made.reshape(-1, 1))

@@ -271,3 +271,22 @@ def test_what_a_prelu_takes_beyond_a_product_is_with_its_layer() -> None:
     assert scale.kind == "scale"
     assert scale.trailing[0].op == "elementwise"
     assert scale.trailing[0].weight > 5
+
+
+def test_one_value_for_a_whole_row_is_no_obstacle_to_vectors() -> None:
+    """The gradient of a sum is expanded, and the gradient of a relu before it as fast as any."""
+
+    class Summed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(64, 64)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.first(x).relu().sum(-1).sum()
+
+    assert weights(Summed(), 16, 64)["elementwise"] == 1.0
+
+
+def test_a_pool_of_no_images() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.AvgPool2d(2))
+    assert trace(model, torch.empty(0, 3, 16, 16)).layers[0].kind == "conv"

@@ -7,7 +7,8 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from ampere.core.kinds import KINDS
 from ampere.core.kinds.kind import product
 
-from .layer import Layer, TrailingOp
+from .layer import Layer
+from .trailing_ops import mean_of_squares
 
 FORMAT = 2  # 1 called a layer's trailing operations `tail`, and its nonparametric kind `glue`
 
@@ -98,7 +99,3 @@ def with_loss(layers: Sequence[Layer]) -> Tuple[Layer, ...]:
     last = layers[-1]
     values = float(last.trailing[-1].values_out if last.trailing else product(KINDS[last.kind].shape_out(last)))
     return (*layers[:-1], replace(last, trailing=last.trailing + mean_of_squares(values)))
-
-
-def mean_of_squares(values: float) -> Tuple[TrailingOp, ...]:
-    return TrailingOp("elementwise", values, values, True, 1.7), TrailingOp("reduce", values, 1.0, True, 1.2)

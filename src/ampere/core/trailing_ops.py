@@ -48,29 +48,58 @@ def plan_trailing(op: TrailingOp, shape: Shape, grad: bool = True, wanted: int =
 
 def carried_out(op: TrailingOp, plan: TrailingPlan, read: int, grad: bool) -> Tuple[TrailingOp, ...]:
     """What the plan of an operation amounts to, where it reads so many values."""
-    values, weight = float(product(plan.shape)), WEIGHTS.get(plan.action, 1.0)
-    if plan.action == "dropout":  # a mask is drawn, scaled and multiplied with
-        scaled = TrailingOp("elementwise", values, values, False, 0.8)
-        return (
-            TrailingOp("dropout", values, values, False),
-            scaled,
-            TrailingOp("elementwise", 2 * values, values, True, 0.8),
-        )
+    values, weight = float(product(plan.shape)), weight_of(plan.action, grad)
+    if plan.action == "dropout":
+        return dropout(values, grad)
     name, backward = op.op, grad and plan.action not in ("draw", "aside")
     if plan.action in ("relu", "aside"):
         name = "elementwise"
     elif plan.action == "repeat":
         name = "pool"
     elif plan.action == "softmax":
-        weight = max(1.0, SHORT_ROW / plan.shape[-1])
+        weight *= of_softmax(plan.shape)
     elif plan.action == "last":
         read = product(plan.shape)
     found_at = values if plan.action.startswith("max_pool") else 0.0
     return (TrailingOp(name, float(read), values + found_at, backward, weight),)
 
 
-# Of what is built, where it differs from the usual operation of its class (`ampere.tracing.usual_costs`).
-WEIGHTS = {"aside": 0.8, "add": 0.4, "max_pool_same": 3.6, "adaptive_pool": 0.4, "repeat": 0.7, "last": 3.8}
+def dropout(values: float, grad: bool) -> Tuple[TrailingOp, ...]:
+    """A mask is drawn, scaled and multiplied with."""
+    return (
+        TrailingOp("dropout", values, values, False),
+        TrailingOp("elementwise", values, values, False, weight_of("aside", False)),
+        TrailingOp("elementwise", 2 * values, values, grad, 0.8),
+    )
+
+
+def weight_of(action: str, grad: bool) -> float:
+    return WEIGHTS.get(action, (1.0, 1.0))[not grad]
+
+
+def of_softmax(shape: Shape) -> float:
+    """How much more than along a long row a softmax takes along the last dimension."""
+    return max(1.0, SHORT_ROW / max(1, shape[-1])) if shape else 1.0
+
+
+# Of what is built, where it differs from the usual operation of its class (`ampere.tracing.usual_costs`): of forward
+# and backward pass together, and of the forward pass alone.
+WEIGHTS = {
+    "relu": (1.0, 0.8),
+    "gelu": (1.0, 0.8),
+    "aside": (0.8, 0.8),
+    "add": (0.4, 0.8),
+    "max_pool": (1.0, 2.0),
+    "max_pool_same": (3.6, 7.0),
+    "adaptive_pool": (0.4, 0.4),
+    "repeat": (0.7, 1.0),
+    "enlarge": (1.0, 0.6),
+    "softmax": (1.0, 2.0),
+    "mean": (1.0, 0.5),
+    "copy": (1.0, 2.0),
+    "concat": (1.0, 2.0),
+    "last": (3.8, 7.6),
+}
 SHORT_ROW = 58  # values of a row of a softmax, below which rows take as long however short they are
 
 
@@ -191,6 +220,19 @@ def _is_dropout(draw: TrailingOp, scale: TrailingOp, multiply: TrailingOp) -> bo
     same_size = draw.values_out == scale.values_out == multiply.values_out
     named = (draw.op, scale.op, multiply.op) == ("dropout", "elementwise", "elementwise")
     return same_size and named and (draw.backward, scale.backward, multiply.backward) == (False, False, True)
+
+
+def usual_loss(shape: Shape) -> Tuple[TrailingOp, ...]:
+    """What every runtime trains a network with that says nothing else: cross entropy of class scores, or squares."""
+    values = float(product(shape))
+    if len(shape) == 2 and shape[1] > 1:
+        softmax = TrailingOp("reduce", values, values, weight=of_softmax(shape))
+        return softmax, TrailingOp("reduce", values + shape[0], 2.0, weight=0.5)
+    return mean_of_squares(values)
+
+
+def mean_of_squares(values: float) -> Tuple[TrailingOp, ...]:
+    return TrailingOp("elementwise", values, values, True, 1.7), TrailingOp("reduce", values, 1.0, True, 1.2)
 
 
 def without_loss(trailing: Tuple[TrailingOp, ...]) -> Tuple[TrailingOp, ...]:

@@ -23,6 +23,7 @@ from .trailing_ops import (
     carried_out,
     dimensions_to_drop,
     plan_trailing,
+    usual_loss,
     with_dropout,
     without_dimensions,
     without_loss,
@@ -85,18 +86,22 @@ def wire(network: Network) -> Wiring:
     return wirer.finish()
 
 
-def as_built(layers: Sequence[Layer], batch: int) -> Tuple[Layer, ...]:
-    """The layers with the trailing operations that are carried out where these layers are all that is built.
+def as_built(network: Network) -> Network:
+    """The network with the trailing operations that are carried out where it is built from its layers, and a loss.
 
     A few layers of a network may lack what their trailing operations read, such as the image that a gate scales.
     """
     built: List[Layer] = []
-    for node in wire(Network(tuple(layers), batch)).nodes:
+    nodes = wire(network).nodes
+    for node in nodes:
         if node.trailing is None:
             built.append(replace(node.layer, trailing=()))
         else:
             built[-1] = replace(built[-1], trailing=(*built[-1].trailing, *node.carries_out))
-    return tuple(built)
+    described = network.layers[-1].trailing
+    loss = described[len(without_loss(described)) :] or usual_loss(nodes[-1].shape)
+    last = replace(built[-1], trailing=(*built[-1].trailing, *loss))
+    return replace(network, layers=(*built[:-1], last))
 
 
 class _Wirer:

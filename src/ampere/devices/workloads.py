@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from ampere.core import KINDS, Network
-from ampere.core.network import with_loss
+from ampere.core.wiring import as_built
 
 from .device import VariantFailed
 
@@ -17,8 +17,7 @@ from .device import VariantFailed
 def network_of(workload: Mapping[str, Any]) -> Network:
     """The network as a worker would build it: described layers get a loss, a factory is called and traced."""
     if "layers" in workload:
-        network = described(workload["layers"])
-        return Network(with_loss(network.layers), network.batch, network.name)
+        return as_built(described(workload["layers"]))
     if "factory" not in workload:
         raise VariantFailed("the workload needs either layers or a factory")
     try:

@@ -174,6 +174,7 @@ class NormalizedCost:
     watts_uncertainty: float = 0.0  # relative, of the power that joules were computed with
     clock: str = BUSY  # that the rounds were compared by
     page_faults: float = 0.0  # of a step
+    by_process: bool = False  # each round is a process of a user's own code
 
     @property
     def guiding_seconds(self) -> float:
@@ -183,7 +184,7 @@ class NormalizedCost:
     @property
     def ratio(self) -> float:
         """The cost in yardstick steps."""
-        return median(self.rounds)
+        return _typical(self.rounds, self.by_process)
 
     @property
     def spread(self) -> float | None:
@@ -296,25 +297,32 @@ def _cost(what: tuple[Network, str, str, str], measurements: list[Measurement], 
     ratios = tuple(ratio for r in rounds for ratio in r.ratios)
     counted = tuple(j for r in rounds for j in r.counted)
     flagged = [flag for m in measurements for flag in m.flags]
-    # Processes of users' own code differ by lot: the next one costs their mean. What other rounds differ by is what
-    # disturbed them.
-    typical = mean if all(YARDSTICK_EARLY in m.conditions for m in measurements) else median
-    first, middle = rounds[0], typical(ratios)  # all figures of a round share the yardstick's reference cost
+    by_process = all(YARDSTICK_EARLY in m.conditions for m in measurements)
+    first, typical = rounds[0], _typical(ratios, by_process)  # all figures of a round share the yardstick's cost
     return NormalizedCost(
         *what,
         rounds=ratios,
         yardsticks=tuple(r.yardstick for r in rounds if r.yardstick is not None),
-        joules=median(counted) if counted else median(r.joules / median(r.ratios) for r in rounds) * middle,
+        joules=median(counted) if counted else median(r.joules / median(r.ratios) for r in rounds) * typical,
         joules_rounds=counted,
-        seconds=median(r.seconds / median(r.ratios) for r in rounds) * middle,
-        busy_seconds=median(r.busy_seconds / median(r.ratios) for r in rounds) * middle,
+        seconds=median(r.seconds / median(r.ratios) for r in rounds) * typical,
+        busy_seconds=median(r.busy_seconds / median(r.ratios) for r in rounds) * typical,
         iterations=sum(m.iterations for m in measurements),
         meter=next((r.meter for r in rounds if r.counted), first.meter),
         flags=tuple(sorted({flag for flag in flagged if 2 * flagged.count(flag) > len(measurements)})),
         compile_seconds=sum(m.compile_seconds for m in measurements),
         clock=reference.clock,
         page_faults=median(m.page_faults for m in measurements),
+        by_process=by_process,
     )
+
+
+def _typical(rounds: Sequence[float], by_process: bool) -> float:
+    """Processes of users' own code differ by chance, and the next one is expected to cost their mean.
+
+    What other rounds differ by is what disturbed them.
+    """
+    return mean(rounds) if by_process else median(rounds)
 
 
 def timed_only(meter: Meter) -> Meter:
@@ -365,7 +373,7 @@ def to_reference(cost: NormalizedCost, reference: Reference, share: float) -> No
         return cost
     pairs = zip(cost.rounds, cost.yardsticks, strict=True)
     rounds = tuple(r * (y / reference.seconds) ** (1.0 - share) for r, y in pairs)
-    scale = median(rounds) / cost.ratio
+    scale = _typical(rounds, cost.by_process) / cost.ratio
     return replace(
         cost,
         rounds=rounds,

@@ -12,7 +12,7 @@ from ampere.devices import Device
 from ampere.runtimes import Description
 from ampere.runtimes.table import lacking, refusal
 
-from .experiment import Experiment
+from .experiment import Experiment, from_layers
 from .sources import FlaxSource, ModelSource, Source
 
 
@@ -76,17 +76,14 @@ class FromLayers:
         self.name, self._source, self._with_program = source.name, source, with_program
 
     def original(self) -> Experiment:
-        described = _described(self._source.original())
+        original = self._source.original()
         program = self._source.program if self._with_program and isinstance(self._source, ModelSource) else {}
-        return replace(described, workload={**described.workload, **program})
+        return replace(original, workload={"layers": original.network.to_json(), **program})
 
     def sample(self, rng: Random) -> Experiment:
-        return _described(self._source.sample(rng))
+        found = self._source.sample(rng)
+        return found if "layers" in found.workload else from_layers(found.network, found.purpose)
 
     def opaque(self) -> list[Experiment]:
         """Refused before, by name."""
         return []
-
-
-def _described(experiment: Experiment) -> Experiment:
-    return replace(experiment, workload={"layers": experiment.network.to_json()})

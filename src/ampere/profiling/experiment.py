@@ -8,7 +8,6 @@ from random import Random
 from typing import Any
 
 from ampere.core import KINDS, Layer, Measurement, Network
-from ampere.core.network import with_loss
 from ampere.core.wiring import as_built
 from ampere.storage.profile import Observation
 
@@ -42,8 +41,12 @@ class Experiment:
 def of_layers(layers: Sequence[Layer], batch: int) -> Experiment:
     """A small network of a few layers, trained on the mean square of its output."""
     purpose = "layer" if len(layers) == 1 else "variant"
-    workload = {"layers": Network(tuple(layers), batch).to_json()}
-    return Experiment(Network(with_loss(as_built(layers, batch)), batch), workload, purpose)
+    return from_layers(Network(tuple(layers), batch), purpose)
+
+
+def from_layers(network: Network, purpose: str) -> Experiment:
+    """The network built from the description of its layers, and described as what that amounts to."""
+    return Experiment(as_built(network), {"layers": network.to_json()}, purpose)
 
 
 def slices(network: Network, rng: Random, count: int) -> list[Experiment]:

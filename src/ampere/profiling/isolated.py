@@ -44,7 +44,7 @@ def operations(layer: Layer) -> Iterator[Layer]:
         yield replace(layer, trailing=())
     shape, grad = shape_out(layer), has_gradient(layer)
     for op in with_dropout(layer.trailing):
-        yield _as_layer(op, shape, grad, layer.name)
+        yield _as_layer(replace(op, weight=1.0), shape, grad, layer.name)
         shape = plan_trailing(op, shape, grad).shape
 
 

@@ -20,7 +20,7 @@ from ampere.models.sorts import EVERY_SORT, LONE_LAYERS, SHARES, sample_lone
 from ampere.models.spaces import Space
 from ampere.storage.profile import Observation
 
-from .experiment import Experiment, Workload
+from .experiment import Experiment, Workload, from_layers
 
 NARROWEST = 1 / 8  # of a width
 
@@ -146,8 +146,7 @@ class ModelSource:
         return Experiment(self._network, self._workload, "network")
 
     def sample(self, rng: Random) -> Experiment:
-        narrowed = narrow(self._network, rng)
-        return Experiment(narrowed, {"layers": narrowed.to_json()}, "network")
+        return from_layers(narrow(self._network, rng), "network")
 
 
 def _inputs(texts: tuple[str, ...]) -> list[Any] | dict[str, Any]:

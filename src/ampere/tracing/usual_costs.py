@@ -96,6 +96,9 @@ def _by_layout(name: str, group: str, each: float, args: Sequence[Any], out: Any
     if any(a.is_complex() for a in operands):
         return max(each, COMPLEX)
     whole = [a for a in operands if a.shape == out.shape]
+    expanded = [a for a in whole if any(s == 0 and n > 1 for s, n in zip(a.stride(), a.shape, strict=True))]
+    if len(expanded) == 1 < len(whole):  # one value for a whole row is no obstacle to vectors
+        whole = [a for a in whole if a is not expanded[0]]
     if not whole and len(operands) > 1:
         return max(each, ALL_BROADCAST)
     if _run([*whole, out]) >= min(VECTORS, out.numel()):
@@ -171,11 +174,11 @@ def _window(args: Sequence[Any]) -> int:
 
 def _max_pool(args: Sequence[Any], out: Any) -> float | None:
     written = out[0].numel() if isinstance(out, (list, tuple)) else out.numel()
-    return (POOL_START + POOL_PLACE * _window(args)) * written / (args[0].numel() + 2 * written)
+    return (POOL_START + POOL_PLACE * _window(args)) * written / max(1, args[0].numel() + 2 * written)
 
 
 def _mean_pool(args: Sequence[Any], out: Any) -> float | None:
-    return MEAN_PLACE * _window(args) * out.numel() / (args[0].numel() + out.numel())
+    return MEAN_PLACE * _window(args) * out.numel() / max(1, args[0].numel() + out.numel())
 
 
 SPECIAL: dict[str, Callable[[Sequence[Any], Any], float | None]] = {

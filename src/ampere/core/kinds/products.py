@@ -162,7 +162,9 @@ def _attention_inside(layer: Layer) -> Mapping[str, Any]:
     """With dropout all pairs are written down, drawn, and read again; without, they never leave the cache."""
     c: Any = layer.config
     pairs = c["batch"] * c["heads"] * c["queries"] * c["keys"]
-    return {"dropout": 2 * pairs, "reduce": 14 * pairs, "elementwise": 8 * pairs} if c.get("dropout") else {}
+    back = 1 + int(layer.input_grad)
+    written = {"dropout": 2 * pairs, "reduce": 7 * back * pairs, "elementwise": 4 * back * pairs}
+    return written if c.get("dropout") else {}
 
 
 def _attention_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:

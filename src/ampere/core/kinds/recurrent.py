@@ -59,7 +59,8 @@ def _inside(layer: Layer) -> Mapping[str, Any]:
     """Dropout between layers: a mask is drawn, scaled and multiplied with."""
     c: Any = layer.config
     values = c["batch"] * c["length"] * (c["layers"] - 1) * layer.channels_out * c["directions"]
-    return {"dropout": 2 * values, "elementwise": 6 * values} if c.get("dropout") else {}
+    used = (4 + 2 * int(layer.backward)) * values
+    return {"dropout": 2 * values, "elementwise": used} if c.get("dropout") else {}
 
 
 def _coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:

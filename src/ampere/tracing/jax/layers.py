@@ -11,7 +11,7 @@ from flax import nnx
 
 from ampere.core import KINDS, Layer, TrailingOp, work
 from ampere.core.layer import TRAILING_CLASSES
-from ampere.core.trailing_ops import WEIGHTS
+from ampere.core.trailing_ops import dropout, weight_of
 
 from .equations import LOOP, PRODUCT, UNKNOWN, Equation
 from .grouping import Group
@@ -157,16 +157,12 @@ def trailing_ops(operation: list[Equation], calls: Calls) -> list[TrailingOp]:
     name = first.op_class if first.op_class in TRAILING_CLASSES else "other"
     if any(e.op_class == "transcendental" for e in operation):
         name = "transcendental"
-    weight = WEIGHTS["add"] if name == "elementwise" and len(read) > 1 else 1.0  # as where it is built
+    weight = weight_of("add", last.grad) if name == "elementwise" and len(read) > 1 else 1.0  # as where it is built
     return [TrailingOp(name, sum(read.values()), last.values_out, last.grad, weight)]
 
 
 def _dropout(operation: list[Equation]) -> list[TrailingOp]:
     """Drawing a mask, and using it; scaling, which PyTorch does to the mask, is the operation in between."""
     last = operation[-1]
-    size = last.values_out
-    if last.op_class == "dropout":
-        return [TrailingOp("dropout", size, size, False)]
-    if last.name == "select_n":
-        return [TrailingOp("elementwise", 2 * size, size, last.grad)]
-    return [TrailingOp("elementwise", size, size, False)]
+    drawn, scaled, used = dropout(last.values_out, last.grad)
+    return [drawn if last.op_class == "dropout" else used if last.name == "select_n" else scaled]

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from ampere.core import Layer, Network, TrailingOp
+from ampere.core import Layer, Network
 from ampere.core.errors import ModelError
-from ampere.core.network import mean_of_squares
+from ampere.core.trailing_ops import usual_loss
 
 from .equations import Equation, Value, flattened, value_of
 from .grouping import Grouping
@@ -118,10 +118,4 @@ def trace(model: nnx.Module, inputs: Any, *, name: str = "") -> Network:
 
 
 def _with_loss(last: Layer, output: Value) -> Layer:
-    """Cross entropy of class scores, else a mean of squares: the loss that every runtime here trains with."""
-    n = float(output.size)
-    scores = len(output.shape) == 2 and output.shape[1] > 1
-    loss = (
-        (TrailingOp("reduce", n, n), TrailingOp("reduce", n + output.shape[0], 2.0)) if scores else mean_of_squares(n)
-    )
-    return replace(last, trailing=(*last.trailing, *loss))
+    return replace(last, trailing=(*last.trailing, *usual_loss(output.shape)))
