@@ -114,6 +114,17 @@ def test_a_helper_stays_for_one_task_after_another():
 
 
 @FORK
+def test_a_helper_can_be_ended_at_once():
+    helper = Helper(helped)
+    child = helper.result({"do": "work"})["pid"]
+    assert helper.asked == 1
+    helper.end()
+    assert not helper.alive
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+@FORK
 def test_a_task_that_ends_the_helper_ends_nothing_else():
     helper = Helper(helped)
     with pytest.raises(WorkerError, match="was ended by SIGKILL") as died:

@@ -47,6 +47,9 @@ THROTTLED, STEPS_TO_COMPARE = 1.15, 4
 YARDSTICK_WARMUP = 3
 YARDSTICKS_AT_LEAST = 20
 METER_ATTEMPTS = 3
+# Of a helper. The memory of a process that has built many networks is in pieces: steps take up to a tenth longer in it
+# than in the fresh process that a user starts (docs/decisions/0063).
+MOST_BLOCKS = 8
 
 
 def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
@@ -55,17 +58,19 @@ def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
     if request.setup.on != CPU:
         return _guarded(lambda: _accelerated(record, request, report))
     if request.isolation == "inline" and _helped(request.setup.runtime, request.setup.threads):
-        return _guarded(lambda: _at_rest_before(lambda: _helper().result(record)))
+        return _guarded(lambda: _at_rest_before(lambda: _helper(young=True).result(record)))
     return _guarded(lambda: _isolated(request, report))
 
 
 def _helped(runtime: str, threads: int) -> bool:
-    """Whether the helper must train, because several threads do, and can."""
-    return threads > 1 and CAN_FORK and find_runtime(runtime).ready_to_fork({}, threads)
+    """Whether the helper can train."""
+    return CAN_FORK and find_runtime(runtime).ready_to_fork({}, threads)
 
 
-def _helper() -> Helper:
-    """The helper; a new one where the last has died."""
+def _helper(young: bool = False) -> Helper:
+    """The helper; a new one where the last has died, or is asked to be `young` and has built many networks."""
+    if young and _helpers and _helpers[-1].alive and _helpers[-1].asked >= MOST_BLOCKS:
+        _helpers[-1].end()
     if not _helpers or not _helpers[-1].alive:
         _helpers[:] = [Helper(_help)]
     return _helpers[-1]
@@ -300,7 +305,7 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         return _guarded(
             lambda: released(runtime, ready(runtime, on), lambda: _yardstick_alone(record, runtime)), one_source=True
         )
-    if _helped(name, threads_of(record)):
+    if threads_of(record) > 1 and _helped(name, threads_of(record)):
         return _guarded(lambda: _helper().result(record), one_source=True)
     return _guarded(lambda: _yardstick_alone(record, find_runtime(name)), one_source=True)
 

@@ -1,10 +1,10 @@
 """What keeps one block from harming the next: forked children, a time limit on compiling.
 
     a block by itself     this process --fork--> child          every block starts from the same state of the allocator
-    several threads       this process --fork--> helper         it stays, and trains one block after another
+    other blocks          this process --fork--> helper         it stays for some blocks, one after another
 
-A pool of threads does not survive a fork: a child that needed it would hang. So this process never starts one, and
-blocks of several threads that need no isolation run in the helper.
+A pool of threads does not survive a fork: a child that needed it would hang. So this process never starts one, nor
+builds networks, whose pieces of memory all of its children would have.
 
 A compiler that takes too long is ended with its process, after a last answer from a thread of its own, because nothing
 less stops native code.
@@ -95,6 +95,8 @@ class Helper:
     It ends with this process, whose end of its pipe is closed then, and a task that ends it ends nothing else.
     """
 
+    asked = 0  # tasks so far
+
     def __init__(self, do: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
         asked, ask = os.pipe()
         answers, answered = os.pipe()
@@ -110,6 +112,7 @@ class Helper:
     def result(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Result of a request; WorkerError where it fails. One whose helper has died needs a new one."""
         memory = MemoryWatch()
+        self.asked += 1
         with contextlib.suppress(BrokenPipeError):  # it died just now: it will not answer
             self._ask.write(json.dumps(request).encode() + b"\n")
             self._ask.flush()
@@ -122,6 +125,12 @@ class Helper:
     @property
     def alive(self) -> bool:
         return not self._answers.closed
+
+    def end(self) -> None:
+        """End it now, and wait until its memory is free. A process that a model has started may hold its pipe open."""
+        self.close()
+        os.kill(self._child, signal.SIGKILL)
+        os.waitpid(self._child, 0)
 
     def close(self) -> None:
         with contextlib.suppress(BrokenPipeError):
