@@ -1,5 +1,7 @@
 """A runtime that crashes in native code: MNN does, of a depthwise convolution with more channels out than in."""
 
+import os
+
 import pytest
 from tests.plugins import bring_runtime
 
@@ -45,15 +47,15 @@ def loose(monkeypatch, tmp_path):
     (tmp_path / "net.py").write_text(CRASHING)
 
 
-def test_the_worker_is_started_again_and_the_next_variant_trained():
+def test_the_next_variant_is_trained():
     def workload(layer):
         return {"layers": Network((layer,), 3).to_json()}
 
     with LocalWorker() as device:
-        with pytest.raises(VariantDied, match=r"died twice on the same variant: ended by SIG.*; leave it out"):
+        with pytest.raises(VariantDied, match=r"died twice on the same variant: .* was ended by SIG.*; leave it out"):
             device.block(workload(EXAMPLES["conv_grouped"][1]), TrainingSetup("loose"), iterations=2)
         assert device.block(workload(conv()), TrainingSetup("loose"), iterations=2).ratio() > 0
-        assert device.restarts == 2
+        assert device.restarts == (0 if hasattr(os, "fork") else 2)  # a helper crashed, and the worker goes on
 
 
 def test_what_was_measured_before_stays_and_the_end_is_one_line(capsys):
@@ -67,4 +69,5 @@ def test_what_was_measured_before_stays_and_the_end_is_one_line(capsys):
     assert "ended by SIG" in " ".join(capsys.readouterr().out.split())
     assert ampere("measure", "net.py:build", "--seconds", "1") == DEVICE
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("ampere: the worker died twice on the same variant: ended by SIG")
+    assert line.startswith("ampere: the worker died twice on the same variant: ")
+    assert "was ended by SIG" in line

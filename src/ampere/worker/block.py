@@ -52,12 +52,16 @@ METER_ATTEMPTS = 3
 MOST_BLOCKS = 8
 
 
-def block(record: Dict[str, Any], report: Report = no_report) -> Dict[str, Any]:
-    """Answer to a block request; `report` sends an error that must reach the host before the process ends."""
+def block(record: Dict[str, Any], report: Report = no_report, serving: bool = False) -> Dict[str, Any]:
+    """Answer to a block request; `report` sends an error that must reach the host before the process ends.
+
+    A process that is `serving` many of them trains none itself, where it can fork.
+    """
     request = BlockRequest.from_json(record)
     if request.setup.on != CPU:
         return _guarded(lambda: _accelerated(record, request, report))
-    if request.isolation == "inline" and _helped(request.setup.runtime, request.setup.threads):
+    several = serving or request.setup.threads > 1
+    if request.isolation == "inline" and several and _helped(request.setup.runtime, request.setup.threads):
         return _guarded(lambda: _at_rest_before(lambda: _helper(young=True).result(record)))
     return _guarded(lambda: _isolated(request, report))
 

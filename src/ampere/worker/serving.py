@@ -136,7 +136,7 @@ def serve(channel: Channel, allowed: Allowed = None) -> None:
 
     def train(request: Request) -> Dict[str, Any]:
         check_allowed(BlockRequest.from_json(request), allowed)
-        return block(request, lambda error: channel.send(refusal(request.get("id"), error)))
+        return block(request, lambda error: channel.send(refusal(request.get("id"), error)), serving=True)
 
     actions: Actions = {
         "hello": lambda request: handshake(request, channel.heartbeat.every, allowed),
