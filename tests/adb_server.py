@@ -58,14 +58,17 @@ class Phone:
 
     def watts(self, state):
         """At rest, and more for the CPU seconds of a process, since it was asked last."""
-        now, work = time.monotonic(), _cpu_seconds(state["pid"])
+        now, work = time.monotonic(), cpu_seconds(state["pid"])
         (was, worked), self.last = self.last, (now, work)
         return state["idle"] + state["busy"] * max(0.0, work - worked) / max(now - was, 1e-3)
 
 
-def _cpu_seconds(pid):
+def cpu_seconds(pid):
+    """Of a process and its children: a worker lets others train."""
     try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) * 1e-9
+        spent = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) * 1e-9
+        threads = Path(f"/proc/{pid}/task").glob("*/children")
+        return spent + sum(cpu_seconds(child) for path in threads for child in path.read_text().split())
     except (OSError, IndexError):
         return 0.0
 

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from tests.adb_server import cpu_seconds
 from tests.synthetic import chain
 
 from ampere.core.errors import MeterError
@@ -27,9 +28,9 @@ class Bench(threading.Thread):
         path.write_text("stamp;mW\n")
 
     def run(self):
-        wall, cpu, kept = time.perf_counter(), self._cpu(), []
+        wall, cpu, kept = time.perf_counter(), cpu_seconds(self.pid), []
         while not self.done.wait(self.interval):
-            now, work = time.perf_counter(), self._cpu()
+            now, work = time.perf_counter(), cpu_seconds(self.pid)
             watts = IDLE + (0.0 if self.deaf else BUSY * max(0.0, work - cpu) / (now - wall))
             kept.append(f"{self.offset + self.rate * now:.6f};{1000 * watts:.3f}\n")
             if len(kept) * self.interval >= self.hold:  # as programs do that write in pieces
@@ -37,15 +38,6 @@ class Bench(threading.Thread):
                     file.write("".join(kept))
                 kept = []
             wall, cpu = now, work
-
-    def _cpu(self):
-        if self.pid is None:
-            return 0.0
-        try:
-            with open(f"/proc/{self.pid}/schedstat") as file:
-                return int(file.read().split()[0]) * 1e-9
-        except (OSError, IndexError):
-            return 0.0
 
 
 @pytest.fixture(name="bench")
