@@ -27,7 +27,7 @@ class Crashing:
     def block(self, workload, setup, **options):
         if workload == self._workload:
             self.asked += 1
-            raise VariantDied("the worker died twice on the same variant: ended by SIGABRT; leave it out")
+            raise VariantDied("training died twice on the same variant: ended by SIGABRT; leave it out")
         return self._device.block(workload, setup, **options)
 
 
@@ -57,7 +57,7 @@ def test_a_network_that_ends_the_worker_is_left_out_by_name(profile, experiments
     found = replace(compare("lenet5", pairs, profile, "tuned"), left_out=tuple(left_out.values()))
     assert found.to_json()["left_out"] == [left_out[2]]
     show(found)
-    assert "1 more: the worker died twice" in " ".join(capsys.readouterr().out.split())
+    assert "1 more: training died twice" in " ".join(capsys.readouterr().out.split())
 
 
 def test_where_every_network_is_needed_it_is_an_error(profile, experiments):

@@ -69,5 +69,5 @@ def test_what_was_measured_before_stays_and_the_end_is_one_line(capsys):
     assert "ended by SIG" in " ".join(capsys.readouterr().out.split())
     assert ampere("measure", "net.py:build", "--seconds", "1") == DEVICE
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith("ampere: the worker died twice on the same variant: ")
+    assert line.startswith("ampere: training died twice on the same variant: ")
     assert "was ended by SIG" in line

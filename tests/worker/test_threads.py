@@ -1,15 +1,20 @@
-"""How many threads a training loop would use on a machine."""
+"""How many threads a training loop would use on a machine, and the processes that have them."""
 
 import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from tests.sshd import descendants
 
+from ampere.core import Layer, Network
 from ampere.core.errors import WorkerError
 from ampere.core.protocol import OWN_THREADS_VARIABLE, THREAD_VARIABLES
+from ampere.devices import LocalWorker
 from ampere.devices.environment import worker_environment
+from ampere.worker.block import MOST_BLOCKS
 from ampere.worker.guards import CAN_FORK, Helper
 from ampere.worker.machine import default_threads, named_threads
 from ampere.worker.requests import read_request
@@ -117,11 +122,26 @@ def test_a_helper_stays_for_one_task_after_another():
 def test_a_helper_can_be_ended_at_once():
     helper = Helper(helped)
     child = helper.result({"do": "work"})["pid"]
-    assert helper.asked == 1
+    assert helper.tasks == 1
     helper.end()
     assert not helper.alive
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
+
+
+@FORK
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not tell which processes are whose")
+def test_what_trains_is_a_child_that_is_renewed_after_some_blocks():
+    """Else steps take longer the more networks a profile has trained (docs/decisions/0063)."""
+    layers = {"layers": Network((Layer("linear", {"lead": (8,), "bias": True}, 16, 8),), 8).to_json()}
+    with LocalWorker() as device:
+        trained = []
+        for _ in range(MOST_BLOCKS + 1):
+            device.block(layers, iterations=2, warmup=1)
+            trained += descendants(device.worker_pid)
+    assert len(trained) == MOST_BLOCKS + 1
+    assert len(set(trained[:MOST_BLOCKS])) == 1
+    assert trained[-1] not in trained[:MOST_BLOCKS]
 
 
 @FORK

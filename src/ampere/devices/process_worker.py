@@ -230,7 +230,7 @@ class ProcessWorker(ABC):
         if all("SIGKILL" in cause for cause in causes):
             why = "the worker was killed twice on the same variant (SIGKILL), as the system does when memory runs out"
             raise VariantDied(f"{why}; use fewer channels or a smaller batch", out_of_memory=True)
-        raise VariantDied(f"the worker died twice on the same variant: {causes[-1]}; leave it out")
+        raise VariantDied(f"training died twice on the same variant: {causes[-1]}; leave it out")
 
     def _kill(self) -> None:
         if self._worker:

@@ -73,7 +73,7 @@ def _helped(runtime: str, threads: int) -> bool:
 
 def _helper(young: bool = False) -> Helper:
     """The helper; a new one where the last has died, or is asked to be `young` and has built many networks."""
-    if young and _helpers and _helpers[-1].alive and _helpers[-1].asked >= MOST_BLOCKS:
+    if young and _helpers and _helpers[-1].alive and _helpers[-1].tasks >= MOST_BLOCKS:
         _helpers[-1].end()
     if not _helpers or not _helpers[-1].alive:
         _helpers[:] = [Helper(_help)]

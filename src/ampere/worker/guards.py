@@ -95,7 +95,7 @@ class Helper:
     It ends with this process, whose end of its pipe is closed then, and a task that ends it ends nothing else.
     """
 
-    asked = 0  # tasks so far
+    tasks = 0  # that it was given
 
     def __init__(self, do: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
         asked, ask = os.pipe()
@@ -112,7 +112,7 @@ class Helper:
     def result(self, request: Dict[str, Any]) -> Dict[str, Any]:
         """Result of a request; WorkerError where it fails. One whose helper has died needs a new one."""
         memory = MemoryWatch()
-        self.asked += 1
+        self.tasks += 1
         with contextlib.suppress(BrokenPipeError):  # it died just now: it will not answer
             self._ask.write(json.dumps(request).encode() + b"\n")
             self._ask.flush()
