@@ -6,14 +6,15 @@
 The factor f varies far less between networks than time does, as power does, and depends on the same rates of work:
 large products are divided among threads, many small operations are not. So it is learnt as power is (power.py), from
 the networks that were measured on b threads. Every network that was measured on a threads only is one more network of
-the fit on b threads, with the factor's uncertainty.
+the fit on b threads, with the factor's uncertainty. They have its error in common, so all of them together say no more
+than one of them would: n times the variance each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import hypot
+from math import hypot, sqrt
 
 import numpy as np
 
@@ -71,7 +72,7 @@ def _converted(
             seconds=float(cost.guiding_seconds * factor),
             busy_seconds=float(cost.guiding_seconds * factor),
             flags=(),
-            watts_uncertainty=hypot(float(deviation), LEAST_UNCERTAINTY),
+            watts_uncertainty=hypot(float(deviation), LEAST_UNCERTAINTY) * sqrt(len(there)),
             clock=reference.clock,
         )
         for cost, factor, deviation in zip(there, means, deviations, strict=True)

@@ -7,6 +7,8 @@ from typing import Any, Callable
 import torch
 from torch import nn
 
+from .sorts import IMAGES, TABLES
+
 
 class Recurrent(nn.Module):
     def __init__(self, cell: nn.Module) -> None:
@@ -39,6 +41,18 @@ class Scaled(nn.Module):
         return x * self.factor
 
 
+class Products(nn.Module):
+    """Many small matrices, each times itself transposed, as pairs of features or capsules are compared."""
+
+    def __init__(self, width: int, rows: int) -> None:
+        super().__init__()
+        self.scaled, self.rows = Scaled(width), rows
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        matrices = self.scaled(x).view(-1, self.rows, x.shape[-1])
+        return torch.bmm(matrices, matrices.transpose(1, 2))
+
+
 def _convolution(before: int, after: int, kernel: int, stride: int, groups: int = 1) -> nn.Module:
     return nn.Conv2d(before, after, kernel, stride, kernel // 2, groups=groups)
 
@@ -56,19 +70,20 @@ LAYERS: dict[str, Callable[[int, int, int, int], nn.Module]] = {
     "recurrent": lambda before, *_: Recurrent(nn.LSTM(before, before, batch_first=True)),
     "gated": lambda before, *_: Recurrent(nn.GRU(before, before, batch_first=True)),
     "attention": lambda before, *_: SelfAttention(before),
+    "products": lambda before, after, *_: Products(before, after),
     "embedding": lambda before, after, *_: nn.Embedding(after, before),
     "bag": lambda before, after, *_: nn.EmbeddingBag(after, before),
 }
-IMAGES = ("conv", "pointwise", "depthwise", "grouped", "transposed", "norm")
 
 
 def build(
     batch: int, layer: str, places: int, before: int, after: int, kernel: int = 3, stride: int = 1
 ) -> tuple[nn.Module, Any]:
-    """`places` are pixels along a side, or tokens; `after` are the rows of a table, or the channels of a group."""
+    """`places` are pixels along a side, tokens, or matrices; `after` are the rows of a table or of each matrix, or the
+    channels of a group."""
     module = nn.Sequential(LAYERS[layer](before, after, kernel, stride))
     if layer in IMAGES:
         return module, torch.randn(batch, before, places, places)
-    if layer in ("embedding", "bag"):
+    if layer in TABLES:
         return module, torch.randint(after, (batch, places))
-    return module, torch.randn(batch, places, before)
+    return module, torch.randn(batch, places * (after if layer == "products" else 1), before)

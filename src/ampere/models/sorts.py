@@ -281,10 +281,10 @@ def graph_seconds(drawn: Arguments) -> float:
 
 LONE: Arguments = {"batch": 4, "layer": "conv", "places": 28, "before": 128, "after": 128, "kernel": 3, "stride": 1}
 LONE_LAYERS = {  # the least and the most places, and channels
-    "conv": ((7, 112), (32, 512)),
-    "pointwise": ((7, 112), (32, 1024)),
-    "depthwise": ((7, 112), (32, 768)),
-    "grouped": ((7, 112), (32, 512)),
+    "conv": ((2, 112), (32, 512)),
+    "pointwise": ((2, 112), (32, 1280)),
+    "depthwise": ((2, 112), (32, 1024)),
+    "grouped": ((2, 112), (32, 512)),
     "transposed": ((7, 56), (32, 512)),
     "norm": ((7, 112), (32, 512)),
     "linear": ((1, 512), (256, 4096)),
@@ -293,9 +293,11 @@ LONE_LAYERS = {  # the least and the most places, and channels
     "recurrent": ((8, 128), (128, 768)),
     "gated": ((8, 128), (128, 768)),
     "attention": ((64, 512), (128, 1024)),
+    "products": ((16, 2048), (8, 64)),
     "embedding": ((16, 256), (64, 768)),
     "bag": ((1, 32), (8, 256)),
 }
+IMAGES = ("conv", "pointwise", "depthwise", "grouped", "transposed", "norm")
 TABLES = ("embedding", "bag")
 
 
@@ -307,18 +309,19 @@ def _draw_lone(rng: Random, layer: str) -> Arguments:
         "places": log_uniform(rng, *places),
         "before": _multiple(rng, {"attention": 64, "grouped": 32}.get(layer, 8), *channels),
         "after": log_uniform(rng, 5000, 50_000) if layer in TABLES else _multiple(rng, 8, *channels),
-        "kernel": rng.choice([2, 4] if layer == "transposed" else [3, 3, 5, 7]),
+        "kernel": rng.choice([2, 4] if layer == "transposed" else [3, 3, 4, 5, 7]),
         "stride": rng.choice([1, 1, 2]),
     }
     few = {"conv": ("before", [1, 3]), "transposed": ("after", [1, 3])}.get(layer)  # where images begin and end
     if few and rng.random() < 0.25:
         drawn[few[0]] = rng.choice(few[1])
-    return {**drawn, "after": rng.choice([4, 8, 16, 32])} if layer == "grouped" else drawn
+    after = {"grouped": [4, 8, 16, 32], "products": [2, 4, 8, 16, 32]}.get(layer)  # of a group, of a matrix
+    return {**drawn, "after": rng.choice(after)} if after else drawn
 
 
 def lone_seconds(drawn: Arguments) -> float:
     layer, places, before, after = drawn["layer"], drawn["places"], drawn["before"], drawn["after"]
-    positions = drawn["batch"] * places * (places if LONE_LAYERS[layer][0][0] == 7 else 1)
+    positions = drawn["batch"] * places * (places if layer in IMAGES else after if layer == "products" else 1)
     window = drawn["kernel"] ** 2
     each = {
         "conv": window * before * after,
@@ -330,6 +333,7 @@ def lone_seconds(drawn: Arguments) -> float:
         "recurrent": 8 * before**2,
         "gated": 6 * before**2,
         "attention": 4 * before**2 + 2 * places * before,
+        "products": after * before,
     }.get(layer, 0)
     width = before * (4 if layer == "depthwise" else 2)
     rows = after * before if layer in TABLES else 0

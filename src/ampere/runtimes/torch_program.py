@@ -43,6 +43,12 @@ INTERNAL = re.compile(
     r"|upsample_(bicubic|bilinear)2d_aa|weight_norm_interface)"
 )
 
+# Of operations with several overloads, those that PyTorch's function chooses for the same arguments.
+THE_SAME_IN_PYTHON = {
+    *("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "mm.default", "bmm.default", "addmm.default"),
+    *("view.default", "select.int", "transpose.int", "cat.default", "sum.dim_IntList", "mean.dim", "squeeze.dim"),
+}
+
 
 class Value(NamedTuple):
     """An argument that is a tensor of the step."""
@@ -57,12 +63,29 @@ class Parts(NamedTuple):
 
 
 class Call(NamedTuple):
-    run: Callable[..., Any]
+    run: Callable[..., Any]  # the operation, or what Python code calls it by
+    operation: Callable[..., Any]
     arguments: Tuple[Any, ...]
-    named: Tuple[Tuple[str, Any], ...]
+    named: Dict[str, Any]
+    reads: Tuple[Tuple[int, int], ...]  # which argument is which value
+    fills: Tuple[int, ...]  # arguments that are lists with values in them
+    named_fills: Tuple[str, ...]
     writes: Tuple[int, ...]
     grad: bool
-    frees: Tuple[int, ...]  # values that nothing reads later
+    frees: Tuple[int, ...] = ()  # values that nothing reads later
+
+    def carry_out(self, values: Dict[int, Tensor]) -> Any:
+        given = list(self.arguments)
+        for place, number in self.reads:
+            given[place] = values[number]
+        for place in self.fills:
+            given[place] = _filled(given[place], values)
+        if not self.named:
+            return self.run(*given)
+        named = self.named
+        if self.named_fills:
+            named = {**named, **{name: _filled(named[name], values) for name in self.named_fills}}
+        return self.run(*given, **named)
 
 
 def replayable(name: str) -> bool:
@@ -92,20 +115,23 @@ class Program:
     def loss(self) -> Tensor:
         for tensor in self._gradients_to_clear:
             tensor.grad = None
-        values = dict(self.begins)
-        for run, arguments, named, writes, grad, frees in self._calls:
-            given = [_filled(each, values) for each in arguments]
-            if grad:
-                made = run(*given, **{name: _filled(each, values) for name, each in named})
-            else:
-                with torch.no_grad():
-                    made = run(*given, **{name: _filled(each, values) for name, each in named})
-            if isinstance(made, Tensor):
-                values[writes[0]] = made
-            elif made is not None:
-                values.update(zip(writes, _tensors(made)))
-            for number in frees:
-                del values[number]
+        values, grad = dict(self.begins), torch.is_grad_enabled()
+        with torch.set_grad_enabled(grad):
+            for place, call in enumerate(self._calls):
+                if call.grad is not grad:
+                    grad = call.grad
+                    torch.set_grad_enabled(grad)
+                try:
+                    made = call.carry_out(values)
+                except TypeError:  # it takes its arguments in another order
+                    call = self._calls[place] = call._replace(run=call.operation)
+                    made = call.carry_out(values)
+                if isinstance(made, Tensor):
+                    values[call.writes[0]] = made
+                elif made is not None:
+                    values.update(zip(call.writes, _tensors(made)))
+                for number in call.frees:
+                    del values[number]
         return values[self._loss]
 
 
@@ -129,11 +155,11 @@ def _calls(records: List[Any], kept: "set[int]") -> List[Call]:
     known, later = set(kept), set(kept)
     found = []
     for call in reversed(read):
-        touched = {*_numbers((*call.arguments, *(value for _, value in call.named))), *call.writes}
+        touched = {*_numbers((*call.arguments, *call.named.values())), *call.writes}
         found.append(call._replace(frees=tuple(sorted(touched - later))))
         later |= touched
     for call in read:
-        unknown = _numbers((*call.arguments, *(value for _, value in call.named))) - known
+        unknown = _numbers((*call.arguments, *call.named.values())) - known
         if unknown:
             raise ValueError(f"value {min(unknown)} is read before it is made")
         known |= set(call.writes)
@@ -149,8 +175,26 @@ def _call(record: Any) -> Call:
     if run is None:
         raise WorkerError("variant_failed", f"PyTorch {torch.__version__} has no operation {name:.60}: update it there")
     given = tuple(_argument(value) for value in arguments)
-    also = tuple((str(key), _argument(value)) for key, value in named.items())
-    return Call(run, given, also, tuple(map(int, writes)), bool(grad), ())
+    also = {str(key): _argument(value) for key, value in named.items()}
+    reads = tuple((place, each.number) for place, each in enumerate(given) if type(each) is Value)
+    fills = tuple(place for place, each in enumerate(given) if type(each) is Parts)
+    named_fills = tuple(key for key, each in also.items() if isinstance(each, (Value, Parts)))
+    called, given = _as_python_calls_it(getattr(torch.ops.aten, packet), run, given)
+    return Call(called, run, given, also, reads, fills, named_fills, tuple(map(int, writes)), bool(grad))
+
+
+def _as_python_calls_it(packet: Any, operation: Any, given: Tuple[Any, ...]) -> Tuple[Any, Tuple[Any, ...]]:
+    """PyTorch's own function or method that a user's code calls, and all its arguments; an overload takes longer.
+
+    Only where both are the same: functions choose among overloads by themselves, and have defaults of their own.
+    """
+    name = operation._schema.name.partition("::")[2]
+    others = [overload for overload in packet.overloads() if overload != "default" and "out" not in overload]
+    direct = getattr(torch._C._VariableFunctions, name, None) or getattr(torch._C.TensorBase, name, None)
+    if direct is None or (others and f"{name}.{operation._overloadname}" not in THE_SAME_IN_PYTHON):
+        return operation, given
+    by_place = [argument for argument in operation._schema.arguments if not argument.kwarg_only]
+    return direct, (*given, *(argument.default_value for argument in by_place[len(given) :]))
 
 
 def _argument(value: Any) -> Any:

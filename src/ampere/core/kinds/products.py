@@ -2,7 +2,7 @@
 
 linear     config: lead (the dimensions before the features), bias
 matmul     config: batch, rows; channels are the inner and the last dimension; no parameters; `gradients`: 1 where
-           only one of the two factors gets a gradient
+           only one of the two factors gets a gradient; parameters that differ from matrix to matrix are a factor too
 attention  config: batch, heads, queries, keys; channels are a head's width in queries and keys, and in values;
            `causal` and `dropout` where True; recognised in ampere.tracing, since it is many operations
 """
@@ -16,6 +16,7 @@ from .kind import FIXED, Draft, Kind, Operand, Shape, Work, beyond_vectors, one_
 Owned = Callable[[Any], bool]
 
 ROW_TILES = (8, 32)  # rows that kernels of accelerators compute at once: costs step at multiples of them
+ONE_BY_ONE = 128  # multiply-adds that each matrix of a batch costs at least, or all of its own: no vectors, no reuse
 
 
 def _linear_work(layer: Layer, width: int) -> Work:
@@ -44,15 +45,13 @@ def _linear_coordinates(layer: Layer, width: int) -> Tuple[Any, ...]:
 
 
 def _matrix_product(a: Any, b: Any, owned: Owned, bias: bool = False) -> Draft:
-    """`a` is (..., rows, inner), `b` is (..., inner, last); with a parameter it is a linear layer."""
+    """`a` is (..., rows, inner), `b` is (..., inner, last); a single matrix of parameters makes a linear layer."""
     batch, last = product(a.shape[:-2]), int(b.shape[-1])
     rows, inner = int(a.shape[-2]), int(a.shape[-1])
-    if owned(b):
-        lead = (batch, rows) if batch > 1 else (rows,)
-        return Draft("linear", {"lead": lead, "bias": bias}, inner, last, (b,), (a,))
-    if owned(a):
-        lead = (batch, last) if batch > 1 else (last,)
-        return Draft("linear", {"lead": lead, "bias": bias}, inner, rows, (a,), (b,))
+    if owned(b) and batch == 1:
+        return Draft("linear", {"lead": (rows,), "bias": bias}, inner, last, (b,), (a,))
+    if owned(a) and batch == 1:
+        return Draft("linear", {"lead": (last,), "bias": bias}, inner, rows, (a,), (b,))
     config: Dict[str, Any] = {"batch": batch, "rows": rows}
     if a.requires_grad != b.requires_grad:
         config["gradients"] = 1
@@ -109,7 +108,12 @@ def _matmul_work(layer: Layer, width: int) -> Work:
         flops=2 * c["batch"] * c["rows"] * inner * last * products,
         padded_flops=2 * c["batch"] * c["rows"] * padded(inner, width) * padded(last, width) * products,
         values=c["batch"] * (c["rows"] * inner + inner * last + c["rows"] * last) * products,
+        remainders=c["batch"] * _at_most(c["rows"] * inner * last, ONE_BY_ONE) * products,
     )
+
+
+def _at_most(amounts: Any, most: int) -> Any:
+    return (amounts + most - abs(amounts - most)) // 2
 
 
 def _matmul_operands(layer: Layer) -> Tuple[Operand, ...]:
