@@ -172,6 +172,24 @@ def test_product_without_a_parameter_is_no_linear_layer() -> None:
     assert kinds == ["linear", "linear", "matmul", "matmul", "scale"]
 
 
+def test_a_matrix_of_parameters_for_each_example_makes_no_linear_layer() -> None:
+    """One product after another, each by itself: that costs several times what one product of all rows does."""
+    model = Line(lambda m, x: torch.bmm(x, m.w), w=nn.Parameter(torch.randn(6, 4, 5)))
+    (product,) = trace(model, torch.empty(6, 3, 4)).layers
+    assert (product.kind, product.config["batch"], product.config["rows"]) == ("matmul", 6, 3)
+    needed = work(product)
+    assert (needed.parameters, needed.parameter_tensors) == (6 * 4 * 5, 1)
+    assert needed.flops == 2 * (2 * 6 * 3 * 4 * 5)  # forward and the gradient of the parameters
+
+
+def test_each_of_many_small_products_takes_its_time() -> None:
+    def one_by_one(batch: int, rows: int, inner: int, last: int) -> float:
+        return float(work(Layer("matmul", {"batch": batch, "rows": rows}, inner, last)).remainders)
+
+    assert one_by_one(100, 2, 3, 2) == 3 * 100 * 12
+    assert one_by_one(100, 64, 64, 64) == one_by_one(100, 16, 16, 16) < 3 * 100 * 16**3
+
+
 def test_bias_added_apart_belongs_to_its_linear_layer() -> None:
     first = trace(nn.Linear(4, 6), torch.empty(3, 5, 4).transpose(0, 1)).layers[-1]
     assert (first.kind, first.config["bias"], work(first).parameters) == ("linear", True, 30)
