@@ -106,6 +106,11 @@ class Power:
         stddev = np.sqrt(self._weights @ (variances + (means - mean) ** 2))
         return self._level * np.maximum(1 + mean, LEAST_POWER), stddev
 
+    @property
+    def scatter(self) -> float:
+        """By how much a network that was read differs from what its rates of work say; a relative deviation."""
+        return float(np.sqrt(self._weights @ np.array([shape.noise**2 for shape in self._shapes])))
+
     def _by(self, shape: Shape, inverse: Array, rates: Array) -> tuple[Array, Array]:
         across = shape.covariance(rates, self._rates)
         solved = across @ inverse

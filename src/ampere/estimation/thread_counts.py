@@ -6,8 +6,8 @@
 The factor f varies far less between networks than time does, as power does, and depends on the same rates of work:
 large products are divided among threads, many small operations are not. So it is learnt as power is (power.py), from
 the networks that were measured on b threads. Every network that was measured on a threads only is one more network of
-the fit on b threads, with the factor's uncertainty. They have its error in common, so all of them together say no more
-than one of them would: n times the variance each.
+the fit on b threads. All n of them have a part of the factor's error in common, whose variance counts n times for
+each, and each deviates from it by as much as measured networks do.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from .fitting import few_enough, fit
 from .normalization import NormalizedCost, costs_of, reference_of
 from .power import Power
 
+COMMON = 0.25  # part of the variance of factors that all networks have in common
 FEWEST = 8  # networks on the threads in question: with fewer there is nothing to learn the factor from
-LEAST_UNCERTAINTY = 0.02  # relative, of a factor: it differs a little between networks of equal rates
 
 
 def borrowed(profile: Profile, own: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
@@ -62,6 +62,7 @@ def _converted(
     means, deviations = factors.watts([c.network for c in there], seconds)
     reference = reference_of(profile)
     watts = float(np.median([c.joules / c.guiding_seconds for c in own]))
+    wider = sqrt(1 + COMMON * (len(there) - 1))
     return [
         replace(
             cost,
@@ -72,7 +73,7 @@ def _converted(
             seconds=float(cost.guiding_seconds * factor),
             busy_seconds=float(cost.guiding_seconds * factor),
             flags=(),
-            watts_uncertainty=hypot(float(deviation), LEAST_UNCERTAINTY) * sqrt(len(there)),
+            watts_uncertainty=hypot(float(deviation) * wider, factors.scatter),
             clock=reference.clock,
         )
         for cost, factor, deviation in zip(there, means, deviations, strict=True)

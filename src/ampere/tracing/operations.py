@@ -136,6 +136,7 @@ FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
     aten.addmm.default: lambda args, out: _product(args[1], args[2]),
     aten.baddbmm.default: lambda args, out: _product(args[1], args[2]),
     aten.addbmm.default: lambda args, out: _product(args[1], args[2]),
+    aten._euclidean_dist.default: lambda args, out: _product(args[0], args[1].mT),
     aten.convolution.default: _convolution,
     aten.convolution_backward.default: _convolution_backward,
 }
@@ -155,10 +156,10 @@ def visits(name: str, args: Sequence[Any], out: Any) -> float:
     if not isinstance(first, Tensor) or first.dim() < 2:
         return 1.0
     if name.startswith("_fft"):
-        return max(1.0, log2(prod(first.shape[d] for d in args[1])))
+        return max(1.0, log2(prod(first.shape[d] for d in args[1])) / 2)  # each pass joins four values
     if name.startswith(("_linalg", "linalg_", "cholesky")):
         return float(max(1, first.shape[-1]))
-    if name in ("_cdist_forward", "_euclidean_dist"):
+    if name == "_cdist_forward":
         return float(max(1, first.shape[-1]))
     return 1.0
 

@@ -60,10 +60,16 @@ def size_out(layer: Layer) -> Tuple[int, ...]:
     )
 
 
+def _is_product_an_image(layer: Layer) -> bool:
+    """Of few images, each is multiplied with the weights by itself, along its places instead of its channels."""
+    c: Any = layer.config
+    return bool(product(c["kernel"]) == 1 and product(c["stride"]) == 1 and c["batch"] < 16)
+
+
 def is_direct(layer: Layer) -> bool:
     """A plain matrix product, or a single small image: PyTorch hands neither to its convolution library."""
     c: Any = layer.config
-    if product(c["kernel"]) == 1 and product(c["stride"]) == 1 and c["batch"] < 16:
+    if _is_product_an_image(layer):
         return True
     small = layer.channels_in * product(c["size_in"]) <= SMALL_IMAGE
     return bool(c["batch"] == 1 and max(c["kernel"]) <= 3 and small)
@@ -83,6 +89,9 @@ def _work(layer: Layer, width: int) -> Work:
     cin, cout, groups = layer.channels_in, layer.channels_out, c["groups"] or layer.channels_in
     wide_in, wide_out = _wide_in(cin, width), cout if layer.kind == "conv_grouped" else padded(cout, width)
     weights = product(c["kernel"]) * cin * cout // groups
+    visited, vectors = product(c["kernel"]) * wide_in * wide_out // groups, window * wide_in * wide_out // groups
+    if layer.kind == "conv" and _is_product_an_image(layer):
+        visited, vectors = c["batch"] * weights, c["batch"] * padded(places, width) * passes(layer) * weights
     # The library goes over all places of the input to pass gradients on through strided groups.
     half_window = (
         window if layer.kind != "conv_grouped" else c["batch"] * places_in * product(c["kernel"]) * passes(layer)
@@ -90,13 +99,13 @@ def _work(layer: Layer, width: int) -> Work:
     return Work(
         launches=1 + int(layer.backward),
         flops=2 * window * cin * cout // groups,
-        padded_flops=2 * window * wide_in * wide_out // groups,
+        padded_flops=2 * vectors,
         half_padded_flops=2 * half_window * cin * wide_out // groups,
         values=c["batch"] * (places_in * cin + places_out * cout) * passes(layer),
         padded_values=c["batch"] * (places_in * wide_in + places_out * wide_out) * passes(layer),
         parameters=(weights + (cout if c["bias"] else 0)) * int(layer.trainable),
         parameter_tensors=(1 + int(bool(c["bias"]))) * int(layer.trainable),
-        weights=product(c["kernel"]) * wide_in * wide_out // groups * passes(layer),
+        weights=visited * passes(layer),
         remainder_flops=2 * once * beyond_vectors(layer, width) if layer.kind == "conv" else 0,
     )
 
