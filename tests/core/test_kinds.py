@@ -7,6 +7,7 @@ import pytest
 from ampere.core import KINDS, Layer, work
 from ampere.core.errors import WorkerError
 from ampere.core.kinds import GROUPS, built_by, group, kind_of_group, resized, words
+from ampere.core.kinds.convolution import example
 from ampere.core.kinds.kind import product
 from ampere.core.wiring import operands, shape_out
 from ampere.runtimes.table import OURS, checked_builders
@@ -86,3 +87,12 @@ def test_strided_groups_also_count_by_places_of_the_input():
     dense = KINDS["conv"].examples[0]
     wide = replace(dense, config={**dense.config, "stride": (2, 2)})
     assert work(wide).half_padded_flops < work(dense).half_padded_flops
+
+
+def test_pointwise_convolutions_of_few_images_read_their_weights_for_each():
+    few, many = (example("conv", (3, 3), channels=(32, 64), kernel=(1, 1), padding=(0, 0), batch=n) for n in (15, 16))
+    assert group(few) == "conv_direct"
+    assert group(many) == "conv"
+    assert work(few).weights == 15 * work(many).weights
+    assert work(few, 8).padded_flops / work(few, 8).flops == 16 / 9  # along the nine places, not the channels
+    assert work(many, 8).padded_flops == work(many, 8).flops

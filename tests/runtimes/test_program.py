@@ -113,7 +113,18 @@ def deciding():
     return Runs(forward, often=nn.Linear(4, 3)), torch.randn(2, 4)
 
 
-MODELS = (images, encoder, enlarging, tagger, scan, graph, tied, bags, spectrum, deciding)
+def clicks():
+    """Functions whose defaults in Python are not those of the operations that they call, and several overloads."""
+
+    def forward(m, x, clicked):
+        pairs = torch.bmm(x, x.transpose(1, 2))[:, 0] / 3 + x.amax((1, 2), keepdim=True)[:, 0] - 2 * x.mean((1, 2))[:, None]
+        kept = F.normalize(pairs.cumsum(1).clamp(min=-1), eps=1e-3) ** 2 + F.softplus(pairs, 2.0)
+        return {"loss": F.binary_cross_entropy_with_logits(m["out"](kept).squeeze(1), clicked)}
+
+    return Runs(forward, out=nn.Linear(5, 1)), (torch.randn(6, 5, 4), torch.rand(6).round())
+
+
+MODELS = (images, encoder, enlarging, tagger, scan, graph, tied, bags, spectrum, deciding, clicks)
 
 
 class Seen(TorchDispatchMode):
@@ -160,7 +171,7 @@ def test_forward_backward_and_update_are_the_same_operations(make):
     assert computing(found) == computing(own)
 
 
-@pytest.mark.parametrize("make", [enlarging, scan, tied, spectrum], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [enlarging, scan, tied, spectrum, clicks], ids=lambda make: make.__name__)
 def test_the_loss_is_that_of_the_own_code(make):
     model, inputs = make()
     program = built(model, inputs)
