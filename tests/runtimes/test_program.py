@@ -117,7 +117,9 @@ def clicks():
     """Functions whose defaults in Python are not those of the operations that they call, and several overloads."""
 
     def forward(m, x, clicked):
-        pairs = torch.bmm(x, x.transpose(1, 2))[:, 0] / 3 + x.amax((1, 2), keepdim=True)[:, 0] - 2 * x.mean((1, 2))[:, None]
+        pairs = (
+            torch.bmm(x, x.transpose(1, 2))[:, 0] / 3 + x.amax((1, 2), keepdim=True)[:, 0] - 2 * x.mean((1, 2))[:, None]
+        )
         kept = F.normalize(pairs.cumsum(1).clamp(min=-1), eps=1e-3) ** 2 + F.softplus(pairs, 2.0)
         return {"loss": F.binary_cross_entropy_with_logits(m["out"](kept).squeeze(1), clicked)}
 

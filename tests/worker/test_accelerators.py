@@ -33,6 +33,33 @@ def checked(place):
     return json.loads(ran.out.splitlines()[-1])
 
 
+BESIDE = """
+import ampere_standin; ampere_standin.load()
+import json
+import checks
+from ampere.core import TrainingSetup
+from ampere.runtimes import torch_runtime
+from ampere.worker.block import block, yardstick_alone
+
+if {forget}:
+    torch_runtime.has_accelerator = lambda: False
+request = {{**checks.request(), "setup": TrainingSetup().to_json()}}
+yardstick_alone({{"seconds": 0.05}})
+answers = [block(request, serving=True), block({{**request, "isolation": "fork"}})]
+print(json.dumps([answer["flags"] for answer in answers]))
+"""
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_what_trains_on_the_cpu_beside_a_card_is_forked_before_autograd_has_a_thread_for_it(place, forget):
+    ran = run_script(BESIDE.format(forget=forget), place, standin_environment(place), seconds=120)
+    if forget:
+        assert "autograd's threading" in ran.err
+    else:
+        assert ran.code == 0, ran.err[-3000:]
+        assert not any("not_isolated" in flags for flags in json.loads(ran.out.splitlines()[-1]))
+
+
 def test_weights_and_their_state_are_on_the_card(checked):
     assert checked["placement"] == {"weights": ["standin:0"], "learns": True, "resolved": "standin:0"}
 

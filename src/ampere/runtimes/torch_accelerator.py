@@ -9,6 +9,7 @@ import gc
 import os
 import re
 import time
+from functools import cache
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
@@ -47,6 +48,13 @@ def find_accelerator(on: str, in_use: bool = False) -> Optional["TorchAccelerato
     if not in_use:
         found.touch()
     return found
+
+
+@cache
+def has_accelerator() -> bool:
+    """Whether PyTorch sees one. CUDA is asked through NVML, so that this process may still be forked."""
+    os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
+    return bool(_reported())
 
 
 def refused(message: str) -> WorkerError:

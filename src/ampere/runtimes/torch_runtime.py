@@ -12,7 +12,7 @@ from ampere.core.setup import CPU as ON_CPU
 from .processor import CPU, Processor
 from .runtime import Training
 from .table import description_of, refuse_lacking
-from .torch_accelerator import TorchAccelerator, find_accelerator
+from .torch_accelerator import TorchAccelerator, find_accelerator, has_accelerator
 from .torch_model import build_from_factory
 from .torch_network import Chain, build_chain, parts_of
 from .torch_program import Program
@@ -69,6 +69,7 @@ class TorchRuntime:
         self._pool_started = False
         self._accelerator: Optional[TorchAccelerator] = None
         self._touched = False  # an accelerator does not survive a fork
+        self._trained = False  # in this process
 
     def place(self, on: str) -> Processor:
         """The processor that everything is built on from now on."""
@@ -88,7 +89,7 @@ class TorchRuntime:
         torch.set_num_threads(threads)
         torch.set_flush_denormal(True)
         torch.manual_seed(SEED)
-        self._pool_started = self._pool_started or threads > 1
+        self._pool_started, self._trained = self._pool_started or threads > 1, True
 
     def build(self, workload: Dict[str, Any], setup: TrainingSetup) -> Training:
         dtype = DTYPES[setup.dtype]
@@ -117,8 +118,13 @@ class TorchRuntime:
             model, loss_of = card_yardstick_network(self._accelerator.units, self._accelerator.device)
         return training(trainable(model), loss_of, "sgd")
 
+    @property
+    def trains_in_children(self) -> bool:
+        """Autograd has a thread for each accelerator that is there, whatever it trains on, and no child has them."""
+        return has_accelerator()
+
     def ready_to_fork(self, workload: Dict[str, Any], threads: int) -> bool:
-        if self._touched:
+        if self._touched or (self._trained and self.trains_in_children):
             return False
         # OpenMP's pool does not survive a fork: a child that needed it would hang. So only children have one.
         if threads > 1 and self._pool_started:
@@ -126,7 +132,8 @@ class TorchRuntime:
         torch.set_num_threads(1)
         if not self._preloaded:
             step = self.yardstick().step
-            step(), step()
+            if not self.trains_in_children:
+                step(), step()
             self._preloaded = True
         if "factory" in workload:
             find_factory(str(workload["factory"]))

@@ -309,7 +309,8 @@ def yardstick_alone(record: Dict[str, Any]) -> Dict[str, Any]:
         return _guarded(
             lambda: released(runtime, ready(runtime, on), lambda: _yardstick_alone(record, runtime)), one_source=True
         )
-    if threads_of(record) > 1 and _helped(name, threads_of(record)):
+    in_child_only = threads_of(record) > 1 or getattr(find_runtime(name), "trains_in_children", False)
+    if in_child_only and _helped(name, threads_of(record)):
         return _guarded(lambda: _helper().result(record), one_source=True)
     return _guarded(lambda: _yardstick_alone(record, find_runtime(name)), one_source=True)
 
