@@ -7,8 +7,6 @@ from typing import Any, Callable
 import torch
 from torch import nn
 
-from .sorts import IMAGES, TABLES
-
 
 class Recurrent(nn.Module):
     def __init__(self, cell: nn.Module) -> None:
@@ -74,6 +72,8 @@ LAYERS: dict[str, Callable[[int, int, int, int], nn.Module]] = {
     "embedding": lambda before, after, *_: nn.Embedding(after, before),
     "bag": lambda before, after, *_: nn.EmbeddingBag(after, before),
 }
+IMAGES = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d)
+TABLES = (nn.Embedding, nn.EmbeddingBag)
 
 
 def build(
@@ -81,9 +81,9 @@ def build(
 ) -> tuple[nn.Module, Any]:
     """`places` are pixels along a side, tokens, or matrices; `after` are the rows of a table or of each matrix, or the
     channels of a group."""
-    module = nn.Sequential(LAYERS[layer](before, after, kernel, stride))
-    if layer in IMAGES:
-        return module, torch.randn(batch, before, places, places)
-    if layer in TABLES:
-        return module, torch.randint(after, (batch, places))
-    return module, torch.randn(batch, places * (after if layer == "products" else 1), before)
+    lone = LAYERS[layer](before, after, kernel, stride)
+    if isinstance(lone, IMAGES):
+        return nn.Sequential(lone), torch.randn(batch, before, places, places)
+    if isinstance(lone, TABLES):
+        return nn.Sequential(lone), torch.randint(after, (batch, places))
+    return nn.Sequential(lone), torch.randn(batch, places * (after if layer == "products" else 1), before)

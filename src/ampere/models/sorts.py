@@ -400,6 +400,6 @@ SHARES = {
     "sequence": 2,
     "mlp": 2,
     "graph": 1,
-    "lone": 5,
+    "lone": 4,
 }
 EVERY_SORT: dict[str, Space] = {name: {**GENERAL, **SORTS}[name] for name in SHARES}
