@@ -97,6 +97,21 @@ def test_a_live_model_is_trained_from_its_program_and_its_likes_from_their_layer
     find_runtime("torch").build(original.workload, TrainingSetup()).step()
 
 
+def test_a_live_model_of_nothing_but_experts_has_something_to_train():
+    """Their product is no layer with weights, and its factor is what learns."""
+
+    class Experts(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weights = torch.nn.Parameter(torch.randn(3, 4, 5))
+
+        def forward(self, x):
+            return torch.bmm(x, self.weights)
+
+    original = source_of(load_model(Experts(), torch.randn(3, 2, 4))).original()
+    assert find_runtime("torch").build(original.workload, TrainingSetup()).parameters == 60
+
+
 def test_of_a_live_model_only_layers_that_a_worker_can_build_are_trained():
     class Spectral(torch.nn.Module):
         def forward(self, x):

@@ -72,8 +72,8 @@ LAYERS: dict[str, Callable[[int, int, int, int], nn.Module]] = {
     "embedding": lambda before, after, *_: nn.Embedding(after, before),
     "bag": lambda before, after, *_: nn.EmbeddingBag(after, before),
 }
-IMAGES = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d)
-TABLES = (nn.Embedding, nn.EmbeddingBag)
+IMAGE_MODULES = (nn.Conv2d, nn.ConvTranspose2d, nn.BatchNorm2d)
+TABLE_MODULES = (nn.Embedding, nn.EmbeddingBag)
 
 
 def build(
@@ -82,8 +82,8 @@ def build(
     """`places` are pixels along a side, tokens, or matrices; `after` are the rows of a table or of each matrix, or the
     channels of a group."""
     lone = LAYERS[layer](before, after, kernel, stride)
-    if isinstance(lone, IMAGES):
+    if isinstance(lone, IMAGE_MODULES):
         return nn.Sequential(lone), torch.randn(batch, before, places, places)
-    if isinstance(lone, TABLES):
+    if isinstance(lone, TABLE_MODULES):
         return nn.Sequential(lone), torch.randint(after, (batch, places))
     return nn.Sequential(lone), torch.randn(batch, places * (after if layer == "products" else 1), before)

@@ -8,7 +8,7 @@ from math import lcm
 from random import Random
 from typing import Any, Protocol
 
-from ampere.core import KINDS, Layer, Network
+from ampere.core import KINDS, Layer, Network, work
 from ampere.core.errors import ModelError, ProfileError, UsageError
 from ampere.core.kinds import FIXED
 from ampere.core.kinds import resized as resized_layer
@@ -239,7 +239,7 @@ class LiveSource(ModelSource):
 
     def __init__(self, name: str, network: Network, loaded: LoadedModel | None = None) -> None:
         described = tuple(layer for layer in network.layers if layer.kind != "opaque")
-        if not any(layer.trainable for layer in described):
+        if not any(work(layer).parameters for layer in described):
             raise ModelError(
                 f"no layer of {name} can be trained from its description: name the model as file.py:function, so that "
                 "its own code is run"

@@ -5,6 +5,7 @@ place(on)               where that is not the CPU: all that is built from then o
 build(workload, setup)   a model with its made-up data, compiled where that is due -> Training
 yardstick()             the fixed reference step of this runtime -> Training
 ready_to_fork(...)      whether a child process could train
+trains_in_children      optional: whether a process that has trained can have no child that trains
 """
 
 from typing import Any, Callable, Dict, NamedTuple, Optional, Protocol, Tuple

@@ -60,7 +60,7 @@ def size_out(layer: Layer) -> Tuple[int, ...]:
     )
 
 
-def _is_product_an_image(layer: Layer) -> bool:
+def _multiplies_each_image(layer: Layer) -> bool:
     """Of few images, each is multiplied with the weights by itself, along its places instead of its channels."""
     c: Any = layer.config
     return bool(product(c["kernel"]) == 1 and product(c["stride"]) == 1 and c["batch"] < 16)
@@ -69,7 +69,7 @@ def _is_product_an_image(layer: Layer) -> bool:
 def is_direct(layer: Layer) -> bool:
     """A plain matrix product, or a single small image: PyTorch hands neither to its convolution library."""
     c: Any = layer.config
-    if _is_product_an_image(layer):
+    if _multiplies_each_image(layer):
         return True
     small = layer.channels_in * product(c["size_in"]) <= SMALL_IMAGE
     return bool(c["batch"] == 1 and max(c["kernel"]) <= 3 and small)
@@ -90,7 +90,7 @@ def _work(layer: Layer, width: int) -> Work:
     wide_in, wide_out = _wide_in(cin, width), cout if layer.kind == "conv_grouped" else padded(cout, width)
     weights = product(c["kernel"]) * cin * cout // groups
     visited, vectors = product(c["kernel"]) * wide_in * wide_out // groups, window * wide_in * wide_out // groups
-    if layer.kind == "conv" and _is_product_an_image(layer):
+    if layer.kind == "conv" and _multiplies_each_image(layer):
         visited, vectors = c["batch"] * weights, c["batch"] * padded(places, width) * passes(layer) * weights
     # The library goes over all places of the input to pass gradients on through strided groups.
     half_window = (

@@ -1,8 +1,8 @@
 """Matrix products: linear layers, products of two activations, attention.
 
 linear     config: lead (the dimensions before the features), bias
-matmul     config: batch, rows; channels are the inner and the last dimension; no parameters; `gradients`: 1 where
-           only one of the two factors gets a gradient; parameters that differ from matrix to matrix are a factor too
+matmul     config: batch, rows; channels are the inner and the last dimension; `gradients`: 1 where only one
+           of the two factors gets a gradient. A factor may be parameters that differ from matrix to matrix
 attention  config: batch, heads, queries, keys; channels are a head's width in queries and keys, and in values;
            `causal` and `dropout` where True; recognised in ampere.tracing, since it is many operations
 """
