@@ -1,5 +1,6 @@
 """Stopped, killed, unplugged: what was measured is kept, and the same command goes on from there."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.processes import STARTED, start_command
 
+from ampere.cli.console import Display
 from ampere.storage.recording import observations_from, profiling_seconds_from
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -105,3 +107,13 @@ def test_ctrl_c_at_once_says_that_nothing_was_lost(ampere):
     _, err = process.communicate(timeout=90)
     assert process.returncode == 130
     assert err == b"ampere: stopped before anything was measured\n"
+
+
+def test_an_interrupt_that_a_library_swallowed_is_raised_with_the_next_progress():
+    with Display(quiet=True) as display:
+        shown = display.task("profiling")
+        with contextlib.suppress(KeyboardInterrupt):  # as Python does in callbacks of its garbage collector
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            shown(1, 2, "")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -233,13 +233,16 @@ def test_batch_of_tokens_in_one_list_is_the_number_of_texts() -> None:
 
 
 @pytest.mark.skipif(not hasattr(functional, "grouped_mm"), reason="since PyTorch 2.10")
-def test_products_of_experts_are_counted_once_for_each_row() -> None:
+def test_experts_are_products_that_share_the_rows() -> None:
     model = Line(
-        lambda m, x: functional.grouped_mm(x, m.w, offs=torch.tensor([8, 16, 32], dtype=torch.int32)),
+        lambda m, x: functional.grouped_mm(x, m.w, offs=torch.tensor([8, 16, 33], dtype=torch.int32)),
         w=nn.Parameter(torch.randn(3, 16, 8)),
     )
-    network = trace(model, torch.randn(32, 16, requires_grad=True))
-    assert sum(work(layer).flops for layer in network.layers) == 3 * 2 * 32 * 16 * 8
+    network = trace(model, torch.randn(33, 16, requires_grad=True))
+    (product,) = [layer for layer in network.layers if layer.kind == "matmul"]
+    assert (product.config["batch"], product.config["rows"]) == (3, 11)
+    assert sum(work(layer).flops for layer in network.layers) == 3 * 2 * 33 * 16 * 8
+    assert sum(work(layer).parameters for layer in network.layers) == 3 * 16 * 8
 
 
 def test_weights_of_another_precision_are_named() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -119,18 +121,32 @@ def plot_path(plot: str | None, no_plot: bool, usual: str, quiet: bool) -> Path 
 
 
 class Display:
-    """Progress and notices of a command: a bar on a terminal, a line every few seconds elsewhere, nothing if quiet."""
+    """Progress and notices of a command: a bar on a terminal, a line every few seconds elsewhere, nothing if quiet.
+
+    An interrupt is raised where it comes, and again with the next progress: Python drops what is raised in a callback
+    of its garbage collector, and JAX, for one, has such a callback.
+    """
 
     def __init__(self, quiet: bool) -> None:
         self._quiet, self._on_terminal = quiet, sys.stderr.isatty()
         self._task, self._shown = "", 0.0
         self._bar: Bar | None = None
+        self._interrupted = False
 
     def __enter__(self) -> Display:
+        alone = threading.current_thread() is threading.main_thread()
+        if alone and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()
+        if signal.getsignal(signal.SIGINT) == self._interrupt:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _interrupt(self, *_: object) -> None:
+        self._interrupted = True
+        raise KeyboardInterrupt
 
     def notice(self, text: str) -> None:
         self._stop()
@@ -144,6 +160,8 @@ class Display:
         return lambda done, total, text: self._update(name, done, total, text)
 
     def _update(self, task: str, done: float, total: float, text: str) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt
         if self._quiet:
             return
         if task != self._task:

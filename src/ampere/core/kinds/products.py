@@ -2,7 +2,8 @@
 
 linear     config: lead (the dimensions before the features), bias
 matmul     config: batch, rows; channels are the inner and the last dimension; `gradients`: 1 where only one
-           of the two factors gets a gradient. A factor may be parameters that differ from matrix to matrix
+           of the two factors gets a gradient. A factor may be parameters that differ from matrix to matrix,
+           and of experts each has the rows that it is given
 attention  config: batch, heads, queries, keys; channels are a head's width in queries and keys, and in values;
            `causal` and `dropout` where True; recognised in ampere.tracing, since it is many operations
 """
@@ -83,6 +84,18 @@ def _product_from_jax(equation: Any) -> Draft:
     return Draft("matmul", config, inner, last, (), (left, right))
 
 
+def _product_of_experts(args: Sequence[Any], result: Any, owned: Owned) -> Draft:
+    """Each of many matrices is multiplied with some of the rows: with as many as the others, as far as shapes tell."""
+    a, b = args[0], args[1]
+    if (a.dim(), b.dim()) != (2, 3):
+        return _matrix_product(a, b, owned)
+    rows, experts = int(a.shape[0]), int(b.shape[0])
+    config: Dict[str, Any] = {"batch": min(rows, experts), "rows": -(-rows // experts)}
+    if a.requires_grad != b.requires_grad:
+        config["gradients"] = 1
+    return Draft("matmul", config, int(a.shape[1]), int(b.shape[2]), (), (a, b))
+
+
 LINEAR = Kind(
     "linear",
     "linear",
@@ -92,7 +105,13 @@ LINEAR = Kind(
     lambda layer: (*layer.config["lead"], layer.channels_out),
     ("torch", "jax", "mnn"),
     (Layer("linear", {"lead": (3, 5), "bias": True}, 8, 4),),
-    torch={"mm": _plain_product, "bmm": _plain_product, "addmm": _added_product, "baddbmm": _added_product},
+    torch={
+        "mm": _plain_product,
+        "bmm": _plain_product,
+        "addmm": _added_product,
+        "baddbmm": _added_product,
+        "_grouped_mm": _product_of_experts,
+    },
     jax={"dot_general": _product_from_jax},
     waste=(2, 3, 6, 7),
     products=1,
