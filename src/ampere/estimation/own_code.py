@@ -29,9 +29,11 @@ from .normalization import NormalizedCost, conditions_of, normalized, reference_
 
 CODE_STDDEV, PRIOR_MODELS = 0.1, 4.0  # F before any code was trained, and the number of models that this counts for
 # Relative, at another time: the yardstick does not follow everything, and less where the machine's speed wanders more.
-LATER_STDDEV, LATER_SHARE = 0.03, 0.35  # at least, and of how much it wandered while the device was profiled
-# Relative: what else a script has imported decides how often the system's allocator gives memory back (decision 40).
-SCRIPT_STDDEV = 0.04
+LATER_STDDEV, LATER_SHARE = 0.02, 0.25  # at least, and of how much it wandered while the device was profiled
+THREADS_STDDEV = 0.045  # the same of several threads, which also wait for each other
+# Processes and scripts differ in how often the system's allocator gives memory back (decision 40): by a part of what
+# page faults cost. Processes differ by a little more, relative to the whole step.
+FAULTS_STDDEV, PROCESS_STDDEV = 0.2, 0.025
 FIRST_STEPS_STDDEV = 0.15  # relative, of one step in a process, which takes memory for the first time; of n, an n-th
 # By how much one model's part of the yardstick's slowdown differs from another's: a small one that uses one of two
 # threads hardly feels the second core's neighbours. What is trained on a much slower machine says less.
@@ -59,8 +61,8 @@ def costs_of_code(
         return {}
     found = newest(sorted(found, key=lambda c: c.network == first))
     share = estimator.drift_share
-    typical = estimator.process_spread(allocator)
     later = max(LATER_STDDEV, LATER_SHARE * (estimator.machine_spread or 0.0))
+    waiting = THREADS_STDDEV if estimator.profile.setup.threads > 1 else 0.0
 
     def cost(raw: NormalizedCost) -> CodeCost:
         there = to_reference(raw, reference, share.part)
@@ -68,9 +70,10 @@ def costs_of_code(
         joules = there.joules if estimator.counted else modelled
         slower = float(conditions_of([raw], reference)[0]) if raw.yardsticks else 0.0
         converted = hypot(share.stddev, MODEL_SHARE_STDDEV) * slower
-        noise = noise_of(there, len(there.rounds), there.spread, typical)
+        by_lot = FAULTS_STDDEV * estimator.page_faults.seconds * there.page_faults / there.guiding_seconds
+        noise = noise_of(there, len(there.rounds), there.spread, hypot(PROCESS_STDDEV, by_lot))
         first = FIRST_STEPS_STDDEV * len(there.rounds) / there.iterations
-        variance = noise + converted**2 + later**2 + first**2 + (SCRIPT_STDDEV**2 if allocator == "system" else 0.0)
+        variance = noise + converted**2 + later**2 + waiting**2 + first**2 + by_lot**2
         return CodeCost(there.network, joules, variance, sqrt(noise * len(there.rounds)), len(there.rounds))
 
     return {raw.network: cost(raw) for raw in found}
