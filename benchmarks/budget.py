@@ -18,7 +18,7 @@ import ampere
 from ampere.budget import spending as counting
 from ampere.core import Meter
 from ampere.devices.simulated import SimulatedWorker
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource
 

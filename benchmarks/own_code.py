@@ -45,7 +45,8 @@ from ampere.api.models import resolve
 from ampere.baselines import METHODS
 from ampere.baselines.method import Evidence
 from ampere.devices import Device, Yardstick
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.fitting import drift_share_in
 from ampere.estimation.normalization import costs_of, reference_of
 from ampere.meters import watts_in

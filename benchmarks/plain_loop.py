@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import mean, median
 
 import ampere
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.fitting import drift_share_in
 from ampere.estimation.normalization import costs_of, reference_of
 from ampere.evaluation.validation import unseen

@@ -20,7 +20,7 @@ from statistics import mean
 import ampere
 from ampere.core.errors import UsageError
 from ampere.devices import Device
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.evaluation.validation import cost_of, measure_twice
 from ampere.models.loading import LoadedModel
 from ampere.profiling.sources import source_of

@@ -19,7 +19,7 @@ from ampere.core import Layer, Measurement, Meter, Network, TrailingOp, Training
 from ampere.core.measurement import Window
 from ampere.core.network import with_loss
 from ampere.devices import Device
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.normalization import Reference, normalized
 from ampere.profiling.experiment import Experiment
 from ampere.storage.profile import Observation, Profile

@@ -21,7 +21,7 @@ import numpy as np
 import ampere
 from ampere.devices.workloads import traced
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.lookup_table import LookupTable, template
 
 CNN5 = [32, 64, 128, 256]

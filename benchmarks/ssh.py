@@ -23,7 +23,7 @@ from tests.sshd import server
 import ampere
 from ampere.core import Network
 from ampere.devices import Device, Worker
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.evaluation.validation import unseen
 from ampere.models.spaces import SPACES
 from ampere.profiling.sources import SpaceSource

@@ -22,7 +22,7 @@ import own_code
 from own_code import Records, Row
 
 import ampere
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage.profile import Profile
 
 WAYS = Path(__file__).parent / "street" / "ways.py"

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from ampere.core import Layer, Measurement, Meter, Network, TrainingSetup
     from ampere.core.errors import AmpereError
     from ampere.devices import Device
-    from ampere.estimation.estimate import Estimate, Estimator
+    from ampere.estimation.estimate import Estimate
+    from ampere.estimation.estimator import Estimator
     from ampere.profiling.measuring import MeasuredStep
     from ampere.storage.profile import Profile
     from ampere.web.client import Client
@@ -44,7 +45,7 @@ _HOMES = {
     "Device": "ampere.devices",
     "EnergyCheck": "ampere.api",
     "Estimate": "ampere.estimation.estimate",
-    "Estimator": "ampere.estimation.estimate",
+    "Estimator": "ampere.estimation.estimator",
     "Layer": "ampere.core",
     "MeasuredStep": "ampere.profiling.measuring",
     "Measurement": "ampere.core",

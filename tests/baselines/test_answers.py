@@ -10,7 +10,7 @@ from ampere.baselines import METHODS, evidence_of
 from ampere.baselines.answers import TITLES, answers, names, strategy_of, title
 from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError, UsageError
-from ampere.estimation.estimate import Estimator, watts_of
+from ampere.estimation.estimator import Estimator, watts_of
 from ampere.evaluation.plan import Plan
 from ampere.evaluation.summary import summary_of
 from ampere.evaluation.validation import compare

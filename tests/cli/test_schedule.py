@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.processes import run_command, start_command
 
-from ampere.api.profiles import profile_like
+from ampere.api.stored_profiles import profile_like
 from ampere.core import TrainingSetup
 from ampere.storage import Profile, observations_from
 

@@ -14,7 +14,7 @@ from ampere.comparison import in_percent
 from ampere.comparison.ranking import Pair, Ranked
 from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.errors import UsageError
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage import Profile
 
 METER = Meter("cpu-time", False, "5 W per busy core")

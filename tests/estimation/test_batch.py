@@ -3,7 +3,7 @@ import pytest
 from tests.synthetic import observed, random_chains, true_seconds
 
 from ampere.core import Meter, TrainingSetup
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage import Profile
 
 

@@ -6,9 +6,10 @@ from tests.synthetic import block, chain, random_chains, true_seconds
 
 from ampere.core import Layer, Meter, Network, TrainingSetup
 from ampere.core.errors import UsageError
+from ampere.core.units import parse_energy
 from ampere.devices.calibrating import from_readings
 from ampere.devices.core_watts import save_calibration
-from ampere.estimation.estimate import Estimator, estimator_for, joules_in
+from ampere.estimation.estimator import Estimator, estimator_for
 from ampere.estimation.gaussian_process import kernel, near_sums
 from ampere.storage import Observation, Profile
 
@@ -87,13 +88,13 @@ def test_an_estimate_from_a_stored_profile_is_the_same(profile: Profile, estimat
 
 
 def test_batteries() -> None:
-    assert joules_in("15Wh") == 54000
-    assert joules_in("54 kJ") == 54000
-    assert joules_in("2MJ") == 2e6
-    assert joules_in("50mJ") == 0.05
+    assert parse_energy("15Wh") == 54000
+    assert parse_energy("54 kJ") == 54000
+    assert parse_energy("2MJ") == 2e6
+    assert parse_energy("50mJ") == 0.05
     for nonsense in ("15", "Wh", "-3Wh", "nanWh", "infJ", "0J"):
         with pytest.raises(UsageError):
-            joules_in(nonsense)
+            parse_energy(nonsense)
 
 
 def test_joules_net_of_idle_are_reported_where_rest_was_read(profile: Profile) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.synthetic import block, random_chains, true_seconds
 
 from ampere.core import Meter, TrainingSetup
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.fitting import condition_uncertainty, drift_share_in
 from ampere.estimation.normalization import Reference, costs_of, normalized
 from ampere.storage.profile import Observation, Profile

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.core.measurement import Window
 from ampere.estimation import kept_fits
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage import Observation, Profile
 
 CPU_TIME, COUNTER = Meter("cpu-time", False, scope="CPU seconds x 5 W per busy core"), Meter("synthetic", True)
@@ -82,7 +82,7 @@ def files(tmp_path):
 def test_answers_are_the_same_to_the_last_bit(which, stored, monkeypatch):
     PROFILES[which]().save(stored)
     first = answers(stored)
-    monkeypatch.setattr("ampere.estimation.estimate.fit", None)  # it must not be called again
+    monkeypatch.setattr("ampere.estimation.estimator.fit", None)  # it must not be called again
     assert answers(stored) == first
 
 

@@ -8,7 +8,8 @@ import pytest
 from tests.synthetic import block, chain, random_chains, true_seconds
 
 from ampere.core import Meter, Network, TrainingSetup
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.own_code import code_stddev, costs_of_code, with_own_code
 from ampere.storage import Observation, Profile
 

@@ -11,7 +11,7 @@ from torch import nn
 import ampere
 from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.allocations import page_faults
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.normalization import costs_of, normalized, reference_of
 from ampere.estimation.page_faults import PRICE as USUAL_PRICE
 from ampere.estimation.page_faults import PageFaults, page_faults_in

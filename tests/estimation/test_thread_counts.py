@@ -10,7 +10,7 @@ from tests.synthetic import random_chains, true_seconds
 from ampere.core import Measurement, Meter, TrainingSetup, work
 from ampere.core.errors import ProfileError
 from ampere.core.measurement import BUSY, WALL, Window
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.fitting import busy_power
 from ampere.estimation.normalization import costs_of, guide
 from ampere.meters import CpuTimeMeter

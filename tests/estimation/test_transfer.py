@@ -10,7 +10,7 @@ from tests.synthetic import conv, measured, observed, random_chains, true_second
 from ampere.core import Meter, Network, TrainingSetup
 from ampere.core.errors import ProfileError
 from ampere.estimation.additive import Data
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.features import PRIOR_PRICES, network_features
 from ampere.estimation.hyperparameters import Hyperparameters
 from ampere.estimation.learning import learn

@@ -38,7 +38,8 @@ from ampere.core.measurement import Window
 from ampere.devices.answer_fields import check_fields, parse_answer
 from ampere.devices.answers import as_error, capabilities_in, check_version, impossible, read_answer
 from ampere.devices.external_meters.log import Log, LogSpec
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.normalization import Reference, normalized
 from ampere.storage import Header, Observation, Profile
 from ampere.storage.checks import check_network, checked

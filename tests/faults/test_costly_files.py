@@ -32,7 +32,7 @@ USE_ALL = """
 import json, sys, time
 from pathlib import Path
 from ampere.devices.external_meters.log import Log, LogSpec
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage import Profile, load_network
 from ampere.storage.recording import profile_from
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.faults.fuzz import ODD, PARSERS, PROFILES, kept, made, outcome, places, put
 
 from ampere.core.errors import ProfileError
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage import Profile
 
 PROFILE = Profile.load(Path(__file__).parents[1] / "fixtures" / "profile-format-2.json")
@@ -71,6 +71,6 @@ def test_numbers_that_were_accepted_and_ended_in_an_internal_error(place: tuple[
 @pytest.mark.fault(25)
 def test_a_profile_is_refused_in_one_line_where_its_measurements_contradict_each_other(monkeypatch, tmp_path):
     monkeypatch.setenv("AMPERE_HOME", str(tmp_path))  # where no fit of it is kept
-    monkeypatch.setattr("ampere.estimation.estimate.fit", lambda *_: 1 / 0)
+    monkeypatch.setattr("ampere.estimation.estimator.fit", lambda *_: 1 / 0)
     with pytest.raises(ProfileError, match=r"cannot be used.*profile again"):
         Estimator(PROFILE)

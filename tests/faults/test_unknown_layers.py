@@ -6,7 +6,7 @@ import pytest
 from tests.synthetic import chain, observed, random_chains, true_seconds
 
 from ampere.core import Layer, Meter, Network, TrainingSetup
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage.profile import Profile
 
 pytestmark = pytest.mark.fault(14)

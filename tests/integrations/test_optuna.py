@@ -5,7 +5,7 @@ from tests.searching.test_searching import profile
 
 from ampere.core.errors import UsageError
 from ampere.devices.workloads import traced
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 
 optuna = pytest.importorskip("optuna", reason="Optuna is not installed: pip install 'ampere-energy[search]'")
 optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -6,7 +6,7 @@ from tests.synthetic import observed, random_chains, true_seconds
 from torch import nn
 
 from ampere.core import Meter, TrainingSetup
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage import Profile
 
 

@@ -10,7 +10,7 @@ from torch import nn
 import ampere
 from ampere.core import units
 from ampere.core.errors import ModelError, UsageError
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.pruning.strategies import STRATEGIES
 
 

@@ -10,7 +10,8 @@ from tests.synthetic import conv, linear
 
 from ampere.core import Meter, Network, units
 from ampere.core.errors import UsageError
-from ampere.estimation.estimate import Estimator, LayerShare
+from ampere.estimation.estimate import LayerShare
+from ampere.estimation.estimator import Estimator
 from ampere.reporting import Run, make_report, save_page, write_report
 from ampere.reporting.charts import Histogram, Scatter
 from ampere.reporting.layer_charts import kind_colours, kinds_chart

@@ -10,7 +10,7 @@ from tests.synthetic import block, random_chains, true_seconds
 from ampere.core import Meter, TrainingSetup
 from ampere.core.errors import UsageError
 from ampere.core.units import watts
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.models.loading import find_space
 from ampere.models.spaces import CNN5
 from ampere.searching.candidates import Prices

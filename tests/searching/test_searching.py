@@ -11,7 +11,7 @@ from tests.synthetic import observed, random_chains, true_seconds
 from ampere import Meter, Profile, TrainingSetup
 from ampere.core.errors import ModelError, UsageError
 from ampere.devices.workloads import traced
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.models.loading import find_space
 from ampere.searching.candidates import TRIED, ListedGroup, Prices, choose
 from ampere.searching.drawing import draw

@@ -11,7 +11,7 @@ from tests.web.serving import observed
 from ampere.comparison import pairwise
 from ampere.core import Network
 from ampere.core.errors import ProfileError, UsageError
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage.networks import load_network, save_network
 from ampere.storage.profile import Profile
 from ampere.web import answers as module

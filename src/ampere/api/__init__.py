@@ -19,15 +19,12 @@ if TYPE_CHECKING:
         ProfiledEstimate,
         at_current_speed,
         ensure_profile,
-        estimator_of,
-        load_profile,
         profile_options,
-        profile_path,
-        stored_profile,
         unsupported_layers,
     )
     from .run import RunPlan, whole_run
     from .shrinking import prune, search
+    from .stored_profiles import estimator_of, load_profile, profile_path, stored_profile
     from .tuning import tune
 
 _HOMES = {
@@ -48,18 +45,18 @@ _HOMES = {
     "device": "ampere.api.estimating",
     "ensure_profile": "ampere.api.profiles",
     "estimate": "ampere.api.estimating",
-    "estimator_of": "ampere.api.profiles",
+    "estimator_of": "ampere.api.stored_profiles",
     "load_model": "ampere.models.loading",
-    "load_profile": "ampere.api.profiles",
+    "load_profile": "ampere.api.stored_profiles",
     "measure": "ampere.api.estimating",
     "profile": "ampere.api.estimating",
     "profile_options": "ampere.api.profiles",
-    "profile_path": "ampere.api.profiles",
+    "profile_path": "ampere.api.stored_profiles",
     "prune": "ampere.api.shrinking",
     "report": "ampere.api.judging",
     "resolve": "ampere.api.models",
     "search": "ampere.api.shrinking",
-    "stored_profile": "ampere.api.profiles",
+    "stored_profile": "ampere.api.stored_profiles",
     "trace": "ampere.api.models",
     "tune": "ampere.api.tuning",
     "unsupported_layers": "ampere.api.profiles",

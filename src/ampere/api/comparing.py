@@ -11,20 +11,15 @@ from ampere.comparison import Comparison, Ranking, rank
 from ampere.comparison import compare as compare_networks
 from ampere.core import TrainingSetup, units
 from ampere.core.errors import ModelError, UsageError
-from ampere.estimation.estimate import Estimator, estimator_for
+from ampere.estimation.estimator import Estimator, estimator_for
 from ampere.profiling.capabilities import check_builds, check_setup
 from ampere.runtimes.table import refusal
 
 from .memory import StepMemory, bytes_in
 from .models import Model, ResolvedModel, resolve
 from .options import PROFILE_OBJECTS, AnyProfile, OptionKeywords, Options
-from .profiles import (
-    check_same_setup,
-    ensure_profile,
-    given_profile,
-    unsupported_layers,
-    with_own_optimizer,
-)
+from .profiles import ensure_profile, unsupported_layers, with_own_optimizer
+from .stored_profiles import check_same_setup, given_profile
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

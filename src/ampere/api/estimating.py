@@ -11,7 +11,8 @@ from ampere.core.errors import ModelError, UsageError
 from ampere.core.units import counted
 from ampere.devices import LOCAL, Device, check_same_meter
 from ampere.devices.core_watts import of_profile
-from ampere.estimation.estimate import Estimate, Estimator, estimator_for
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator, estimator_for
 from ampere.estimation.mixture import mixed
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.profiling.capabilities import check_setup, itself, runs_own_code
@@ -20,20 +21,13 @@ from ampere.profiling.overheads import Timed, time_evaluating, time_loading
 from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
+from .making_profiles import profiling_seconds, run_profiling
 from .memory import StepMemory
 from .models import Model, ResolvedModel, VariedModel, WholeDevice, resolve
 from .options import AnyProfile, Options, Progress
-from .profiles import (
-    already_profiled,
-    at_current_speed,
-    ensure_profile,
-    profile_like,
-    profiling_seconds,
-    run_profiling,
-    stored_profile,
-    with_own_optimizer,
-)
+from .profiles import at_current_speed, ensure_profile, with_own_optimizer
 from .run import RunPlan, whole_run
+from .stored_profiles import already_profiled, profile_like, stored_profile
 
 OVERHEADS_AT_MOST = 3.0  # seconds of timing each
 DEVICE_SECONDS = 120.0  # of profiling a whole device, where nobody says it

@@ -19,7 +19,7 @@ from typing import Any
 
 from ampere.core.errors import AmpereError, ProfileError, StorageError, UsageError
 from ampere.devices import Device
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.fleet.files import FleetDevice, read_fleet
 from ampere.fleet.running import Outcome, Task, run_all, skipping
 from ampere.models.loading import load_model
@@ -33,7 +33,7 @@ from .estimating import profile
 from .judging import report, validate
 from .models import ResolvedModel, resolve
 from .options import Options
-from .profiles import load_profile, profile_path, stored_profile
+from .stored_profiles import load_profile, profile_path, stored_profile
 
 ACTIONS = ("profile", "estimate", "validate", "check", "report")
 SHOWN = 12  # names in an error

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.baselines.answers import IN_LOOPS
 from ampere.core.errors import DeviceError, UsageError
-from ampere.core.units import counted
+from ampere.core.units import counted, parse_energy
 from ampere.devices import Device, check_same_meter
-from ampere.estimation.estimate import joules_in
 from ampere.evaluation.validation import ROUNDS, InLoops, Validation, measure_twice, unseen
 from ampere.evaluation.validation import compare as compare_methods
 from ampere.meters import watts_in
@@ -24,7 +23,8 @@ from ampere.storage.profile import Profile
 from .estimating import profile_apart
 from .models import Model, ResolvedModel, resolve
 from .options import AnyProfile, OptionKeywords, Options
-from .profiles import baseline_profiles, ensure_profile, given_profile, stored_profile
+from .profiles import baseline_profiles, ensure_profile
+from .stored_profiles import given_profile, stored_profile
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -137,7 +137,7 @@ def report(
     asked = Options(**options)
     subjects = [resolve(model, inputs) for model in models]
     known = _reported(subjects, profiles, asked)
-    networks, joules = [subject.network for subject in subjects], joules_in(battery) if battery else None
+    networks, joules = [subject.network for subject in subjects], parse_energy(battery) if battery else None
     runs = []
     for network in networks:
         count = iterations_of_epochs(epochs, samples, network.batch) if epochs and samples else iterations

@@ -12,7 +12,8 @@ from ampere.core.allocations import Allocation, page_faults, resident_peak
 from ampere.core.errors import ModelError, UsageError
 from ampere.core.setup import CPU
 from ampere.core.units import parse_memory
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.memory import MemoryEstimate, largest_batch, memory_of, peak_seen, runtime_bytes_in
 from ampere.storage.profile import Observation, Profile
 

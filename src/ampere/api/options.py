@@ -15,7 +15,7 @@ from ampere.core.escaping import printable
 from ampere.core.setup import ALLOCATORS, TIMINGS
 from ampere.devices import LOCAL, Device
 from ampere.devices.opening import usual_names
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.profiling.running import ProfilingResult
 from ampere.storage.profile import Profile
 
@@ -81,6 +81,11 @@ class Options:
             raise UsageError("iterations_per_measurement must be a whole number from 1, such as 500")
         if self.watts_per_core is not None and not self.watts_per_core > 0:
             raise UsageError(f"{self.watts_per_core:g} watts per core make no sense: give a positive number")
+
+    @property
+    def how(self) -> tuple[str, str]:
+        """How measurements are collected, and how each is timed."""
+        return self.method, self.timing
 
     @property
     def named_setup(self) -> dict[str, Any]:

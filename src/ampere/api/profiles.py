@@ -9,46 +9,38 @@ stored? --no--> make one -----------------------------+
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ampere.core import Network, TrainingSetup
-from ampere.core.errors import AmpereError, DeviceError, Interrupted, ModelError, ProfileError, UsageError, WorkerError
+from ampere.core.errors import ProfileError, UsageError, WorkerError
 from ampere.core.setup import CPU
-from ampere.core.units import counted, percent
 from ampere.devices import Device
-from ampere.estimation.estimate import Estimate, Estimator, estimator_for
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator, estimator_for
 from ampere.estimation.fitting import BY_LAYER, drift_share_in
-from ampere.estimation.learning import one_blas_thread
 from ampere.estimation.mixture import mixed
 from ampere.estimation.normalization import costs_of, reference_of
 from ampere.estimation.own_code import with_own_code
-from ampere.profiling.attaching import deferred
-from ampere.profiling.meter_windows import steady_power
-from ampere.profiling.running import USUAL_SECONDS, ProfilingResult, make_profile, usual_seconds
+from ampere.profiling.running import USUAL_SECONDS
 from ampere.profiling.strategies import find_strategy
-from ampere.profiling.strategies.strategy import Goal
-from ampere.profiling.strategies.strategy import Progress as ProfilingProgress
 from ampere.runtimes import description_of
 from ampere.runtimes.table import lacking
-from ampere.storage.catalogue import Catalogue, alikeness
-from ampere.storage.places import default_path, journal_path, stored_setups
-from ampere.storage.profile import Observation, Profile, check_device, other_version
-from ampere.storage.recording import observations_from
+from ampere.storage.places import default_path, stored_setups
+from ampere.storage.profile import Observation, Profile, other_version
 
+from .making_profiles import USUAL_METHOD, profiling_seconds, run_profiling
 from .memory import StepMemory
 from .models import Model, ResolvedModel, VariedModel, resolve
-from .options import SETUP, AnyProfile, Options
+from .options import SETUP, Options
+from .stored_profiles import check_same_setup, on_named_threads, profile_at, profile_path
 from .touching import check_touch, touched
 
 CERTAIN_ENOUGH = 0.10  # standard deviation over joules
 MORE_SECONDS = 10.0  # of profiling where something alike is known: this setup, or another one on the same device
 CURRENT_SPEED_SECONDS = 1.0
-FROM_CATALOGUE = "catalogue:"  # before the name of an entry, in the place of a profile's file
-USUAL_METHOD = ("additive", "yardstick")
 
 
 @dataclass(frozen=True)
@@ -75,7 +67,7 @@ def ensure_profile(model: Model, options: Options, inputs: Any = None, touch: fl
     if isinstance(subject, VariedModel):
         return _over_shapes(subject, options, touch)
     if isinstance(options.profile, (Profile, Estimator)):
-        given = _on_named_threads(options.profile, options)
+        given = on_named_threads(options.profile, options)
         check_same_setup((given.profile if isinstance(given, Estimator) else given).setup, options, "the profile")
         known = _estimated(given, None, subject, options.watts_per_core, options.allocator)
         if not touch:
@@ -94,13 +86,6 @@ def _over_shapes(subject: VariedModel, options: Options, touch: float | None) ->
     commonest, largest = known[shares.index(max(shares))], max(known, key=lambda each: each.estimate.joules)
     estimate = mixed([each.estimate for each in known], shares)
     return replace(commonest, estimate=estimate, step_memory=largest.step_memory)
-
-
-def _on_named_threads(given: Profile | Estimator, options: Options) -> Profile | Estimator:
-    """A profile with the part on the threads that the options name in front, where it has one."""
-    if isinstance(given, Estimator) or options.threads is None:
-        return given
-    return given.on_threads(options.threads) or given
 
 
 def with_own_optimizer(options: Options, *subjects: ResolvedModel) -> Options:
@@ -128,9 +113,9 @@ def _refuse_other_setup(options: Options, subjects: Sequence[ResolvedModel]) -> 
 def _ensure_on(device: Device, subject: ResolvedModel, options: Options, touch: float | None) -> ProfiledEstimate:
     _need_layers(options.method)
     setup, watts = options.setup_on(device), options.watts_on(device)
-    path = Path(str(options.profile)) if options.profile else default_path(device.identity, setup, *_how(options))
+    path = Path(str(options.profile)) if options.profile else default_path(device.identity, setup, *options.how)
     may_profile = subject.trainable and not options.profile and options.extend
-    profile = _stored(device, path, options)
+    profile = profile_at(device, path, options)
     if profile is None:
         profile = _first(device, setup, subject, path, options, may_profile)
     elif changed := other_version(profile, device.identity):
@@ -143,10 +128,6 @@ def _ensure_on(device: Device, subject: ResolvedModel, options: Options, touch: 
         extended = run_profiling(device, subject, replace(options, watts_per_core=None)).profile
         known = _estimated(extended, path, subject, watts, options.allocator, known.touches)
     return known
-
-
-def _how(options: Options) -> tuple[str, str]:
-    return options.method, options.timing
 
 
 def _need_layers(method: str) -> None:
@@ -183,98 +164,6 @@ def unsupported_layers(network: Network, runtime: str) -> tuple[str, ...]:
     except WorkerError:  # a device's own, of which nothing is known here
         return ()
     return () if description.factories else tuple(lacking(network, description))
-
-
-# Stored profiles.
-
-
-def stored_profile(options: Options) -> Profile | None:
-    """The profile that the options name, or the device's own; None where it has none with measurements yet."""
-    if isinstance(options.profile, (Profile, Estimator)):
-        given = _on_named_threads(options.profile, options)
-        return given if isinstance(given, Profile) else given.profile
-    with options.opened_device() as device:
-        path = Path(str(options.profile)) if options.profile else profile_path(device, options)
-        return _stored(device, path, options)
-
-
-def estimator_of(options: Options) -> Estimator:
-    """The estimator of a stored profile: nothing is profiled."""
-    if isinstance(options.profile, Estimator):
-        return options.profile
-    profile = stored_profile(options)
-    if profile is None:
-        raise ProfileError(
-            "this device has no profile yet: make one with `ampere profile MODEL` or ampere.profile(...)"
-        )
-    return estimator_for(profile, options.watts_per_core)
-
-
-def profile_path(device: Device, options: Options) -> Path:
-    """Where the device's own profile of this setup is kept."""
-    return default_path(device.identity, options.setup_on(device), *_how(options))
-
-
-def _stored(device: Device, path: Path, options: Options) -> Profile | None:
-    if not options.profile:
-        profile = Profile.load(path).on_threads(options.setup_on(device).threads) if path.exists() else None
-        return profile if profile and profile.observations else None
-    if str(path).startswith(FROM_CATALOGUE):
-        entry = Catalogue().entry(str(path).removeprefix(FROM_CATALOGUE))
-        origin = f"{entry.origin}; {alikeness(entry.profile.device, device.identity)}"
-        options.say(f"from the catalogue: {origin}")
-        check_same_setup(entry.profile.setup, options, str(path))
-        return replace(entry.profile, device={**entry.profile.device, "origin": origin})
-    profile = load_profile(path)
-    profile = profile.on_threads(options.threads or profile.setup.threads) or profile
-    check_device(profile, device.identity, options.allow_other_device)
-    check_same_setup(profile.setup, options, str(path))
-    return profile
-
-
-def load_profile(path: Path | str) -> Profile:
-    """The profile in a file, of whichever device."""
-    profile = Profile.load(Path(path))
-    if not profile.observations:
-        raise ProfileError(f"{path} holds no measurement: profile again, for longer")
-    return profile
-
-
-def given_profile(given: AnyProfile) -> Profile:
-    """The profile that a user named by its file, or gave as it is or in what it was used for."""
-    if isinstance(given, Profile):
-        return given
-    return given.profile if isinstance(given, (Estimator, ProfilingResult)) else load_profile(given)
-
-
-def profile_like(named: str | Path | Profile, setup: TrainingSetup) -> Profile:
-    """The profile of a device like another one: a file, an entry of the catalogue, or a device's own of this setup."""
-    if isinstance(named, Profile):
-        return named
-    if Path(named).is_file():
-        return load_profile(named)
-    text, entries = str(named), Catalogue()
-    if (entry := text.removeprefix("catalogue:")) in entries.names():
-        return entries.profile(entry)
-    try:
-        with Device(text) as device:
-            path = default_path(device.identity, setup)
-    except UsageError:
-        raise UsageError(
-            f"there is no profile like {text!r:.80}: give a file, a device such as simulated:tx2, or a name that "
-            "`ampere catalogue list` shows"
-        ) from None
-    if not path.exists():
-        raise ProfileError(f"{text} has no profile with {setup.name} yet: make one with `ampere profile`")
-    return load_profile(path)
-
-
-def check_same_setup(made_with: TrainingSetup, options: Options, where: str) -> None:
-    """Refuses options that contradict the setup that a profile was made with."""
-    for name, asked in options.named_setup.items():
-        known = getattr(made_with, name)
-        if asked != known:
-            raise UsageError(f"{where} was made with {name} {known}, not {asked}: leave out --{name}, or profile again")
 
 
 # Making a profile, and making it more certain.
@@ -350,101 +239,6 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names[:3]) + (" ..." if names[3:] else "")
 
 
-def run_profiling(
-    device: Device,
-    subject: ResolvedModel,
-    options: Options,
-    *,
-    target: float = 0.0,
-    samples: int = 0,
-    out: Path | None = None,
-    sources: Sequence[Profile] = (),
-) -> ProfilingResult:
-    """Profiles the model on an open device, with progress; a run that is stopped says what is kept.
-
-    `sources` are profiles of devices like this one, which its estimates start from.
-    """
-    setup = options.setup_on(device)
-    seconds = profiling_seconds(device, setup, options)
-    unusual = [word for word in _how(options) if word not in USUAL_METHOD]
-    task = " ".join([f"profiling {subject.name}", *unusual, *([f"in {options.runtime}"] if options.runtime else [])])
-    path = out or default_path(device.identity, setup, *_how(options))
-
-    def report(p: ProfilingProgress) -> None:
-        done, total = (p.elapsed, p.seconds) if p.share is None else (p.share, 1.0)
-        options.report(task, done, total, _in_words(p))
-
-    try:
-        with one_blas_thread():
-            made = make_profile(
-                subject.source,
-                setup,
-                Goal(seconds, target, samples),
-                device,
-                path=path,
-                watts_per_core=options.watts_per_core,
-                seed=options.seed,
-                allow_other_device=options.allow_other_device,
-                method=options.method,
-                timing=options.timing,
-                iterations=options.iterations_per_measurement,
-                on_progress=report,
-                sources=tuple(replace(source, sources=(), runs=()) for source in sources),
-            )
-    except KeyboardInterrupt:
-        raise Interrupted(_kept(path)) from None
-    if not made.profile.observations:
-        raise _nothing_measured(made, seconds)
-    return made
-
-
-def already_profiled(
-    device: Device, subject: ResolvedModel, options: Options, out: Path | str | None
-) -> ProfilingResult | None:
-    """What an earlier run made for the same subject, threads and setup; None where there was none."""
-    path = Path(out) if out else profile_path(device, options)
-    profile = Profile.load(path).on_threads(options.setup_on(device).threads) if path.exists() else None
-    if profile is None or not profile.observations or subject.name not in profile.spaces:
-        return None
-    return ProfilingResult(profile, path, None, 0.0, (), resumed=False)
-
-
-def profiling_seconds(device: Device, setup: TrainingSetup, options: Options) -> float:
-    """How long to profile: as long as the options say, or else as is usual there."""
-    if options.own_end:
-        return math.inf
-    if options.seconds is not None:
-        return options.seconds
-    meter = device.meter
-    return usual_seconds(meter, device.capabilities(setup.runtime).compiles, steady_power(meter, *_how(options)))
-
-
-def _in_words(p: ProfilingProgress) -> str:
-    error = "" if p.expected_error is None else f", expected error {percent(p.expected_error)}"
-    compiling = f", {p.compile_seconds:.0f} s spent compiling" if p.compile_seconds else ""
-    left = f"{p.elapsed:.0f} s" if p.share is not None else f"{max(0.0, p.seconds - p.elapsed):.0f} s left"
-    return f"{left}, {counted(p.experiments, 'measurement')}{error}{compiling}"
-
-
-def _nothing_measured(made: ProfilingResult, seconds: float) -> AmpereError:
-    if made.refused:
-        return ModelError(f"nothing could be trained; the first of {len(made.refused)} was {made.refused[0]}")
-    more = max(30, 2 * seconds)
-    return DeviceError(
-        f"{seconds:g} s were over before anything was measured: give more time, as in --seconds {more:g}"
-    )
-
-
-def _kept(path: Path) -> str:
-    journal = journal_path(path)
-    first = next(observations_from(journal), None) if journal.exists() else None
-    if first is None:
-        return "stopped before anything was measured"
-    if deferred(first.measurement):
-        return f"stopped; a log that comes later is of one whole run: delete {journal}, or name another with --out"
-    return f"stopped; what was measured is kept in {journal}, the same command goes on from there"
-
-
 def profile_options(setup: TrainingSetup, options: Options) -> str:
     """What follows `ampere profile MODEL` for the same device and setup; "" where both are the usual ones."""
     usual = TrainingSetup()
@@ -479,7 +273,7 @@ def _baseline(
 ) -> Profile:
     samples = samples if find_strategy(method, timing).stages else 0
     asked = replace(options, profile=None, method=method, timing=timing, watts_per_core=None)
-    stored = _stored(device, profile_path(device, asked), asked)
+    stored = profile_at(device, profile_path(device, asked), asked)
     if stored is not None and subject.name in stored.spaces and len(stored.observations) >= samples:
         return stored
     if not options.extend:

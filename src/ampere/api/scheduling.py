@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ampere.core import Network, TrainingSetup, work
 from ampere.core.errors import AmpereError, UsageError
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.training_run import iterations_of_epochs
 from ampere.fleet.files import FleetDevice, Job, Read, read_fleet, read_jobs, start_of
 from ampere.fleet.problem import DeviceLimits, JobLimits, Problem, joule_rates

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.core import units
 from ampere.core.errors import UsageError
-from ampere.estimation.estimate import Estimator, estimator_for, joules_in
+from ampere.core.units import parse_energy
+from ampere.estimation.estimator import Estimator, estimator_for
 from ampere.estimation.memory import MemoryEstimate
 from ampere.models.loading import refuse_flax, refuse_step
 from ampere.storage.tables import check_table, write_table
@@ -19,11 +20,8 @@ from ampere.storage.tables import check_table, write_table
 from .memory import StepMemory, bytes_in
 from .models import Model, ResolvedModel, resolve
 from .options import PROFILE_OBJECTS, AnyProfile, DeviceKeywords, OptionKeywords, Options
-from .profiles import (
-    ProfiledEstimate,
-    ensure_profile,
-    stored_profile,
-)
+from .profiles import ProfiledEstimate, ensure_profile
+from .stored_profiles import stored_profile
 
 if TYPE_CHECKING:
     from torch import nn
@@ -73,7 +71,7 @@ def prune(
 
     asked = replace(Options(**options), profile=profile)
     subject = resolve(model, inputs)
-    loaded, joules = subject.loaded, joules_in(battery) if battery else None
+    loaded, joules = subject.loaded, parse_energy(battery) if battery else None
     refuse_flax(loaded.model, "pruned")
     refuse_step(loaded, "pruned")
     limit = None if memory is None else bytes_in(memory)
@@ -197,7 +195,7 @@ def search(
 
     asked = Options(**options)
     space_of(space, vary or {}, batches, input, asked.seed)  # what makes no sense is refused before profiling
-    allowed_joules(budget, 1.0, iterations, joules_in(battery) if battery else None)
+    allowed_joules(budget, 1.0, iterations, parse_energy(battery) if battery else None)
     if table is not None:
         check_table(Path(table))
     limit = None if memory is None else bytes_in(memory)

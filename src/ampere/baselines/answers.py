@@ -14,7 +14,7 @@ import numpy as np
 from ampere.baselines import METHODS
 from ampere.core import Network
 from ampere.core.errors import RuntimeMissingError, UsageError
-from ampere.estimation.estimate import Estimator, watts_of
+from ampere.estimation.estimator import Estimator, watts_of
 from ampere.estimation.features import Array
 from ampere.estimation.fitting import BY_LAYER, counted, drift_share_in
 from ampere.estimation.normalization import costs_of, reference_of

@@ -33,7 +33,8 @@ from ampere.core.errors import (
     first_line,
 )
 from ampere.core.setup import CPU
-from ampere.estimation.estimate import Estimate, joules_in
+from ampere.core.units import parse_energy
+from ampere.estimation.estimate import Estimate
 from ampere.meters import DEFAULT_WATTS_PER_CORE, choose_meter, unusable_counters, use_card, watts_in
 
 from .ranks import Ranks, job_of_ranks, ranks_of_this_job, this_machine
@@ -388,7 +389,7 @@ def _metered(reader: Reader | None) -> str | None:
 def _allowed(joules: float | None, battery: str | None) -> float:
     if (joules is None) == (battery is None):
         raise UsageError("a budget is either joules=500 or battery='15Wh': give one of them")
-    allowed = joules_in(battery) if battery is not None else float(joules or 0.0)
+    allowed = parse_energy(battery) if battery is not None else float(joules or 0.0)
     if not (math.isfinite(allowed) and allowed > 0):
         raise UsageError(f"a budget of {joules} J is not possible: give a positive number")
     return allowed

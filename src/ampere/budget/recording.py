@@ -20,7 +20,7 @@ from ampere.core.errors import ProfileError, StorageError, UsageError
 from ampere.core.measurement import Window
 from ampere.core.units import counted
 from ampere.devices import Device, allocator_on
-from ampere.estimation.estimate import watts_of
+from ampere.estimation.estimator import watts_of
 from ampere.meters import watts_in
 from ampere.storage.files import write_whole
 from ampere.storage.places import default_path

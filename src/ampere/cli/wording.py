@@ -24,6 +24,7 @@ OPTIMIZER_TITLES = {
 }
 NAMES_SHOWN = 6
 NEARLY = 1.5  # a smaller factor is said in per cent
+RESTLESS = 0.12  # speed of a device that something disturbed; of a quiet one it varies by 4 to 9 %
 
 
 def setup_line(setup: TrainingSetup, batch: int | None = None) -> str:
@@ -139,3 +140,10 @@ def memory_lines(memory: MemoryEstimate) -> Iterator[tuple[str, str]]:
     yield "of it", ", ".join(shown)
     if memory.largest_batch is not None:
         yield "largest batch", f"{memory.largest_batch:,} fits with the whole interval; other batches cost other joules"
+
+
+def speed_words(spread: float | None) -> Iterator[str]:
+    """How steady the device was, and what to do where it was not; nothing where that is not known."""
+    if spread is not None:
+        advice = " (other work disturbed it: profile again when little else runs)" if spread > RESTLESS else ""
+        yield f"the device's speed by {units.percent(spread)} while it was profiled{advice}"

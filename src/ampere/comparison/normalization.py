@@ -25,7 +25,8 @@ from ampere.core import Network, TrainingSetup
 from ampere.core.errors import WorkerError
 from ampere.core.setup import ALLOCATORS
 from ampere.core.units import counted
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.normalization import PRIOR_STDDEV, costs_of
 from ampere.runtimes import Description, description_of
 from ampere.storage.profile import Profile

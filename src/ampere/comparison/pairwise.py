@@ -20,7 +20,7 @@ from ampere.core import Network, TrainingSetup
 from ampere.core.display import frame, html_table
 from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.features import Array
 from ampere.estimation.fitting import Surrogate
 from ampere.estimation.sequential import Sequential

@@ -24,7 +24,8 @@ import numpy as np
 
 from ampere.core import Network, TrainingSetup
 from ampere.core.display import frame, html_table
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.features import Array
 from ampere.estimation.interval import Z90
 

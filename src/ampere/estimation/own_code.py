@@ -23,7 +23,8 @@ from typing import NamedTuple
 from ampere.core import Network
 from ampere.storage.profile import Observation
 
-from .estimate import Estimate, Estimator, Touch, newest, usable_fit
+from .estimate import Estimate, Touch
+from .estimator import Estimator, newest, usable_fit
 from .fitting import noise_of
 from .normalization import NormalizedCost, conditions_of, normalized, reference_of, to_reference
 

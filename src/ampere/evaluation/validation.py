@@ -14,7 +14,7 @@ from ampere.baselines import METHODS
 from ampere.baselines.answers import answers, measured_for, unavailable
 from ampere.core import Measurement, Meter, TrainingSetup
 from ampere.devices import VariantDied, VariantFailed
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.fitting import busy_power, drift_share_in, with_joules
 from ampere.estimation.interval import interval90
 from ampere.estimation.normalization import NormalizedCost, costs_of, normalized, reference_of, to_reference

@@ -13,8 +13,10 @@ import optuna
 from ampere.api import Options, estimator_of, resolve
 from ampere.core import Network
 from ampere.core.errors import UsageError
+from ampere.core.units import parse_energy
 from ampere.devices import LOCAL, Device
-from ampere.estimation.estimate import Estimate, Estimator, joules_in
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.models.loading import LoadedModel
 from ampere.pruning.budget import deviations, joules_allowed
 from ampere.storage.profile import Profile
@@ -47,7 +49,7 @@ class EnergyConstraint:
         self._estimator, self._allocator = estimator_of(asked), allocator
         self._deviations = deviations(confidence)
         now = self.estimate(original).joules if original is not None else None
-        allowed = joules_allowed(budget, now or 1.0, iterations, joules_in(battery) if battery else None)
+        allowed = joules_allowed(budget, now or 1.0, iterations, parse_energy(battery) if battery else None)
         if now is None and battery is None and joules_allowed(budget, 2.0, iterations) != allowed:
             raise UsageError(f"a budget of {budget} needs a model that it is a share of: give original=...")
         self.budget_joules = allowed

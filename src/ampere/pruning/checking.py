@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from ampere.core import Network
 from ampere.core.errors import AmpereError, DeviceError, UsageError
 from ampere.devices import Device, allocator_on, check_same_meter
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.normalization import NormalizedCost, normalized, reference_of, to_reference
 from ampere.meters import DEFAULT_WATTS_PER_CORE, watts_in
 from ampere.models.loading import LoadedModel

@@ -16,7 +16,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ampere.core import Layer, Network, work
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.features import Array
 
 Widths = tuple[int, ...]

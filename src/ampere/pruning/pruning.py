@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ampere.core import Network, units
 from ampere.core.errors import ModelError, UsageError
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.models.loading import LoadedModel
 from ampere.tracing.trace import trace
 

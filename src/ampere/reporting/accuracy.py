@@ -12,7 +12,7 @@ from ampere.baselines.answers import measured_for, title
 from ampere.core import Meter, units
 from ampere.core.errors import ProfileError
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.storage import files as strict_json
 from ampere.storage.files import read_at_most
 

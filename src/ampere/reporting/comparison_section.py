@@ -10,7 +10,8 @@ from ampere.comparison import compare
 from ampere.comparison.ranking import CONFIDENT, in_percent, probability_below_one, ratio_interval
 from ampere.core import Network, units
 from ampere.core.setup import ALLOCATORS
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.storage.profile import Profile
 
 from .charts import Bar, Bars

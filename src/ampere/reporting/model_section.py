@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ampere.core import Network, units
 from ampere.core.setup import ALLOCATORS
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import COVERS, Estimate, Estimator, LayerShare
+from ampere.estimation.estimate import COVERS, Estimate, LayerShare
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.grouping import Block, blocks
 from ampere.estimation.variance import variance_shares
 

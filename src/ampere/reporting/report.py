@@ -9,7 +9,8 @@ from typing import Any
 
 from ampere.core import Meter, Network
 from ampere.core.errors import UsageError
-from ampere.estimation.estimate import Estimate, Estimator, estimator_for
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator, estimator_for
 from ampere.estimation.fitting import BY_LAYER
 from ampere.storage.files import write_whole
 from ampere.storage.profile import Profile

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ampere.core import Layer, Network, units
 from ampere.core.kinds import group, kind_of_group
-from ampere.estimation.estimate import Estimator, LayerShare
+from ampere.estimation.estimate import LayerShare
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.interval import interval90
 from ampere.estimation.normalization import NormalizedCost
 

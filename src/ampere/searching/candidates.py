@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ampere.core import Network, units
 from ampere.core.errors import UsageError
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.lookup_table import Box, LayerTable, LookupTable, SumTable, Template, template
 from ampere.models.spaces import Arguments
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from ampere.core.errors import UsageError
 from ampere.core.setup import ALLOCATORS
-from ampere.estimation.estimate import Estimator, joules_in
+from ampere.core.units import parse_energy
+from ampere.estimation.estimator import Estimator
 from ampere.models.loading import find_space, need_torch
 from ampere.models.spaces import Arguments
 from ampere.pruning.budget import deviations, joules_allowed
@@ -83,7 +84,7 @@ def search(
     original = searched.network(searched.original)
     prices = [Prices(estimator, allocator, original.batch) for estimator in estimators]
     now = min(price.of(original)[0] for price in prices)
-    allowed = allowed_joules(budget, now, iterations, joules_in(battery) if battery else None)
+    allowed = allowed_joules(budget, now, iterations, parse_energy(battery) if battery else None)
     began = time.perf_counter()
     at: At | None = None
     if memory_bytes is not None:

@@ -19,8 +19,9 @@ from ampere.core.errors import BusyError, ProfileError
 from .checks import check_header, checked
 from .files import older
 from .journal import Journal, read_records
+from .layer_table import LayerTable
 from .places import journal_path
-from .profile import APART, OPTIONAL, LayerTable, Observation, Profile, optional_numbers
+from .profile import APART, OPTIONAL, Observation, Profile, optional_numbers
 
 FORMAT = 2
 NEARLY_FULL = 0.75  # of what a journal may hold: the rest is for a run that is killed before it ends

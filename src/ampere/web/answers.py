@@ -18,7 +18,8 @@ from ampere.core.errors import UsageError
 from ampere.core.setup import ALLOCATORS
 from ampere.core.units import parse_energy, parse_power
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimate, Estimator
+from ampere.estimation.estimate import Estimate
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.lookup_table import LookupTable, Template
 from ampere.estimation.memory import runtime_bytes_in
 from ampere.estimation.running_costs import Tariff, parse_grids, parse_price

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from ampere.core import Network
 from ampere.core.errors import AmpereError, ProfileError
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.features import clear_caches
 from ampere.estimation.fitting import BY_LAYER
 from ampere.models.spaces import SPACES

@@ -13,7 +13,7 @@ from ampere.core import Network
 from ampere.core.errors import UsageError
 from ampere.core.kinds import group, resized, words
 from ampere.estimation.additive import Additive
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.estimation.interval import interval90
 from ampere.estimation.normalization import NormalizedCost
 from ampere.estimation.variance import kept_by_measuring, variance_shares

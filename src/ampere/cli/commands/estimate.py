@@ -341,12 +341,14 @@ def _origins(known: ProfiledEstimate, current_speed: bool) -> Iterator[tuple[str
 
 
 def _variation(estimate: Estimate) -> str:
+    from ampere.cli.wording import speed_words
+
     parts = {
         "the estimate by {}, which its interval shows": estimate.uncertainty["model"],
         "one training process from the next by {}": estimate.process_spread,
-        "the device's speed by {} while it was profiled": estimate.machine_spread,
     }
-    return "; ".join(what.format(units.percent(part)) for what, part in parts.items() if part is not None)
+    said = [what.format(units.percent(part)) for what, part in parts.items() if part is not None]
+    return "; ".join([*said, *speed_words(estimate.machine_spread)])
 
 
 def _condition(estimate: Estimate, current_speed: bool, runs: int) -> str:

@@ -139,7 +139,8 @@ def show(result: ProfilingResult, options: Namespace) -> None:
 
 
 def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, str]]:
-    from ampere.cli.wording import meter_line, setup_line
+    from ampere.cli.wording import meter_line, setup_line, speed_words
+    from ampere.estimation.normalization import reference_of, speed_spread
     from ampere.storage.profile import ENDS
 
     profile = result.profile
@@ -154,6 +155,8 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
     if profile.ended_by:
         kinds = ", ".join(f"{n} by {ENDS[end]}" for end, n in profile.ended.items() if n)
         yield "ended", f"by {profile.ended_by} (of {units.counted(sum(profile.ended.values()), 'kind')} {kinds})"
+    for words in speed_words(speed_spread(profile.observations, reference_of(profile))):
+        yield "varied", words
     if (spent := profile.profiling_joules) is not None:
         yield "spent", f"{simulated}{units.joules(spent)} on what was measured"
     yield "for", ", ".join(profile.spaces)
@@ -176,7 +179,7 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
 
 def _likeness(result: ProfilingResult) -> str:
     """How alike the devices turned out to be that the profile starts from."""
-    from ampere.estimation.estimate import Estimator
+    from ampere.estimation.estimator import Estimator
     from ampere.estimation.transfer import Transferred
 
     model, sources = Estimator(result.profile).of_joules[0], result.profile.sources

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import AmpereError
 from ampere.devices import Worker
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.evaluation.jobs import ProfileJob, Report, file_name
 from ampere.evaluation.plan import is_simulated
 from ampere.evaluation.validation import cost_of, measure_twice

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ampere.core.errors import AmpereError, ModelError
 from ampere.devices import Worker
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.models.datasets import Dataset, Examples
 from ampere.models.loading import LoadedModel, find_space
 from ampere.models.spaces import CNN5, Arguments, Space, widths_up_to

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ampere.core import Layer, Network
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.evaluation.drawing import by, colour_of, shared_legend, unit_for
 from ampere.evaluation.jobs import BlocksJob, Job, ProfileJob, Record, baselines_of, of_family
 from ampere.evaluation.layers import measured

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ampere.estimation.estimate import Estimator
+from ampere.estimation.estimator import Estimator
 from ampere.evaluation.comparing import Comparison, compared
 from ampere.evaluation.drawing import device_panels
 from ampere.evaluation.jobs import Record, needs, of_family, trials_of
