@@ -10,7 +10,7 @@ from torch import nn
 
 import ampere
 from ampere.core import Meter, Network, TrainingSetup
-from ampere.core.allocations import page_faults
+from ampere.core.allocations import FreshPages, fresh_pages
 from ampere.estimation.estimator import Estimator
 from ampere.estimation.normalization import costs_of, normalized, reference_of
 from ampere.estimation.page_faults import PRICE as USUAL_PRICE
@@ -69,7 +69,7 @@ def test_what_is_fitted_has_usual_page_faults():
 
     def unlike(costs) -> float:
         """How far costs are from those with the tuned allocator and usual page faults, on the mean."""
-        usual = [tuned[c.network] + known.seconds * known.expected(c.network) / YARDSTICK for c in costs]
+        usual = [tuned[c.network] + known.seconds * sum(known.expected(c.network)) / YARDSTICK for c in costs]
         return float(np.mean([abs(c.ratio / u - 1) for c, u in zip(costs, usual, strict=True)]))
 
     before, after = ([c for c in costs if c.allocator == "system"] for costs in (raw(made), costs_of(made)))
@@ -79,26 +79,33 @@ def test_what_is_fitted_has_usual_page_faults():
 
 def test_an_estimate_is_charged_for_the_page_faults_of_its_own_step():
     estimator = Estimator(profile())
-    usual, many = estimator.estimate(OWN), estimator.estimate(OWN, page_faults=4000.0)
-    beyond = estimator.page_faults.beyond_usual(OWN, 4000.0)
+    followed = FreshPages(1000.0, 4000.0)
+    usual, many = estimator.estimate(OWN), estimator.estimate(OWN, fresh_pages=followed)
+    beyond = estimator.page_faults.beyond_usual(OWN, followed)
     assert many.joules - usual.joules == pytest.approx(WATTS * beyond, rel=1e-6)
     assert sum(layer.joules for layer in many.layers) == pytest.approx(many.joules)
     assert many.seconds / usual.seconds == pytest.approx(many.joules / usual.joules)
     assert many.stddev > usual.stddev  # which script faults how often is a matter of luck
-    assert estimator.estimate(OWN, "tuned", page_faults=4000.0) == estimator.estimate(OWN, "tuned")
+    assert estimator.estimate(OWN, "tuned", fresh_pages=followed) == estimator.estimate(OWN, "tuned")
 
 
 def test_a_step_without_page_faults_never_costs_less_than_nothing():
     estimator = Estimator(profile())
     estimator.page_faults = PageFaults(1.0, 1.0)
-    assert estimator.estimate(OWN, page_faults=0.0).joules > 0
+    assert estimator.estimate(OWN, fresh_pages=FreshPages(0.0, 0.0)).joules > 0
 
 
 def test_the_memory_of_a_models_own_code_is_followed_for_them():
     model = nn.Sequential(*(nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)))
     inputs = (torch.randn(4096, 512),)  # 8 MB an activation, all of them freed from the last to the first
     estimator, network = Estimator(profile()), ampere.trace(model, inputs)
-    found, followed = ampere.estimate(model, inputs, profile=estimator), page_faults(allocations_of(model, inputs))
-    assert followed > 5000
-    assert found.joules == pytest.approx(estimator.estimate(network, page_faults=followed).joules)
+    found, followed = ampere.estimate(model, inputs, profile=estimator), fresh_pages(allocations_of(model, inputs))
+    assert followed.by_lot > 5000
+    assert found.joules == pytest.approx(estimator.estimate(network, fresh_pages=followed).joules)
     assert found.joules != pytest.approx(estimator.estimate(network).joules, rel=0.01)
+
+
+def test_blocks_that_are_always_too_large_are_certain():
+    faults, lucky, certain = PageFaults(2e-6, 0.0), FreshPages(0.0, 9000.0), FreshPages(9000.0, 0.0)
+    assert sum(faults.expected(OWN, certain)) == 9000 > sum(faults.expected(OWN, lucky))
+    assert faults.stddev(OWN, certain) == 0 < faults.stddev(OWN, lucky)

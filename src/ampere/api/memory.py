@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.util import find_spec
 
 from ampere.core import Network, TrainingSetup
-from ampere.core.allocations import Allocation, page_faults, resident_peak
+from ampere.core.allocations import Allocation, FreshPages, fresh_pages, resident_peak
 from ampere.core.errors import ModelError, UsageError
 from ampere.core.setup import CPU
 from ampere.core.units import parse_memory
@@ -54,12 +54,12 @@ class StepMemory:
             return None
 
     @property
-    def page_faults(self) -> float | None:
+    def fresh_pages(self) -> FreshPages | None:
         """Pages that a step takes anew from the system; None where the model's own code cannot be followed."""
         if self._tuned or not self.has_code or not self._can_follow:
             return None
         try:
-            return page_faults(self._own)
+            return fresh_pages(self._own)
         except ModelError:
             return None
 
@@ -84,8 +84,8 @@ class StepMemory:
 
     def estimate_with(self, estimator: Estimator, allocator: str) -> Estimate:
         """What its layers say, with the page faults of its own step where the profile has their price."""
-        faults = self.page_faults if estimator.page_faults.seconds else None
-        found = estimator.estimate(self._subject.network, allocator, page_faults=faults)
+        pages = self.fresh_pages if estimator.page_faults.seconds else None
+        found = estimator.estimate(self._subject.network, allocator, fresh_pages=pages)
         return replace(found, follow_memory=lambda: self.usual)
 
     def largest_batch(self, limit_bytes: float) -> int:
@@ -122,7 +122,7 @@ def bytes_in(memory: str | float) -> float:
     return parse_memory(memory) if isinstance(memory, str) else parse_memory(f"{memory}B")
 
 
-def with_page_faults(subject: ResolvedModel) -> Network:
+def with_fresh_pages(subject: ResolvedModel) -> Network:
     """A model's network with the page faults of a step with SGD, which only its code shows."""
-    faults = StepMemory(subject, TrainingSetup()).page_faults
-    return subject.network if faults is None else replace(subject.network, page_faults=faults)
+    pages = StepMemory(subject, TrainingSetup()).fresh_pages
+    return subject.network if pages is None else replace(subject.network, fresh_pages=pages)

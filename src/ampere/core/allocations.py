@@ -19,8 +19,8 @@ taken is not known: here it is each second one, which came closest to real proce
 """
 
 from bisect import bisect_left, insort
-from dataclasses import dataclass
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from dataclasses import dataclass, replace
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 PARAMETERS, GRADIENTS, OPTIMIZER = "parameters", "gradients", "optimizer"
 INPUTS, ACTIVATIONS, TEMPORARY, WORKSPACE = "inputs", "activations", "temporary", "workspace"
@@ -33,7 +33,7 @@ FIRST_THRESHOLD, LARGEST_THRESHOLD = 128 * KIB, 32 * MIB
 TOP_PAD = 128 * KIB
 # Of processes when training begins: as glibc has it, after importing PyTorch, and after freeing something larger.
 THRESHOLDS = (FIRST_THRESHOLD, MIB, 4 * MIB)
-SETTLING, COUNTED = 5, 4  # steps until a loop is what it stays, and steps that page faults are averaged over
+SETTLING, COUNTED = 5, 4  # steps until a loop is what it stays, and steps that fresh pages are averaged over
 
 
 @dataclass
@@ -46,6 +46,13 @@ class Allocation:
     begins: int
     ends: Optional[int] = None  # None where it lives on
     step: int = 0  # that asked for it, from 1 on; 0 for none
+
+
+class FreshPages(NamedTuple):
+    """Pages that a step takes anew from the system: each is a page fault."""
+
+    certain: float  # of blocks that are always too large for the heap
+    by_lot: float  # of others: where they lie decides, and what else lies there
 
 
 Event = Tuple[int, int, int]  # time, number of the allocation, bytes: 0 where it ends
@@ -171,23 +178,20 @@ def resident_peak(allocations: Sequence[Allocation], keeps_all: bool = False) ->
     return most
 
 
-def page_faults(allocations: Sequence[Allocation], keeps_all: bool = False) -> float:
-    """Pages that a step of a long loop takes anew from the system, on the average of processes that begin differently.
+def fresh_pages(allocations: Sequence[Allocation], keeps_all: bool = False) -> FreshPages:
+    """What a step of a long loop takes anew, on the average of processes that begin differently.
 
     The second step is repeated: its successor shows what of it lives on, and the optimizer's state is there.
     """
     first = [min((each.begins for each in allocations if each.step == step), default=0) for step in (2, 3)]
     period = first[1] - first[0]
     if keeps_all or period <= 0:
-        return 0.0
+        return FreshPages(0.0, 0.0)
+    second = [each for each in allocations if each.step == 2 and each.ends is not None]
     repeated = [each for each in allocations if each.begins < first[1]]
     for number in range(1, SETTLING + COUNTED):
         late = number * period
-        repeated += [
-            Allocation(each.bytes, each.part, each.layer, each.begins + late, each.ends + late)
-            for each in allocations
-            if each.step == 2 and each.ends is not None
-        ]
+        repeated += [replace(each, begins=each.begins + late, ends=(each.ends or 0) + late) for each in second]
     found = events(repeated)
     from_when, until = first[1] + (SETTLING - 1) * period, first[1] + (SETTLING + COUNTED - 1) * period
     taken = 0
@@ -201,4 +205,6 @@ def page_faults(allocations: Sequence[Allocation], keeps_all: bool = False) -> f
                 heap.give_back(number)
             if from_when <= time < until:
                 taken += max(0, heap.resident - before)
-    return taken / PAGE / COUNTED / len(THRESHOLDS)
+    pages = taken / PAGE / COUNTED / len(THRESHOLDS)
+    certain = min(pages, sum(each.bytes for each in second if each.bytes > LARGEST_THRESHOLD) / PAGE)
+    return FreshPages(certain, pages - certain)

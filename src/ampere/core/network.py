@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from ampere.core.kinds import KINDS
 from ampere.core.kinds.kind import product
 
+from .allocations import FreshPages
 from .layer import Layer
 from .trailing_ops import mean_of_squares
 
@@ -21,7 +22,7 @@ class Network:
     batch: int
     name: str = ""
     notes: Tuple[str, ...] = field(default=(), compare=False)  # what people should know of the trace
-    page_faults: Optional[float] = field(default=None, compare=False)  # of a step, where its memory was followed
+    fresh_pages: Optional[FreshPages] = field(default=None, compare=False)  # where its memory was followed
 
     @property
     def distinct(self) -> Dict[Layer, int]:
@@ -50,19 +51,19 @@ class Network:
             "layers": [layer.to_json() for layer in self.layers],
             "notes": list(self.notes),
         }
-        return record if self.page_faults is None else {**record, "page_faults": self.page_faults}
+        return record if self.fresh_pages is None else {**record, "fresh_pages": list(self.fresh_pages)}
 
     @classmethod
     def from_json(cls, record: Dict[str, Any]) -> "Network":
         layers = tuple(Layer.from_json(layer) for layer in record["layers"])
-        faults = record.get("page_faults")
-        _refuse_nonsense(layers, 0.0 if faults is None else float(faults))
+        pages = FreshPages(*map(float, record["fresh_pages"])) if "fresh_pages" in record else None
+        _refuse_nonsense(layers, pages or ())
         notes = tuple(map(str, record.get("notes", ())))
-        return cls(layers, int(record["batch"]), str(record.get("name", "")), notes, faults and float(faults))
+        return cls(layers, int(record["batch"]), str(record.get("name", "")), notes, pages)
 
 
-def _refuse_nonsense(layers: Tuple[Layer, ...], page_faults: float) -> None:
-    numbers: List[float] = [page_faults]
+def _refuse_nonsense(layers: Tuple[Layer, ...], others: Sequence[float]) -> None:
+    numbers: List[float] = [*others]
     for layer in layers:
         numbers += [layer.channels_in, layer.channels_out]
         for op in layer.trailing:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ampere.core import Layer, Meter, Network
+from ampere.core.allocations import FreshPages
 from ampere.core.errors import ProfileError, UsageError
 from ampere.core.kinds import USUAL_WIDTH
 from ampere.devices.core_watts import CoreWatts, of_profile
@@ -215,29 +216,29 @@ class Estimator:
         network: Network,
         allocator: str = "system",
         condition: float | None = None,
-        page_faults: float | None = None,
+        fresh_pages: FreshPages | None = None,
     ) -> Estimate:
         """The estimate for one network.
 
         `condition` is a step's cost relative to when the device was profiled; None takes it from recorded runs.
-        `page_faults` are what the model of the allocator counts in a step; None takes the network's, or usual ones.
+        `fresh_pages` are what the model of the allocator counts in a step; None takes the network's, or usual ones.
         """
         present = self.condition if condition is None else Condition(condition)
         with usable_fit(self.profile):
-            followed = network.page_faults if page_faults is None else page_faults
+            followed = network.fresh_pages if fresh_pages is None else fresh_pages
             found = self._estimate(network, allocator, present, followed)
             if not all(map(isfinite, (found.joules, found.stddev, found.seconds, found.net_joules or 0.0))):
                 raise ValueError(f"{network.name or 'a network'} would cost {found.joules:g} J")
         return found
 
-    def _estimate(self, network: Network, allocator: str, present: Condition, page_faults: float | None) -> Estimate:
+    def _estimate(self, network: Network, allocator: str, present: Condition, pages: FreshPages | None) -> Estimate:
         condition = present.factor
         allocator = self.allocator(allocator)
         step = answer = self.model.answer(network, allocator == "system")
         by_lot = 0.0
         if allocator == "system":
-            by_lot = self.page_faults.stddev(network, page_faults) / step.seconds
-            condition *= max(LEAST_LEFT, 1 + self.page_faults.beyond_usual(network, page_faults) / step.seconds)
+            by_lot = self.page_faults.stddev(network, pages) / step.seconds
+            condition *= max(LEAST_LEFT, 1 + self.page_faults.beyond_usual(network, pages) / step.seconds)
         joules = self._watts * condition
         if self._joules_model:
             answer, joules = self._joules_model.answer(network, allocator == "system"), condition

@@ -8,8 +8,8 @@
 
 Which networks fault much is decided by sizes that no layer shows, and a little by lot. So costs are taken to u v page
 faults before anything is fitted to them. Where the memory of a model's own step was followed, its estimate is taken
-from u v to what that says: half of what the allocator's model counts, since real loops settle better than the model,
-and a part of the usual number (docs/decisions/0057).
+from u v to what that says: all pages of blocks that are too large for the heap, of others as many as real loops had of
+what the allocator's model counts, and a part of the usual number (docs/decisions/0057, 0068).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ampere.core import Network, work
+from ampere.core.allocations import FreshPages
 from ampere.storage.profile import STEP
 
 if TYPE_CHECKING:
@@ -30,7 +31,10 @@ PRICE, PRICE_STDDEV = 2e-6, 2e-6  # seconds, before anything was measured
 PAIR_STDDEV = 0.12  # relative, of such a pair around the line; one that is further away counts less
 ROUNDS = 10  # of weighing
 LEAST_LEFT = 0.3  # of a cost, whatever its page faults
-OF_FOLLOWED, OF_USUAL = 0.5, 0.1  # parts of the expected page faults, where memory was followed
+# Parts of what is counted by lot, where memory was followed: in a step of convolutions, whose library takes memory that
+# nobody sees, in one without any, and of the usual number.
+OF_CONVOLUTIONS, OF_OTHERS, OF_USUAL = 0.9, 0.35, 0.05
+ALL_CONVOLUTION = 0.5  # share of the values moved by convolutions from which on a step counts as one of convolutions
 BY_LOT = 0.9  # relative standard deviation of a script's page faults around the expected ones
 
 
@@ -40,18 +44,21 @@ class PageFaults(NamedTuple):
     seconds: float = 0.0  # of one
     per_value: float = 0.0  # of a usual network
 
-    def expected(self, network: Network, followed: float | None = None) -> float:
+    def expected(self, network: Network, followed: FreshPages | None = None) -> FreshPages:
         """Page faults of a step; `followed` are those that the model of the allocator counts in it."""
         usual = self.per_value * _values(network)
-        return usual if followed is None else OF_FOLLOWED * followed + OF_USUAL * usual
+        if followed is None:
+            return FreshPages(0.0, usual)
+        part = OF_OTHERS + (OF_CONVOLUTIONS - OF_OTHERS) * min(1.0, _convolution_share(network) / ALL_CONVOLUTION)
+        return FreshPages(followed.certain, part * followed.by_lot + OF_USUAL * usual)
 
-    def beyond_usual(self, network: Network, followed: float | None) -> float:
+    def beyond_usual(self, network: Network, followed: FreshPages | None) -> float:
         """Seconds of a step that its own page faults cost more than those of a usual network."""
-        return self.seconds * (self.expected(network, followed) - self.expected(network))
+        return self.seconds * (sum(self.expected(network, followed)) - sum(self.expected(network)))
 
-    def stddev(self, network: Network, followed: float | None) -> float:
+    def stddev(self, network: Network, followed: FreshPages | None) -> float:
         """Seconds by which one script differs from another."""
-        return BY_LOT * self.seconds * self.expected(network, followed)
+        return BY_LOT * self.seconds * self.expected(network, followed).by_lot
 
     def at_usual(self, costs: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
         """The costs with the page faults that are usual for such networks."""
@@ -59,7 +66,7 @@ class PageFaults(NamedTuple):
         def taken(cost: NormalizedCost) -> NormalizedCost:
             if cost.allocator != "system" or not self.seconds:
                 return cost
-            beyond = self.seconds * (cost.page_faults - self.expected(cost.network))
+            beyond = self.seconds * (cost.page_faults - sum(self.expected(cost.network)))
             return cost.scaled(max(LEAST_LEFT, 1.0 - beyond / cost.guiding_seconds))
 
         return tuple(map(taken, costs))
@@ -86,3 +93,10 @@ def page_faults_in(costs: Sequence[NormalizedCost]) -> PageFaults:
 @lru_cache(maxsize=4096)
 def _values(network: Network) -> float:
     return float(sum(work(layer).values for layer in network.layers))
+
+
+@lru_cache(maxsize=4096)
+def _convolution_share(network: Network) -> float:
+    """The part of all values that convolutions move."""
+    of_convolutions = sum(work(layer).values for layer in network.layers if layer.kind.startswith("conv"))
+    return of_convolutions / (_values(network) or 1.0)

@@ -37,11 +37,11 @@ def run(options: Namespace) -> None:
     if options.out and not options.out.endswith(".json"):
         raise UsageError(f"--out {options.out} does not end in .json, as a network file must: add it")
     from ampere.api import resolve, unsupported_layers
-    from ampere.api.memory import with_page_faults
+    from ampere.api.memory import with_fresh_pages
     from ampere.storage.networks import save_network
 
     subject = resolve(arguments.model(options.model, options))
-    network = with_page_faults(subject) if options.out else subject.network
+    network = with_fresh_pages(subject) if options.out else subject.network
     if options.out:
         save_network(network, Path(options.out))
     unsupported = unsupported_layers(network, options.runtime) if options.runtime else ()
