@@ -109,7 +109,15 @@ def test_ctrl_c_at_once_says_that_nothing_was_lost(ampere):
     assert err == b"ampere: stopped before anything was measured\n"
 
 
-def test_an_interrupt_that_a_library_swallowed_is_raised_with_the_next_progress():
+@pytest.fixture
+def interruptible():
+    """As a command is; what runs tests may have another handler."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_that_a_library_swallowed_is_raised_with_the_next_progress(interruptible):
     with Display(quiet=True) as display:
         shown = display.task("profiling")
         with contextlib.suppress(KeyboardInterrupt):  # as Python does in callbacks of its garbage collector
