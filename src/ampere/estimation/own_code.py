@@ -30,7 +30,7 @@ from .normalization import NormalizedCost, conditions_of, normalized, reference_
 
 CODE_STDDEV, PRIOR_MODELS = 0.1, 4.0  # F before any code was trained, and the number of models that this counts for
 # Relative, at another time: the yardstick does not follow everything, and less where the machine's speed wanders more.
-LATER_STDDEV, LATER_SHARE = 0.02, 0.25  # at least, and of how much it wandered while the device was profiled
+LATER_STDDEV, LATER_SHARE = 0.02, 0.35  # at least, and of how much it wandered while the device was profiled
 THREADS_STDDEV = 0.045  # the same of several threads, which also wait for each other
 # Processes and scripts differ in how often the system's allocator gives memory back (decision 40): by a part of what
 # page faults cost. Processes differ by a little more, relative to the whole step.

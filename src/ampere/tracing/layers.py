@@ -254,6 +254,10 @@ def settle(operations: list[Operation], reached: dict[int, bool], cost_of_node: 
     parts = {o for o in operations if o.view and o.cost.launches > 1}
     counts = sum(o.cost.values for o in parts) > VIEWS_FROM * sum(o.cost.values for o in operations)
     operations[:] = [o for o in operations if not o.view or (counts and o in parts)]
+    for copies in (o for o in operations if o.inside):
+        copies.values_in = copies.values_out = copies.cost.values // 2
+        copies.backward = False
+    operations[:] = [o for o in operations if not o.inside or o.cost.launches]
 
 
 def _runs(node: int, operation: Operation, reached: dict[int, bool], ran: set[int]) -> bool:

@@ -129,6 +129,13 @@ def _convolution_backward(args: Sequence[Any], out: Any) -> int:
     return 2 * int(x.shape[0]) * places * int(weight.numel()) * (int(mask[0]) + int(mask[1]))
 
 
+# Operations that need operands one value after another, and how many of the first: a gradient comes before the input.
+OPERANDS_IN_ORDER = {
+    "convolution": 1,
+    "convolution_backward": 2,
+    "native_layer_norm": 1,
+    "native_layer_norm_backward": 2,
+}
 FLOPS: dict[Any, Callable[[Sequence[Any], Any], int]] = {
     aten.mm.default: lambda args, out: _product(args[0], args[1]),
     aten.bmm.default: lambda args, out: _product(args[0], args[1]),
@@ -148,6 +155,21 @@ def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:
     """FLOPs of an operation, from its operands; a multiply-add is two."""
     count = FLOPS.get(func)
     return count(args, out) if count else 0
+
+
+def copied_first(name: str, args: Sequence[Any]) -> list[Tensor]:
+    """The operands that an operation copies before it begins, since they do not lie in an order that it can use.
+
+    Convolutions of images take channels last as well; those of sequences do not.
+    """
+    count = OPERANDS_IN_ORDER.get(name, 0)
+    tensors = [t for t in args[:count] if isinstance(t, Tensor) and t.layout == torch.strided]
+    channels_last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensors[0].dim() if tensors else 0)
+    if channels_last is None or not name.startswith("convolution"):
+        return [t for t in tensors if not t.is_contiguous()]
+    last = not tensors[-1].is_contiguous() and tensors[-1].is_contiguous(memory_format=channels_last)
+    order = channels_last if last else torch.contiguous_format  # that of the input
+    return [t for t in tensors if not t.is_contiguous(memory_format=order)]
 
 
 def visits(name: str, args: Sequence[Any], out: Any) -> float:

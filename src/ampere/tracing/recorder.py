@@ -14,7 +14,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from ampere.core.kinds import Draft
 
 from .describing import describe
-from .operations import FREE, LAYER, RECOGNISERS, UNKNOWN, Ownership, flops_of, op_class, visits
+from .operations import (
+    FREE,
+    LAYER,
+    OPERANDS_IN_ORDER,
+    RECOGNISERS,
+    UNKNOWN,
+    Ownership,
+    copied_first,
+    flops_of,
+    op_class,
+    visits,
+)
 from .standins import stand_in
 from .usual_costs import nanoseconds
 
@@ -126,6 +137,7 @@ class Operation:
     in_function: bool = False  # inside a torch.autograd.Function, where gradients are off
     trusted: bool = False  # its kind's FLOPs hold, though not each operation inside was seen
     on_weights: bool = False  # outside of models, as clipping and averages of weights are
+    inside: bool = False  # copies that other operations make before they begin, forward and backward
     view: bool = False  # free in forward; the gradient of a part is written into zeros as large as the whole
     backward: bool = False
 
@@ -161,6 +173,15 @@ def _unusual(tensors: Sequence[Tensor]) -> bool:
 def values_of(tensors: Sequence[Tensor]) -> int:
     """How many real numbers they hold; of a sparse one only its entries."""
     return sum((t.numel() if t.layout == torch.strided else t._nnz()) << t.is_complex() for t in tensors)
+
+
+def _copying(name: str, args: Sequence[Any]) -> Cost:
+    """What an operation's copies of its operands cost, read and written."""
+    cost = Cost()
+    for tensor in copied_first(name, args):
+        values, ordered = 2 * tensor.numel(), torch.empty(tensor.shape, device="meta")
+        cost.add(Cost(1, 0, values, nanoseconds("clone", "copy", (tensor,), values, ordered)))
+    return cost
 
 
 _sequence_number = torch._C._autograd._get_sequence_nr
@@ -239,6 +260,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 self._describe(operation, func, args, kwargs, outputs)
             if not self._is_bias(operation, tensors):
                 self.operations.append(operation)
+            if name in OPERANDS_IN_ORDER:
+                copies = _copying(name, args)
+                nodes = [~node for node in nodes]  # to which backward brings its own
+                self.operations.append(
+                    Operation("clone", "copy", operation.call, 0, 0, copies, nodes=nodes, inside=True)
+                )
             self.owned.derive(tensors, outputs)
 
     def _new_nodes(self) -> tuple[list[int], bool]:
@@ -322,6 +349,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         took = nanoseconds(name, group, args, values, out)
         cost = self.cost_of_node.setdefault(node._sequence_nr(), Cost())
         cost.add(Cost(1, flops_of(func, args, out), round(often * values), took))
+        if name in OPERANDS_IN_ORDER and (copies := _copying(name, args)).launches:
+            self.cost_of_node.setdefault(~node._sequence_nr(), Cost()).add(copies)
 
     def _accumulate(self, name: str, group: str, func: Any, args: Sequence[Any], out: Any) -> None:
         """A gradient is added to one that is there already, as each batch but the first of several does."""

@@ -9,7 +9,7 @@ differ. Nanoseconds for each value read or written, on one core of a known proce
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import log, prod
+from math import gcd, log, prod
 from typing import Any
 
 import torch
@@ -60,9 +60,12 @@ LEAST, MOST = 0.1, 200.0
 ALIKE = 0.16  # log of a weight, below which the usual operation is meant
 SCALING = 0.4  # each value that is multiplied with a parameter, forward and backward
 VECTORS = 32  # values in a row in all operands, from which on vectors are used
-LOOPED, SCALAR = 0.15, 1.4  # where not: a plain loop, and one with branches or a series
+LOOPED, SCALAR = 0.7, 1.4  # where not: a plain loop takes a part of a copy, one with branches or a series more
+SERIES = {"gelu_backward": 2.9, "elu_backward": 1.9, "mish_backward": 12.0}
 BRANCHING = ("threshold_backward", "hardtanh_backward", "leaky_relu_backward", "hardswish_backward", "clamp")
-TRANSPOSED, ROWS_TRANSPOSED = 0.16, 0.1
+# Steps from value to value that are multiples of large powers of two meet in a few places of a cache.
+TRANSPOSED, MEETING = 0.2, {1024: 0.32, 2048: 0.5, 4096: 1.3}  # by the largest such power, in bytes
+ROWS_TRANSPOSED = 0.1
 COMPLEX, ALL_BROADCAST = 1.0, 0.27
 POOL_START, POOL_PLACE, MEAN_PLACE = 6.0, 1.8, 1.3  # of one value that is written
 SOFTMAX, SOFTMAX_ROW, SOFTMAX_ACROSS = 0.22, 35.0, 1.7
@@ -103,7 +106,9 @@ def _by_layout(name: str, group: str, each: float, args: Sequence[Any], out: Any
         return max(each, ALL_BROADCAST)
     if _run([*whole, out]) >= min(VECTORS, out.numel()):
         return each
-    return max(each, SCALAR if name in BRANCHING or group == "transcendental" else LOOPED)
+    if name in BRANCHING or group == "transcendental":
+        return max(each, SERIES.get(name, SCALAR))
+    return max(each, LOOPED * max(_apart(a, out) for a in whole))
 
 
 def _run(tensors: Sequence[Tensor]) -> int:
@@ -123,7 +128,14 @@ def _copied(args: Sequence[Any], out: Any) -> float | None:
     if source.layout != torch.strided or source.shape != out.shape:
         return None
     run = _run([source, out])
-    return None if run >= min(VECTORS, out.numel()) else (TRANSPOSED if run == 1 else ROWS_TRANSPOSED)
+    return None if run >= min(VECTORS, out.numel()) else (_apart(source, out) if run == 1 else ROWS_TRANSPOSED)
+
+
+def _apart(source: Tensor, out: Tensor) -> float:
+    """Of a value that is read far from the one before, where the result is written one after another."""
+    dims = [d for d in range(out.dim()) if out.shape[d] > 1]
+    gap = source.stride()[min(dims, key=lambda d: out.stride()[d])] * source.element_size() if dims else 0
+    return MEETING.get(gcd(gap, max(MEETING)), TRANSPOSED) if gap else TRANSPOSED
 
 
 def _stacked(args: Sequence[Any], out: Any) -> float | None:
