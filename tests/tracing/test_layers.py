@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as functional
 from torch import Tensor, nn
 
-from ampere.core import Layer, TrailingOp, work
+from ampere.core import Layer, Network, TrailingOp, work
 from ampere.tracing.trace import trace
 
 from .zoo import ZOO
@@ -311,3 +311,37 @@ def test_one_value_for_a_whole_row_is_no_obstacle_to_vectors() -> None:
 def test_a_pool_of_no_images() -> None:
     model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.MaxPool2d(2), nn.AvgPool2d(2))
     assert trace(model, torch.empty(0, 3, 16, 16)).layers[0].kind == "conv"
+
+
+class Turned(nn.Module):
+    """A layer norm between convolutions of a sequence, as in speech models: channels last for the norm alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before, self.norm, self.after = nn.Conv1d(8, 16, 3), nn.LayerNorm(16), nn.Conv1d(16, 16, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.after(self.norm(self.before(x).transpose(1, 2)).transpose(1, 2))
+        return out
+
+
+def copies(network: Network) -> dict[str, int]:
+    moved = {layer.name: sum(op.values_in for op in layer.trailing if op.op == "copy") for layer in network.layers}
+    return {name: int(values) for name, values in moved.items() if values}
+
+
+def test_operands_out_of_order_are_copied_forward_and_backward() -> None:
+    turned = 4 * 16 * 98
+    # The norm puts its input in order in both passes, and its gradient; the convolution behind it puts its input.
+    assert copies(trace(Turned(), torch.randn(4, 8, 100))) == {"norm": 3 * turned, "after": 2 * turned}
+    straight = nn.Sequential(nn.Conv1d(8, 16, 3), nn.BatchNorm1d(16), nn.Conv1d(16, 16, 3))
+    assert copies(trace(straight, torch.randn(4, 8, 100))) == {}
+
+
+def test_convolutions_keep_channels_last_and_copy_nothing() -> None:
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3))
+    images = torch.randn(4, 3, 20, 20)
+    usual = trace(model, images)
+    turned: nn.Module = model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    last = trace(turned, images.to(memory_format=torch.channels_last))
+    assert last.layers[0].trailing == usual.layers[0].trailing  # no copy, and ReLU costs what it does elsewhere

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import log2, prod
 from typing import Any
 
@@ -158,18 +159,25 @@ def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:
 
 
 def copied_first(name: str, args: Sequence[Any]) -> list[Tensor]:
-    """The operands that an operation copies before it begins, since they do not lie in an order that it can use.
+    """The operands that an operation puts in order before it begins.
 
-    Convolutions of images take channels last as well; those of sequences do not.
+    Convolutions of images take channels last as well; those of sequences do not. A copy that keeps the order, as of
+    rows with gaps between them, is little work.
     """
     count = OPERANDS_IN_ORDER.get(name, 0)
     tensors = [t for t in args[:count] if isinstance(t, Tensor) and t.layout == torch.strided]
     channels_last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensors[0].dim() if tensors else 0)
     if channels_last is None or not name.startswith("convolution"):
-        return [t for t in tensors if not t.is_contiguous()]
+        return [t for t in tensors if not _in_order(t)]
     last = not tensors[-1].is_contiguous() and tensors[-1].is_contiguous(memory_format=channels_last)
-    order = channels_last if last else torch.contiguous_format  # that of the input
-    return [t for t in tensors if not t.is_contiguous(memory_format=order)]
+    if last:  # the input, which the gradient follows
+        return [t for t in tensors if not t.is_contiguous(memory_format=channels_last)]
+    return [t for t in tensors if not _in_order(t)]
+
+
+def _in_order(tensor: Tensor) -> bool:
+    steps = [step for step, size in zip(tensor.stride(), tensor.shape, strict=True) if size > 1]
+    return all(a >= b for a, b in pairwise(steps))
 
 
 def visits(name: str, args: Sequence[Any], out: Any) -> float:

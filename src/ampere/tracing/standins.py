@@ -22,19 +22,33 @@ StandIn = Callable[[Sequence[Any]], Any]
 def _convolution(args: Sequence[Any]) -> Any:
     x, weight, _, stride, padding, dilation, transposed, _, groups = args[:9]
     plain = x.dim() == weight.dim() == len(stride) + 2 == len(padding) + 2 == len(dilation) + 2
-    if transposed or not plain or x.shape[1] != weight.shape[1] * groups or not _contiguous(x, weight):
+    last = _channels_last(x, weight)
+    if transposed or not plain or x.shape[1] != weight.shape[1] * groups or not (last or _contiguous(x, weight)):
         return None
     sizes = zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)
     size_out = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in sizes]
-    return _empty(x, (x.shape[0], weight.shape[0], *size_out)) if min(size_out) > 0 else None
+    return _image(x, (x.shape[0], weight.shape[0], *size_out), last) if min(size_out) > 0 else None
 
 
 def _convolution_backward(args: Sequence[Any]) -> Any:
     grad, x, weight, bias_sizes, mask = args[0], args[1], args[2], args[3], args[10]
-    if not _contiguous(grad, x, weight):
+    last = _channels_last(x, weight)
+    if not last and not _contiguous(grad, x, weight):
         return None
-    shapes = (x.shape, weight.shape, bias_sizes)
-    return tuple(_empty(grad, shape) if asked else None for shape, asked in zip(shapes, mask, strict=True))
+    shapes = ((x.shape, last), (weight.shape, last), (bias_sizes, False))
+    return tuple(_image(grad, *shape) if asked else None for shape, asked in zip(shapes, mask, strict=True))
+
+
+def _channels_last(x: Tensor, weight: Tensor) -> bool:
+    """Whether a convolution of images works with channels last, which on meta tensors it never does."""
+    return x.dim() == 4 and any(
+        t.is_contiguous(memory_format=torch.channels_last) and not t.is_contiguous() for t in (x, weight)
+    )
+
+
+def _image(model: Tensor, shape: Sequence[int], channels_last: bool) -> Tensor:
+    made = _empty(model, shape)
+    return made.to(memory_format=torch.channels_last) if channels_last else made
 
 
 def _contiguous(*tensors: Tensor) -> bool:
