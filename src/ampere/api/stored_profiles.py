@@ -48,6 +48,7 @@ def profile_path(device: Device, options: Options) -> Path:
 
 
 def profile_at(device: Device, path: Path, options: Options) -> Profile | None:
+    """The device's own profile in this file, None where it has none; or the one that the options name, checked."""
     if not options.profile:
         profile = Profile.load(path).on_threads(options.setup_on(device).threads) if path.exists() else None
         return profile if profile and profile.observations else None

@@ -134,8 +134,8 @@ class Display:
         self._interrupted = False
 
     def __enter__(self) -> Display:
-        alone = threading.current_thread() is threading.main_thread()
-        if alone and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        on_main = threading.current_thread() is threading.main_thread()  # which alone may set what an interrupt does
+        if on_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, self._interrupt)
         return self
 

@@ -142,8 +142,7 @@ def memory_lines(memory: MemoryEstimate) -> Iterator[tuple[str, str]]:
         yield "largest batch", f"{memory.largest_batch:,} fits with the whole interval; other batches cost other joules"
 
 
-def speed_words(spread: float | None) -> Iterator[str]:
-    """How steady the device was, and what to do where it was not; nothing where that is not known."""
-    if spread is not None:
-        advice = " (other work disturbed it: profile again when little else runs)" if spread > RESTLESS else ""
-        yield f"the device's speed by {units.percent(spread)} while it was profiled{advice}"
+def speed_varied(spread: float) -> str:
+    """How steady the device was, and what to do where it was not."""
+    advice = " (other work disturbed it: profile again when little else runs)" if spread > RESTLESS else ""
+    return f"the device's speed by {units.percent(spread)} while it was profiled{advice}"

@@ -30,7 +30,6 @@ from .drift import Condition, as_network, followed
 from .estimate import Estimate, LayerShare
 from .features import Array, layer_position
 from .fitting import (
-    TYPICAL_SPREAD,
     Surrogate,
     busy_power,
     condition_uncertainty,
@@ -180,10 +179,6 @@ class Estimator:
     def counted(self) -> bool:
         """Whether joules come from a counter, and not from time."""
         return self._joules_model is not None
-
-    def process_spread(self, allocator: str) -> float:
-        """Relative standard deviation between processes that train the same network."""
-        return self._process_spreads.get(allocator, TYPICAL_SPREAD[allocator])
 
     @property
     def of_joules(self) -> tuple[Surrogate, float]:

@@ -35,7 +35,8 @@ LEAST_LEFT = 0.3  # of a cost, whatever its page faults
 # nobody sees, in one without any, and of the usual number.
 OF_CONVOLUTIONS, OF_OTHERS, OF_USUAL = 0.9, 0.35, 0.05
 ALL_CONVOLUTION = 0.5  # share of the values moved by convolutions from which on a step counts as one of convolutions
-BY_LOT = 0.9  # relative standard deviation of a script's page faults around the expected ones
+# Relative standard deviation of a script's page faults around the expected ones.
+CONVOLUTIONS_BY_LOT, OTHERS_BY_LOT = 0.6, 0.9
 
 
 class PageFaults(NamedTuple):
@@ -49,7 +50,7 @@ class PageFaults(NamedTuple):
         usual = self.per_value * _values(network)
         if followed is None:
             return FreshPages(0.0, usual)
-        part = OF_OTHERS + (OF_CONVOLUTIONS - OF_OTHERS) * min(1.0, _convolution_share(network) / ALL_CONVOLUTION)
+        part = _between(OF_OTHERS, OF_CONVOLUTIONS, network)
         return FreshPages(followed.certain, part * followed.by_lot + OF_USUAL * usual)
 
     def beyond_usual(self, network: Network, followed: FreshPages | None) -> float:
@@ -58,7 +59,8 @@ class PageFaults(NamedTuple):
 
     def stddev(self, network: Network, followed: FreshPages | None) -> float:
         """Seconds by which one script differs from another."""
-        return BY_LOT * self.seconds * self.expected(network, followed).by_lot
+        by_lot = OTHERS_BY_LOT if followed is None else _between(OTHERS_BY_LOT, CONVOLUTIONS_BY_LOT, network)
+        return by_lot * self.seconds * self.expected(network, followed).by_lot
 
     def at_usual(self, costs: Sequence[NormalizedCost]) -> tuple[NormalizedCost, ...]:
         """The costs with the page faults that are usual for such networks."""
@@ -93,6 +95,11 @@ def page_faults_in(costs: Sequence[NormalizedCost]) -> PageFaults:
 @lru_cache(maxsize=4096)
 def _values(network: Network) -> float:
     return float(sum(work(layer).values for layer in network.layers))
+
+
+def _between(others: float, convolutions: float, network: Network) -> float:
+    """A figure of steps without convolutions and one of steps of them, by how much of this one they are."""
+    return others + (convolutions - others) * min(1.0, _convolution_share(network) / ALL_CONVOLUTION)
 
 
 @lru_cache(maxsize=4096)

@@ -130,7 +130,7 @@ def _convolution_backward(args: Sequence[Any], out: Any) -> int:
     return 2 * int(x.shape[0]) * places * int(weight.numel()) * (int(mask[0]) + int(mask[1]))
 
 
-# Operations that need operands one value after another, and how many of the first: a gradient comes before the input.
+# How many of its first operands each of these puts in order before it begins. A gradient comes before the input.
 OPERANDS_IN_ORDER = {
     "convolution": 1,
     "convolution_backward": 2,
@@ -159,20 +159,18 @@ def flops_of(func: Any, args: Sequence[Any], out: Any) -> int:
 
 
 def copied_first(name: str, args: Sequence[Any]) -> list[Tensor]:
-    """The operands that an operation puts in order before it begins.
+    """The operands that an operation has to copy to put them in order.
 
     Convolutions of images take channels last as well; those of sequences do not. A copy that keeps the order, as of
     rows with gaps between them, is little work.
     """
-    count = OPERANDS_IN_ORDER.get(name, 0)
-    tensors = [t for t in args[:count] if isinstance(t, Tensor) and t.layout == torch.strided]
-    channels_last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(tensors[0].dim() if tensors else 0)
-    if channels_last is None or not name.startswith("convolution"):
-        return [t for t in tensors if not _in_order(t)]
-    last = not tensors[-1].is_contiguous() and tensors[-1].is_contiguous(memory_format=channels_last)
-    if last:  # the input, which the gradient follows
-        return [t for t in tensors if not t.is_contiguous(memory_format=channels_last)]
-    return [t for t in tensors if not _in_order(t)]
+    operands = args[: OPERANDS_IN_ORDER[name]]
+    source = operands[-1]  # the input, whose order a gradient has to have, too
+    channels_last = {4: torch.channels_last, 5: torch.channels_last_3d}.get(source.dim())
+    of_images = name.startswith("convolution") and channels_last is not None and not source.is_contiguous()
+    if of_images and source.is_contiguous(memory_format=channels_last):
+        return [t for t in operands if not t.is_contiguous(memory_format=channels_last)]
+    return [t for t in operands if not _in_order(t)]
 
 
 def _in_order(tensor: Tensor) -> bool:

@@ -341,14 +341,16 @@ def _origins(known: ProfiledEstimate, current_speed: bool) -> Iterator[tuple[str
 
 
 def _variation(estimate: Estimate) -> str:
-    from ampere.cli.wording import speed_words
+    from ampere.cli.wording import speed_varied
 
     parts = {
         "the estimate by {}, which its interval shows": estimate.uncertainty["model"],
         "one training process from the next by {}": estimate.process_spread,
     }
     said = [what.format(units.percent(part)) for what, part in parts.items() if part is not None]
-    return "; ".join([*said, *speed_words(estimate.machine_spread)])
+    if estimate.machine_spread is not None:
+        said.append(speed_varied(estimate.machine_spread))
+    return "; ".join(said)
 
 
 def _condition(estimate: Estimate, current_speed: bool, runs: int) -> str:

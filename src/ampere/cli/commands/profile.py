@@ -139,7 +139,7 @@ def show(result: ProfilingResult, options: Namespace) -> None:
 
 
 def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, str]]:
-    from ampere.cli.wording import meter_line, setup_line, speed_words
+    from ampere.cli.wording import meter_line, setup_line, speed_varied
     from ampere.estimation.normalization import reference_of, speed_spread
     from ampere.storage.profile import ENDS
 
@@ -155,8 +155,8 @@ def _facts(result: ProfilingResult, options: Namespace) -> Iterator[tuple[str, s
     if profile.ended_by:
         kinds = ", ".join(f"{n} by {ENDS[end]}" for end, n in profile.ended.items() if n)
         yield "ended", f"by {profile.ended_by} (of {units.counted(sum(profile.ended.values()), 'kind')} {kinds})"
-    for words in speed_words(speed_spread(profile.observations, reference_of(profile))):
-        yield "varied", words
+    if (spread := speed_spread(profile.observations, reference_of(profile))) is not None:
+        yield "varied", speed_varied(spread)
     if (spent := profile.profiling_joules) is not None:
         yield "spent", f"{simulated}{units.joules(spent)} on what was measured"
     yield "for", ", ".join(profile.spaces)
